@@ -1,0 +1,15 @@
+//! Everything drover knows about talking to a MySQL or MariaDB server: the options that say where it is, the
+//! connection, what the server is and can do, and how names and values are written into SQL.
+
+mod error;
+pub mod options;
+pub mod quote;
+pub mod server;
+pub mod sql;
+mod stop;
+pub mod wire;
+
+pub use error::{Error, Result, ServerError};
+pub use server::{Server, Vendor};
+pub use stop::{Stop, Watched};
+pub use wire::{Connection, Row};

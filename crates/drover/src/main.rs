@@ -1,1 +1,76 @@
-fn main() {}
+//! drover: one binary for the people who run MySQL and MariaDB. This crate reads the command line, hands the work to the
+//! family's crate, and prints what comes back.
+
+mod cli;
+mod failure;
+mod printer;
+mod progress;
+mod report;
+mod size;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use drover_db::Stop;
+use drover_db::options::{hide_passwords_in_process_list, normalise_arguments};
+
+use cli::{Cli, Command};
+use failure::Failure;
+use printer::Printer;
+use report::Outcome;
+
+fn main() -> ExitCode {
+    let arguments = normalise_arguments(std::env::args_os());
+    hide_passwords_in_process_list();
+    let cli = Cli::parse_from(arguments);
+    let printer = Printer::new(cli.json, cli.quiet, cli.verbose);
+    let stop = Arc::new(Stop::default());
+    match listen_for_signals(&stop).and_then(|()| run(&cli, &printer, &stop)) {
+        Ok(outcome) => outcome.exit_code(),
+        Err(failure) => {
+            printer.failure(&failure);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The first signal asks the work to stop, the second one ends the process.
+fn listen_for_signals(stop: &Arc<Stop>) -> Result<(), Failure> {
+    let stop = Arc::clone(stop);
+    let handler = move || {
+        if stop.is_requested() {
+            std::process::exit(2);
+        }
+        stop.request();
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::new(format!("cannot listen for signals: {error}")))
+}
+
+fn run(cli: &Cli, printer: &Printer, stop: &Stop) -> Result<Outcome, Failure> {
+    match &cli.command {
+        Command::Dump(args) => {
+            let options = printer.connection(&args.server)?;
+            let report = progress::show(printer, |progress| drover_dump::dump(args, &options, stop, progress))
+                .map_err(|error| Failure::dump(error, &args.out))?;
+            Ok(printer.dump(&report))
+        }
+        Command::Restore(args) => {
+            let options = printer.connection(&args.server)?;
+            let report = progress::show(printer, |progress| drover_dump::restore(args, &options, stop, progress))
+                .map_err(Failure::restore)?;
+            Ok(printer.restore(&report))
+        }
+        Command::Verify(args) => {
+            let options = printer.connection(&args.server)?;
+            let report = progress::show(printer, |progress| drover_dump::verify(args, &options, stop, progress))?;
+            Ok(printer.verify(&report))
+        }
+        Command::Sandbox(args) => {
+            let mut ready = |report: &drover_sandbox::SandboxReport| printer.sandbox(report);
+            let report = drover_sandbox::run(args, stop.flag(), &mut ready)?;
+            printer.sandbox(&report);
+            Ok(Outcome::Done)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Private, throw-away MySQL and MariaDB servers.
+//!
+//! A sandbox is one server with a data directory, a socket and a port of its own: nothing of the system is
+//! touched, and no option file is read. A *named* sandbox outlives the process that made it, until
+//! `drover sandbox stop`. An *ephemeral* one ends with the process that made it, even if that is killed, and leaves
+//! nothing behind; the end-to-end tests run on those.
+//!
+//! The only account is `root@localhost` without a password, and the socket lies in a directory that only its owner
+//! can enter. The server listens on 127.0.0.1, but no account may log in there until somebody makes one: on a shared
+//! host, a password-less root on a port would hand the owner's files to every other user.
+//!
+//! ```no_run
+//! use drover_sandbox::{Flavour, Server, StartOptions};
+//!
+//! let server = Server::start(&StartOptions::ephemeral(Flavour::MySql))?;
+//! let version = server.client("mysql").args(["-e", "SELECT VERSION()"]).output();
+//! # Ok::<(), drover_sandbox::Error>(())
+//! ```
+//!
+//! This crate finds servers and runs them. It does not speak SQL to them, and fetches none.
+
+mod args;
+mod binaries;
+mod error;
+mod find;
+mod flavour;
+mod home;
+mod launch;
+mod log;
+mod name;
+mod options;
+mod process;
+mod ready;
+mod record;
+mod report;
+mod run;
+mod server;
+mod template;
+
+pub use args::{SandboxArgs, SandboxCommand, ShellArgs, StartArgs, StopArgs};
+pub use binaries::ServerBinaries;
+pub use error::Error;
+pub use flavour::Flavour;
+pub use home::default_root;
+pub use name::SandboxName;
+pub use process::StopOutcome;
+pub use record::SandboxInfo;
+pub use report::{ListedSandbox, SandboxReport, SandboxState, StartedSandbox, StoppedSandbox};
+pub use run::{run, run_in};
+pub use server::{Server, StartOptions};

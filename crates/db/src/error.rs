@@ -1,0 +1,101 @@
+//! What can go wrong between drover and a server.
+
+use std::io;
+
+/// An error the server sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (error {code}, SQLSTATE {state})")]
+pub struct ServerError {
+    /// The server's error number, such as 1146; the numbers up to 1880 mean the same on both vendors.
+    pub code: u16,
+    /// The SQLSTATE, five characters.
+    pub state: String,
+    /// The server's words.
+    pub message: String,
+}
+
+/// An error of a connection or of a statement sent over it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection could be made.
+    #[error("cannot connect to {to}: {source}")]
+    Connect {
+        /// The address as a person would write it.
+        to: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server refused the login.
+    #[error("{to} refused the login of '{user}': {source}")]
+    Login {
+        /// The address.
+        to: String,
+        /// The user name that was sent.
+        user: String,
+        /// The server's words.
+        source: ServerError,
+    },
+    /// TLS could not be set up as asked.
+    #[error("no TLS with {to}: {why}")]
+    Tls {
+        /// The address.
+        to: String,
+        /// What failed.
+        why: String,
+    },
+    /// The server answered a statement with an error.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The connection broke. Nothing on it can be trusted any more: a snapshot or lock it held is gone.
+    #[error("the connection to {to} was lost: {source}")]
+    Lost {
+        /// The address.
+        to: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server sent bytes that are not what the protocol allows here.
+    #[error("{to} sent something unexpected: {what}")]
+    Protocol {
+        /// The address.
+        to: String,
+        /// What was wrong with it.
+        what: String,
+    },
+    /// What was to be sent to the server could not be read.
+    #[error("{0}")]
+    Source(io::Error),
+}
+
+impl Error {
+    /// The server's error number, if the server sent one.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Server(error) | Self::Login { source: error, .. } => Some(error.code),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection is gone, whatever told so.
+    pub fn is_lost(&self) -> bool {
+        // 1053 server shutdown in progress, 1927/3169 connection or session was killed, 2006/2013 as clients number them
+        matches!(self, Self::Lost { .. }) || matches!(self.code(), Some(1053 | 1927 | 3169 | 2006 | 2013))
+    }
+
+    /// What a person can do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Connect { .. } => "is the server running, and are --host, --port and --socket right?",
+            Self::Login { source, .. } if source.code == 1045 => {
+                "check --user and --password (-p asks for it); the account may also be limited to other hosts"
+            }
+            Self::Tls { .. } => "--ssl-mode says how much is asked of TLS, --ssl-ca names who signs the server's certificate",
+            Self::Lost { .. } => "look into the server's error log for a crash, a restart or a killed connection",
+            _ => return None,
+        };
+        Some(text.into())
+    }
+}
+
+/// The result of talking to a server.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,138 @@
+//! From the command line, option files, a URL and the environment to one set of connection options, with the
+//! mysql client's names and rules. Nothing here connects, prints or asks by itself.
+//!
+//! Sources from weakest to strongest: environment variables (`MYSQL_HOST`, `MYSQL_TCP_PORT`,
+//! `MYSQL_UNIX_PORT`, `MYSQL_PWD`, `MYSQL_GROUP_SUFFIX`), the groups `[client]` and `[drover]` of the option
+//! files, `--url`, the other options of the command line. As for every MySQL client, an option that stands
+//! later in the files wins, whichever of the groups it is in. `~/.mylogin.cnf` is not read.
+
+mod args;
+mod error;
+mod files;
+mod resolve;
+mod secret;
+mod settings;
+mod url;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use args::{ServerArgs, ask_on_terminal, normalise_arguments};
+pub use error::{OptionError, Origin, UrlError};
+pub use resolve::Resolved;
+pub use secret::{Secret, hide_passwords_in_process_list};
+
+/// Everything that is needed to connect to one server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectOptions {
+    /// The account's user name; never empty.
+    pub user: String,
+    /// The password; `None` if there is none. Never an empty one.
+    pub password: Option<Secret>,
+    /// Where the server listens.
+    pub address: Address,
+    /// The default database.
+    pub database: Option<String>,
+    /// Whether and how to use TLS.
+    pub ssl: SslOptions,
+    /// How long to wait for the connection; 1 s to 12 h.
+    pub connect_timeout: Duration,
+}
+
+/// Where a server listens. Prints as `127.0.0.1:3306`, `[::1]:3306` or `socket /run/mysqld/mysqld.sock`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// A TCP port.
+    Tcp {
+        /// A name or an address, IPv6 without brackets; never empty.
+        host: String,
+        /// From 1 to 65535.
+        port: u16,
+    },
+    /// A Unix socket.
+    Socket(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Address::Socket(path) => write!(f, "socket {}", path.display()),
+        }
+    }
+}
+
+/// How to reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Protocol {
+    /// TCP, also to localhost.
+    Tcp,
+    /// The Unix socket.
+    Socket,
+}
+
+/// Whether TLS is used and what is verified, from least to most: MySQL's `--ssl-mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum SslMode {
+    /// Never use TLS.
+    Disabled,
+    /// Use TLS if the server offers it, else go on without.
+    Preferred,
+    /// Use TLS or fail; accept any certificate.
+    Required,
+    /// As REQUIRED, and the certificate must be signed by a known CA.
+    VerifyCa,
+    /// As VERIFY_CA, and the certificate must be the host's.
+    VerifyIdentity,
+}
+
+impl fmt::Display for SslMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SslMode::Disabled => "DISABLED",
+            SslMode::Preferred => "PREFERRED",
+            SslMode::Required => "REQUIRED",
+            SslMode::VerifyCa => "VERIFY_CA",
+            SslMode::VerifyIdentity => "VERIFY_IDENTITY",
+        })
+    }
+}
+
+/// TLS options. The files are in PEM format; they are not opened here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SslOptions {
+    /// Whether TLS is used and what is verified.
+    pub mode: SslMode,
+    /// Certificates of the CAs to trust; `None` for the system's.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate.
+    pub cert: Option<PathBuf>,
+    /// The client's private key.
+    pub key: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn addresses_print_as_people_write_them() {
+        let tcp = |host: &str| Address::Tcp { host: host.into(), port: 3306 }.to_string();
+        assert_eq!(tcp("127.0.0.1"), "127.0.0.1:3306");
+        assert_eq!(tcp("::1"), "[::1]:3306");
+        assert_eq!(Address::Socket("/run/s.sock".into()).to_string(), "socket /run/s.sock");
+    }
+
+    #[test]
+    fn ssl_modes_are_read_in_any_case_and_printed_as_mysql_writes_them() {
+        for mode in SslMode::value_variants() {
+            assert_eq!(SslMode::from_str(&mode.to_string().to_lowercase(), true).as_ref(), Ok(mode));
+            assert_eq!(mode.to_possible_value().unwrap().get_name(), mode.to_string());
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Passwords, and how they stay unseen: a string type that prints as `***`, and the blanking of passwords in
+//! this process's command line, where any user of the host could read them with `ps`.
+//!
+//! This hides a secret from logs, errors and other users. It does not defend against someone who can read
+//! this process's memory.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A password or a text that holds one. It prints as `***` and cannot be serialised.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself, for the one place that sends it to the server. Never pass it to a formatter.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the text is empty: an empty password is the same as none to the server.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Secret {
+        Secret(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Secret {
+        Secret(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Overwrites with `x` every password in this process's command line, as the mysql client does, so that `ps`
+/// does not show it.
+///
+/// Blanked are `-pSECRET`, `--password=SECRET`, and what stands between the colon and the last `@` of any
+/// `scheme://user:SECRET@host`. A short time remains between the start of the process and this call in which
+/// the password is visible; only an option file, the environment or the prompt has no such time.
+///
+/// Call it once, from `main`, after `std::env::args_os()` was collected (later calls of it see the x's) and
+/// before any thread is started. Where the platform gives no access to the original arguments (anything but
+/// Linux with glibc) it does nothing.
+pub fn hide_passwords_in_process_list() {
+    argv::blank(secret_range);
+}
+
+/// The bytes of `argument` to blank, or `None` if it holds no password.
+///
+/// Broken URLs count too: a password with a raw `/` or `@` in it must be hidden although the URL is refused
+/// later.
+fn secret_range(argument: &[u8]) -> Option<Range<usize>> {
+    const LONG: &[u8] = b"--password=";
+    if argument.starts_with(LONG) {
+        return Some(LONG.len()..argument.len());
+    }
+    if argument.starts_with(b"-p") {
+        return Some(2..argument.len());
+    }
+    let authority = argument.windows(3).position(|w| w == b"://")? + 3;
+    let at = argument.iter().rposition(|&b| b == b'@')?;
+    let colon = authority + argument.get(authority..at)?.iter().position(|&b| b == b':')?;
+    Some(colon + 1..at)
+}
+
+/// The process's own argument memory, the only place where `ps` looks.
+///
+/// glibc passes `main`'s arguments to every function in `.init_array` (`call_init` in glibc's
+/// `csu/libc-start.c` and `elf/dl-init.c`); this is also how Rust's standard library learns them.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
+mod argv {
+    use std::ffi::{CStr, c_char, c_int};
+    use std::ops::Range;
+    use std::ptr;
+    use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    static VECTOR: AtomicPtr<*mut c_char> = AtomicPtr::new(ptr::null_mut());
+
+    extern "C" fn capture(argc: c_int, argv: *mut *mut c_char, _environment: *const *const c_char) {
+        COUNT.store(usize::try_from(argc).unwrap_or(0), Ordering::Relaxed);
+        VECTOR.store(argv, Ordering::Relaxed);
+    }
+
+    // SAFETY: the loader calls each entry of this section with exactly these three C arguments. `capture`
+    // only stores into statics that need no initialisation, so it may run before anything else is set up.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static CAPTURE: extern "C" fn(c_int, *mut *mut c_char, *const *const c_char) = capture;
+
+    /// Overwrites with `x` the range that `find` returns for each argument.
+    pub(super) fn blank(find: impl Fn(&[u8]) -> Option<Range<usize>>) {
+        let vector = VECTOR.load(Ordering::Relaxed);
+        if vector.is_null() {
+            return;
+        }
+        for index in 0..COUNT.load(Ordering::Relaxed) {
+            // SAFETY: `vector` points to `COUNT` pointers followed by a null pointer; both came from the
+            // loader and live as long as the process.
+            let argument = unsafe { *vector.add(index) };
+            if !argument.is_null() {
+                blank_one(argument, &find);
+            }
+        }
+    }
+
+    fn blank_one(argument: *mut c_char, find: impl Fn(&[u8]) -> Option<Range<usize>>) {
+        // SAFETY: each argument is a NUL-terminated string that lives as long as the process. The borrow ends
+        // before the bytes are written.
+        let range = find(unsafe { CStr::from_ptr(argument) }.to_bytes());
+        for offset in range.into_iter().flatten() {
+            // SAFETY: `offset` lies within the string found above. The memory is the process's stack, which
+            // is writable, and the caller promises that no other thread reads the arguments meanwhile.
+            unsafe { argument.add(offset).cast::<u8>().write_volatile(b'x') };
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+mod argv {
+    use std::ops::Range;
+
+    pub(super) fn blank(_find: impl Fn(&[u8]) -> Option<Range<usize>>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_never_prints_itself() {
+        let secret = Secret::from("hunter2");
+        assert_eq!(format!("{secret} {secret:?} {:?}", Some(&secret)), "*** *** Some(***)");
+        assert_eq!(secret.expose(), "hunter2");
+    }
+
+    fn blanked(argument: &str) -> String {
+        let mut bytes = argument.as_bytes().to_vec();
+        if let Some(range) = secret_range(&bytes) {
+            bytes[range].fill(b'x');
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn passwords_in_all_forms_are_found() {
+        for (argument, expected) in [
+            ("-pabc", "-pxxx"),
+            ("-p=a", "-pxx"),
+            ("--password=abc", "--password=xxx"),
+            ("--url=mysql://u:abc@h", "--url=mysql://u:xxx@h"),
+            ("mysql://u:abc@h:3306/db", "mysql://u:xxx@h:3306/db"),
+            ("mariadb://u:a:c@h", "mariadb://u:xxx@h"),
+            ("--from=mysql://u:a/b@c?d@h", "--from=mysql://u:xxxxxxx@h"),
+            ("mysql://:abc@h", "mysql://:xxx@h"),
+            ("s3://key:abc@bucket", "s3://key:xxx@bucket"),
+        ] {
+            assert_eq!(blanked(argument), expected);
+        }
+    }
+
+    #[test]
+    fn other_arguments_stay() {
+        for argument in [
+            "",
+            "-",
+            "-p",
+            "--password",
+            "--password=",
+            "--port=3306",
+            "-P3306",
+            "mysql://u@h:3306/db",
+            "mysql://h:3306",
+            "mysql://u:@h",
+            "user:secret@host",
+            "a@b://c:d",
+            "://",
+        ] {
+            assert_eq!(blanked(argument), argument);
+        }
+    }
+
+    /// Runs this test program again with a URL among its arguments (to the test harness a filter that matches
+    /// nothing), where it blanks the URL and reads its own command line as `ps` would.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn ps_does_not_show_the_password() {
+        const VARIABLE: &str = "OPTIONS_TEST_BLANK_ARGUMENTS";
+        const URL: &str = "mysql://u:hunter2@h";
+        if std::env::var_os(VARIABLE).is_some() {
+            hide_passwords_in_process_list();
+            let shown = std::fs::read("/proc/self/cmdline").unwrap();
+            let shown = String::from_utf8(shown).unwrap();
+            assert!(shown.contains("\0mysql://u:xxxxxxx@h\0") && !shown.contains("hunter2"), "{shown:?}");
+            return;
+        }
+        let (_crate_name, module) = module_path!().split_once("::").unwrap();
+        let test = format!("{module}::ps_does_not_show_the_password");
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &test, URL, "--test-threads=1"])
+            .env(VARIABLE, "1")
+            .output()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+    }
+}

@@ -1,0 +1,91 @@
+//! What a server is. Features are probed where they are used; the vendor and the version are for messages, for the
+//! record in a manifest, and for the few things that differ by vendor and cannot be probed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Connection, Result};
+
+/// Who makes the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Vendor {
+    /// MariaDB.
+    MariaDb,
+    /// MySQL and those that follow its version numbers, such as Percona Server.
+    MySql,
+}
+
+impl std::fmt::Display for Vendor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::MariaDb => "MariaDB",
+            Self::MySql => "MySQL",
+        })
+    }
+}
+
+/// A server's vendor and version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// Who makes it.
+    pub vendor: Vendor,
+    /// What `SELECT VERSION()` says, such as `10.11.6-MariaDB-log`.
+    pub version: String,
+    /// What `@@version_comment` says.
+    pub comment: String,
+}
+
+impl Server {
+    /// Asks the server at the other end of `connection`.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub fn of(connection: &mut Connection) -> Result<Self> {
+        let row = connection.first("SELECT VERSION(), @@version_comment")?;
+        let (version, comment) = row.map(|row| (row.string(0), row.string(1))).unwrap_or_default();
+        let vendor = match format!("{version} {comment}").to_ascii_lowercase().contains("mariadb") {
+            true => Vendor::MariaDb,
+            false => Vendor::MySql,
+        };
+        Ok(Self { vendor, version, comment })
+    }
+
+    /// Major, minor and patch number; 0 for what is not there.
+    pub fn numbers(&self) -> (u32, u32, u32) {
+        let mut parts = self.version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+        let mut next = || parts.next().unwrap_or(0);
+        (next(), next(), next())
+    }
+}
+
+impl std::fmt::Display for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (major, minor, patch) = self.numbers();
+        write!(f, "{} {major}.{minor}.{patch}", self.vendor)
+    }
+}
+
+/// The value of a system variable, session scope first; `None` if the server does not have it.
+///
+/// # Errors
+/// If the connection is lost.
+pub fn variable(connection: &mut Connection, name: &str) -> Result<Option<String>> {
+    match connection.first(format!("SELECT @@{name}")) {
+        Ok(row) => Ok(row.and_then(|row| row.text(0))),
+        Err(error) if error.code().is_some() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_numbers() {
+        let server = |version: &str| Server { vendor: Vendor::MySql, version: version.into(), comment: String::new() };
+        assert_eq!(server("10.11.19-MariaDB-0+deb12u1-log").numbers(), (10, 11, 19));
+        assert_eq!(server("9.7.4-2").numbers(), (9, 7, 4));
+        assert_eq!(server("").numbers(), (0, 0, 0));
+    }
+}

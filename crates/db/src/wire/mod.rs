@@ -1,0 +1,22 @@
+//! The client side of the MySQL protocol, as far as drover needs it: text statements, rows as raw bytes, and LOCAL
+//! INFILE streams. It never reconnects: a connection that broke stays broken, so a snapshot cannot be lost unseen.
+//!
+//! Login packets and plugins come from `mysql_common`; framing and rows are our own, because they are the row path:
+//! a row is handed out as the bytes that lie in the receive buffer, and one that is larger than the buffer in pieces.
+//! Statements are bytes, not strings: the text of a routine may be in any character set.
+//!
+//! Source: MySQL Internals, "Client/Server Protocol"; MariaDB Knowledge Base, "Clients & Utilities / protocol".
+
+mod connection;
+mod fields;
+mod handshake;
+mod packet;
+mod result;
+mod stream;
+mod tls;
+
+pub use connection::{Connection, Loaded, Outcome, RawRow, RowStream, Upload};
+pub use fields::{Field, next_field};
+pub use packet::LargeRow;
+pub use result::{Row, Rows};
+pub use stream::Breaker;

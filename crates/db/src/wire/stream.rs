@@ -1,0 +1,106 @@
+//! The byte stream under a connection: a Unix socket, TCP, or TLS over TCP.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use crate::options::Address;
+
+pub(super) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+    Tls(Box<rustls::StreamOwned<rustls::ClientConnection, TcpStream>>),
+}
+
+impl Stream {
+    /// Connects; each address that a host name resolves to is tried for `timeout`.
+    pub(super) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        match address {
+            Address::Socket(path) => UnixStream::connect(path).map(Self::Unix),
+            Address::Tcp { host, port } => {
+                let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
+                for address in (host.as_str(), *port).to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&address, timeout) {
+                        Ok(stream) => return stream.set_nodelay(true).map(|()| Self::Tcp(stream)),
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+        }
+    }
+
+    /// Limits how long a read may wait; `None` waits for ever.
+    pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_read_timeout(timeout),
+            Self::Tcp(stream) => stream.set_read_timeout(timeout),
+            Self::Tls(stream) => stream.get_ref().set_read_timeout(timeout),
+        }
+    }
+
+    /// A second handle that can break the connection from another thread.
+    pub(super) fn breaker(&self) -> io::Result<Breaker> {
+        match self {
+            Self::Unix(stream) => stream.try_clone().map(Breaker::Unix),
+            Self::Tcp(stream) => stream.try_clone().map(Breaker::Tcp),
+            Self::Tls(stream) => stream.get_ref().try_clone().map(Breaker::Tcp),
+        }
+    }
+
+    pub(super) fn is_ipc(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+
+    pub(super) fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(buf),
+            Self::Tcp(stream) => stream.read(buf),
+            Self::Tls(stream) => stream.read(buf),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(buf),
+            Self::Tcp(stream) => stream.write(buf),
+            Self::Tls(stream) => stream.write(buf),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.flush(),
+            Self::Tcp(stream) => stream.flush(),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
+}
+
+/// Breaks a connection from another thread, so that a read or write that waits on it ends with an error at once.
+#[derive(Debug)]
+pub enum Breaker {
+    /// Of a Unix socket.
+    Unix(UnixStream),
+    /// Of a TCP connection, with or without TLS.
+    Tcp(TcpStream),
+}
+
+impl Breaker {
+    /// Breaks it. That it is broken already is no error.
+    pub fn break_connection(&self) {
+        let _ = match self {
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}

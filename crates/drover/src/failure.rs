@@ -1,0 +1,55 @@
+//! Why a command could not do its work, for a person: what went wrong, and what to do about it.
+
+use std::path::Path;
+
+use drover_db::options::OptionError;
+
+/// An error and a hint.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(error: impl Into<String>) -> Self {
+        Self { error: error.into(), hint: None }
+    }
+
+    /// A dump that failed leaves a directory that must not be taken for a dump.
+    pub(crate) fn dump(error: drover_dump::Error, directory: &Path) -> Self {
+        let stopped = matches!(error, drover_dump::Error::Stopped);
+        let failure = Self::from(error);
+        let unfinished = format!("{} holds an unfinished dump, which restore refuses", directory.display());
+        match directory.exists() && !directory.join(drover_dump::manifest::FILE_NAME).exists() {
+            true if stopped => Self { hint: Some(unfinished), ..failure },
+            _ => failure,
+        }
+    }
+
+    /// A restore that was stopped leaves tables behind.
+    pub(crate) fn restore(error: drover_dump::Error) -> Self {
+        let stopped = matches!(error, drover_dump::Error::Stopped);
+        let failure = Self::from(error);
+        let hint = "the target holds a part of the dump; restore again with --drop-existing";
+        if stopped { Self { hint: Some(hint.into()), ..failure } } else { failure }
+    }
+}
+
+impl From<drover_dump::Error> for Failure {
+    fn from(error: drover_dump::Error) -> Self {
+        Self { hint: error.hint(), error: error.to_string() }
+    }
+}
+
+impl From<drover_sandbox::Error> for Failure {
+    fn from(error: drover_sandbox::Error) -> Self {
+        Self { hint: error.hint(), error: error.to_string() }
+    }
+}
+
+impl From<OptionError> for Failure {
+    fn from(error: OptionError) -> Self {
+        Self { hint: error.hint(), error: error.to_string() }
+    }
+}

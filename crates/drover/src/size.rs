@@ -1,0 +1,61 @@
+//! Numbers as a person reads them.
+
+use std::time::Duration;
+
+/// Bytes in powers of 1000, with three digits: `1.23 MB`.
+pub(crate) fn bytes(count: u64) -> String {
+    let mut value = count as f64;
+    for unit in ["B", "kB", "MB", "GB", "TB"] {
+        if value < 999.5 {
+            let digits = if unit == "B" || value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+            return format!("{value:.digits$} {unit}");
+        }
+        value /= 1000.0;
+    }
+    format!("{value:.0} PB")
+}
+
+/// A number with a comma before each three digits.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A length of time: `0.42 s`, `12.3 s`, `4 min 05 s`, `2 h 03 min`.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 10.0 => format!("{s:.2} s"),
+        s if s < 60.0 => format!("{s:.1} s"),
+        s if s < 3600.0 => format!("{} min {:02} s", s as u64 / 60, s as u64 % 60),
+        s => format!("{} h {:02} min", s as u64 / 3600, s as u64 % 3600 / 60),
+    }
+}
+
+pub(crate) fn duration(duration: Duration) -> String {
+    seconds(duration.as_secs_f64())
+}
+
+/// Bytes a second.
+pub(crate) fn rate(count: u64, seconds: f64) -> String {
+    format!("{}/s", bytes((count as f64 / seconds.max(0.001)) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!([bytes(0), bytes(999), bytes(1234), bytes(99_960), bytes(999_600)], ["0 B", "999 B", "1.23 kB", "100 kB", "1.00 MB"]);
+        assert_eq!([count(0), count(999), count(1_234_567)], ["0", "999", "1,234,567"]);
+        assert_eq!([seconds(0.419), seconds(12.34), seconds(245.0), seconds(7380.0)], ["0.42 s", "12.3 s", "4 min 05 s", "2 h 03 min"]);
+        assert_eq!(rate(1000, 0.5), "2.00 kB/s");
+    }
+}

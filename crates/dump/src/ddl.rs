@@ -1,0 +1,215 @@
+//! CREATE TABLE statements as the servers print them, taken apart: which indexes and foreign keys can wait until the
+//! rows are in.
+
+use drover_db::sql::{Dialect, Kind, Token, tokens};
+
+/// A CREATE TABLE statement in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CreateTable {
+    /// Up to the opening parenthesis.
+    head: Vec<u8>,
+    /// Columns, keys and constraints.
+    items: Vec<Vec<u8>>,
+    /// From the closing parenthesis on.
+    tail: Vec<u8>,
+}
+
+/// A CREATE TABLE without what can wait, and what waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Split {
+    pub(crate) create: Vec<u8>,
+    /// Key definitions for one ALTER TABLE.
+    pub(crate) keys: Vec<Vec<u8>>,
+    /// Foreign key constraints for another one.
+    pub(crate) foreign_keys: Vec<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Item {
+    Column { auto_increment: bool },
+    Primary,
+    Unique,
+    Plain,
+    Fulltext,
+    ForeignKey,
+    Other,
+}
+
+impl CreateTable {
+    /// Takes the statement apart; `None` if it has no list in parentheses.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let (mut depth, mut at) = (0usize, 0usize);
+        let (mut open, mut start) = (None, 0);
+        let mut items = Vec::new();
+        for token in tokens(text, Dialect::default()) {
+            let end = at + token.text.len();
+            match token.text {
+                b"(" if token.kind == Kind::Symbol => {
+                    depth += 1;
+                    if depth == 1 && open.is_none() {
+                        (open, start) = (Some(end), end);
+                    }
+                }
+                b"," if token.kind == Kind::Symbol && depth == 1 => {
+                    items.push(trim(&text[start..at]));
+                    start = end;
+                }
+                b")" if token.kind == Kind::Symbol => {
+                    depth = depth.checked_sub(1)?;
+                    if depth == 0 {
+                        items.push(trim(&text[start..at]));
+                        return Some(Self { head: text[..open?].to_vec(), items, tail: text[at..].to_vec() });
+                    }
+                }
+                _ => {}
+            }
+            at = end;
+        }
+        None
+    }
+
+    /// Takes out the foreign keys, and the secondary keys too if `defer_keys`.
+    pub(crate) fn split(self, defer_keys: bool) -> Split {
+        let kinds: Vec<_> = self.items.iter().map(|item| classify(item)).collect();
+        let defer = if defer_keys { deferrable(&kinds) } else { |_| false };
+        let leads_auto_increment = self.auto_increment_key(&kinds);
+        let (mut keep, mut keys, mut foreign_keys) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, (item, kind)) in self.items.into_iter().zip(kinds).enumerate() {
+            if kind == Item::ForeignKey {
+                foreign_keys.push(item);
+            } else if defer(kind) && leads_auto_increment != Some(index) {
+                keys.push(item);
+            } else {
+                keep.push(item);
+            }
+        }
+        let create = [&self.head, b"\n  ".as_slice(), &keep.join(&b",\n  "[..]), b"\n", &self.tail].concat();
+        Split { create, keys, foreign_keys }
+    }
+
+    /// The first secondary key that an AUTO_INCREMENT column needs, if the primary key does not begin with the column.
+    fn auto_increment_key(&self, kinds: &[Item]) -> Option<usize> {
+        let column = kinds.iter().position(|kind| *kind == Item::Column { auto_increment: true })?;
+        let name = code(&self.items[column]).next()?.name()?;
+        let holds = |index: &usize| {
+            matches!(kinds[*index], Item::Primary | Item::Unique | Item::Plain)
+                && code(&self.items[*index]).skip_while(|t| !t.is_symbol(b'(')).any(|t| t.name().as_ref() == Some(&name))
+        };
+        (0..kinds.len()).find(holds).filter(|&index| kinds[index] != Item::Primary)
+    }
+}
+
+/// Which keys may be added later without changing what SHOW CREATE TABLE says: the servers list unique keys before the
+/// others and full-text keys last, each kind in the order in which it was made.
+fn deferrable(kinds: &[Item]) -> fn(Item) -> bool {
+    let has = |kind| kinds.contains(&kind);
+    if has(Item::Other) {
+        return |_| false;
+    }
+    // Without a primary key, InnoDB clusters the rows by the first unique key: that one cannot wait.
+    if has(Item::Primary) { |kind| matches!(kind, Item::Unique | Item::Plain) } else { |kind| kind == Item::Plain }
+}
+
+fn classify(item: &[u8]) -> Item {
+    let words: Vec<_> = code(item).take(8).collect();
+    let Some(first) = words.first() else { return Item::Other };
+    if first.kind == Kind::Quoted {
+        let auto_increment = code(item).any(|token| token.is_word("AUTO_INCREMENT"));
+        return Item::Column { auto_increment };
+    }
+    let is = |index: usize, word: &str| words.get(index).is_some_and(|token| token.is_word(word));
+    match () {
+        () if is(0, "PRIMARY") => Item::Primary,
+        () if is(0, "UNIQUE") => Item::Unique,
+        () if is(0, "KEY") => Item::Plain,
+        () if is(0, "FULLTEXT") => Item::Fulltext,
+        () if is(0, "CONSTRAINT") && is(2, "FOREIGN") => Item::ForeignKey,
+        // A CHECK stands behind the keys in both servers' output and is no key.
+        () if is(0, "CONSTRAINT") && is(2, "CHECK") => Item::Column { auto_increment: false },
+        () => Item::Other,
+    }
+}
+
+fn code(text: &[u8]) -> impl Iterator<Item = Token<'_>> {
+    tokens(text, Dialect::default()).filter(Token::is_code)
+}
+
+fn trim(text: &[u8]) -> Vec<u8> {
+    text.trim_ascii().to_vec()
+}
+
+/// The definition without the next AUTO_INCREMENT value, which changes with every row that is inserted.
+pub(crate) fn without_auto_increment(create: &[u8]) -> Vec<u8> {
+    let Some(parts) = CreateTable::parse(create) else { return create.to_vec() };
+    let tail: Vec<_> = tokens(&parts.tail, Dialect::default()).collect();
+    let option = tail.windows(4).position(|w| w[1].is_word("AUTO_INCREMENT") && w[2].is_symbol(b'=') && w[3].kind == Kind::Word);
+    let Some(at) = option else { return create.to_vec() };
+    let kept = tail[..at].iter().chain(&tail[at + 4..]).flat_map(|token| token.text.iter().copied());
+    let before = &create[..create.len() - parts.tail.len()];
+    before.iter().copied().chain(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "CREATE TABLE `t,(` (
+  `id` int(10) unsigned NOT NULL AUTO_INCREMENT,
+  `a)` varchar(10) DEFAULT 'x,(' COMMENT 'KEY `no` (`a`)',
+  `b` int(11) GENERATED ALWAYS AS (`id` + (1)) VIRTUAL,
+  PRIMARY KEY (`id`),
+  UNIQUE KEY `u` (`a)`),
+  KEY `k` (`b`,`id`) /*!80000 INVISIBLE */,
+  FULLTEXT KEY `f` (`a)`),
+  CONSTRAINT `fk` FOREIGN KEY (`b`) REFERENCES `p` (`id`) ON DELETE CASCADE,
+  CONSTRAINT `c` CHECK (`id` > 0)
+) ENGINE=InnoDB AUTO_INCREMENT=42 DEFAULT CHARSET=utf8mb4 COMMENT='a AUTO_INCREMENT=1'";
+
+    fn texts(items: &[Vec<u8>]) -> Vec<String> {
+        items.iter().map(|item| String::from_utf8(item.clone()).unwrap()).collect()
+    }
+
+    #[test]
+    fn keys_and_foreign_keys_are_taken_out() {
+        let split = CreateTable::parse(TABLE.as_bytes()).unwrap().split(true);
+        assert_eq!(texts(&split.keys), ["UNIQUE KEY `u` (`a)`)", "KEY `k` (`b`,`id`) /*!80000 INVISIBLE */"]);
+        assert_eq!(split.foreign_keys.len(), 1);
+        let create = String::from_utf8(split.create).unwrap();
+        assert!(create.contains("FULLTEXT KEY") && create.contains("CHECK") && !create.contains("`u`"), "{create}");
+        assert!(create.ends_with("COMMENT='a AUTO_INCREMENT=1'"));
+    }
+
+    #[test]
+    fn what_stays_in_place_is_the_statement_itself() {
+        let without_fk = TABLE.replace("  CONSTRAINT `fk` FOREIGN KEY (`b`) REFERENCES `p` (`id`) ON DELETE CASCADE,\n", "");
+        let split = CreateTable::parse(TABLE.as_bytes()).unwrap().split(false);
+        assert_eq!(String::from_utf8(split.create).unwrap(), without_fk);
+        assert!(split.keys.is_empty());
+    }
+
+    #[test]
+    fn the_key_of_an_auto_increment_column_stays() {
+        let text = "CREATE TABLE `t` (\n  `a` int AUTO_INCREMENT,\n  `b` int,\n  PRIMARY KEY (`b`),\n  KEY `x` (`b`),\n  KEY `y` (`a`)\n)";
+        assert_eq!(texts(&CreateTable::parse(text.as_bytes()).unwrap().split(true).keys), ["KEY `x` (`b`)"]);
+    }
+
+    #[test]
+    fn without_a_primary_key_unique_keys_stay() {
+        let text = "CREATE TABLE `t` (\n  `a` int NOT NULL,\n  UNIQUE KEY `u` (`a`),\n  KEY `k` (`a`)\n)";
+        assert_eq!(texts(&CreateTable::parse(text.as_bytes()).unwrap().split(true).keys), ["KEY `k` (`a`)"]);
+    }
+
+    #[test]
+    fn the_next_auto_increment_is_no_part_of_a_definition() {
+        let expected = TABLE.replace(" AUTO_INCREMENT=42", "");
+        assert_eq!(String::from_utf8(without_auto_increment(TABLE.as_bytes())).unwrap(), expected);
+        assert_eq!(without_auto_increment(expected.as_bytes()), expected.as_bytes());
+    }
+
+    #[test]
+    fn text_without_a_list_is_no_table() {
+        for text in ["", "CREATE TABLE t", "CREATE TABLE t (a", "CREATE TABLE )("] {
+            assert_eq!(CreateTable::parse(text.as_bytes()), None, "{text}");
+        }
+    }
+}

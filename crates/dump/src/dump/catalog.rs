@@ -1,0 +1,159 @@
+//! What the server says it holds. Names are compared here, byte for byte: the catalogue's own comparisons take `Shop`
+//! and `shop` for the same.
+
+use std::fmt;
+
+use drover_db::{Connection, Row, quote};
+
+use crate::error::Doing;
+use crate::{Error, Result};
+
+/// A schema's name and the name of something in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Name {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+}
+
+impl Name {
+    pub(crate) fn new(schema: &str, name: &str) -> Self {
+        Self { schema: schema.into(), name: name.into() }
+    }
+}
+
+/// In backticks, so that it serves in SQL and in messages.
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&quote::qualified(&self.schema, &self.name))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RelationKind {
+    Table,
+    /// With rows of the past (MariaDB).
+    VersionedTable,
+    View,
+    Sequence,
+}
+
+/// Whatever `information_schema.TABLES` lists.
+#[derive(Debug, Clone)]
+pub(crate) struct Relation {
+    pub(crate) name: Name,
+    pub(crate) kind: RelationKind,
+    /// `None` for views, and for a table that the server cannot open.
+    pub(crate) engine: Option<String>,
+    /// The server's guess.
+    pub(crate) rows: u64,
+    /// The server's guess, in bytes, without secondary indexes.
+    pub(crate) bytes: u64,
+}
+
+/// All schemas, the server's own too.
+pub(crate) fn schemas(connection: &mut Connection) -> Result<Vec<String>> {
+    let rows = connection
+        .query("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
+        .doing(|| "listing the schemas")?;
+    Ok(rows.into_iter().map(|row| row.string(0)).collect())
+}
+
+/// Everything that has rows or looks like it, outside of the server's own schemas.
+pub(crate) fn relations(connection: &mut Connection) -> Result<Vec<Relation>> {
+    let system = super::select::SYSTEM_SCHEMAS.map(quote::string).join(", ");
+    let sql = format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH FROM information_schema.TABLES \
+         WHERE TABLE_SCHEMA NOT IN ({system}) ORDER BY TABLE_SCHEMA, TABLE_NAME"
+    );
+    let rows = connection.query(sql).doing(|| "listing the tables")?;
+    Ok(rows.into_iter().filter_map(|row| relation(&row)).collect())
+}
+
+fn relation(row: &Row) -> Option<Relation> {
+    let kind = match row.string(2).as_str() {
+        "BASE TABLE" => RelationKind::Table,
+        "SYSTEM VERSIONED" => RelationKind::VersionedTable,
+        "VIEW" => RelationKind::View,
+        "SEQUENCE" => RelationKind::Sequence,
+        _ => return None, // TEMPORARY tables are the session's own
+    };
+    Some(Relation {
+        name: Name::new(&row.string(0), &row.string(1)),
+        kind,
+        engine: row.text(3),
+        rows: row.parse(4).unwrap_or(0),
+        bytes: row.parse(5).unwrap_or(0),
+    })
+}
+
+/// The engines whose tables a transaction sees as they were when it began.
+pub(crate) fn transactional_engines(connection: &mut Connection) -> Result<Vec<String>> {
+    let rows = connection
+        .query("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")
+        .doing(|| "listing the storage engines")?;
+    Ok(rows.into_iter().map(|row| row.string(0)).collect())
+}
+
+/// A column as the catalogue describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ColumnFacts {
+    pub(crate) name: String,
+    /// Such as `enum`.
+    pub(crate) data_type: String,
+    /// Such as `enum('a','b')`.
+    pub(crate) column_type: String,
+    pub(crate) character_set: Option<String>,
+    /// The expression of a generated column; `ROW START` and `ROW END` for those of a system-versioned table.
+    pub(crate) generation: String,
+}
+
+/// The columns of a table in their order.
+pub(crate) fn columns(connection: &mut Connection, table: &Name) -> Result<Vec<ColumnFacts>> {
+    let sql = format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, \
+         GENERATION_EXPRESSION FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
+        is_table(table)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the columns of {table}"))?;
+    Ok(rows.into_iter().filter(|row| is_exactly(row, table)).map(|row| column(&row)).collect())
+}
+
+fn column(row: &Row) -> ColumnFacts {
+    ColumnFacts {
+        name: row.string(2),
+        data_type: row.string(3).to_ascii_lowercase(),
+        column_type: row.string(4),
+        character_set: row.text(5),
+        generation: row.string(6),
+    }
+}
+
+/// The columns of the primary key, if rows can be read in its order and told apart by it: ascending, whole columns.
+pub(crate) fn primary_key(connection: &mut Connection, table: &Name) -> Result<Option<Vec<String>>> {
+    let sql = format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, SUB_PART, COLLATION FROM information_schema.STATISTICS \
+         WHERE {} AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX",
+        is_table(table)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the primary key of {table}"))?;
+    let rows: Vec<_> = rows.into_iter().filter(|row| is_exactly(row, table)).collect();
+    let plain = rows.iter().all(|row| row.bytes(2).is_some() && row.bytes(3).is_none() && row.string(4) == "A");
+    Ok((plain && !rows.is_empty()).then(|| rows.iter().map(|row| row.string(2)).collect()))
+}
+
+fn is_table(table: &Name) -> String {
+    format!("TABLE_SCHEMA = {} AND TABLE_NAME = {}", quote::string(&table.schema), quote::string(&table.name))
+}
+
+fn is_exactly(row: &Row, table: &Name) -> bool {
+    row.string(0) == table.schema && row.string(1) == table.name
+}
+
+/// The statement that creates a table, as the server gives it.
+pub(crate) fn create_table(connection: &mut Connection, table: &Name) -> Result<Vec<u8>> {
+    let row = connection
+        .first(format!("SHOW CREATE TABLE {table}"))
+        .doing(|| format!("reading the definition of {table}"))?;
+    row.and_then(|row| row.bytes(1).map(<[u8]>::to_vec))
+        .ok_or_else(|| Error::found(format!("the server gives no definition of {table}")))
+}

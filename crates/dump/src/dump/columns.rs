@@ -1,0 +1,167 @@
+//! How each column is read and loaded so that its value survives exactly.
+
+use drover_db::quote;
+use drover_db::sql::{Dialect, Kind, tokens};
+
+use super::catalog::ColumnFacts;
+use crate::format::manifest::Column;
+
+/// A column that is dumped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReadColumn {
+    pub(crate) column: Column,
+    /// The text that stands for the "error value" of an ENUM.
+    pub(crate) error_mark: Option<String>,
+    /// How a value is written as a literal that compares in the column's own order; `None` if it cannot be.
+    pub(crate) literal: Option<Literal>,
+}
+
+/// How a value of a column is written as an SQL literal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Literal {
+    /// As it is: numbers.
+    Bare,
+    /// In quotes: dates and times.
+    Quoted,
+    /// In hexadecimal, with the character set before it.
+    Text(String),
+    /// In hexadecimal.
+    Bytes,
+}
+
+impl Literal {
+    fn of(facts: &ColumnFacts) -> Option<Self> {
+        match facts.data_type.as_str() {
+            "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" => Some(Self::Bare),
+            "date" | "datetime" | "timestamp" | "time" => Some(Self::Quoted),
+            "char" | "varchar" => facts.character_set.clone().map(Self::Text),
+            "binary" | "varbinary" => Some(Self::Bytes),
+            _ => None,
+        }
+    }
+
+    /// The literal for a value as the text protocol sends it; `None` if the bytes are not what they should be.
+    pub(crate) fn write(&self, value: &[u8]) -> Option<String> {
+        let plain = |c: &u8| c.is_ascii_alphanumeric() || b"+-.: ".contains(c);
+        match self {
+            Self::Bare | Self::Quoted if !value.iter().all(plain) => None,
+            Self::Bare => Some(String::from_utf8_lossy(value).into_owned()),
+            Self::Quoted => Some(quote::string(&String::from_utf8_lossy(value))),
+            Self::Text(set) => Some(format!("_{set} {}", quote::hex(value))),
+            Self::Bytes => Some(quote::hex(value)),
+        }
+    }
+}
+
+/// The columns of a table that are dumped: all but those that the server computes itself.
+pub(crate) fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn> {
+    let mut columns: Vec<_> = facts
+        .iter()
+        .filter(|facts| facts.generation.is_empty() || versioned && is_row_time(&facts.generation))
+        .map(read_column)
+        .collect();
+    if versioned && !facts.iter().any(|facts| is_row_time(&facts.generation)) {
+        // The columns that MariaDB adds by itself are in no list, but can be read and loaded by these names.
+        columns.extend(["row_start", "row_end"].map(|name| ReadColumn {
+            column: Column { name: name.into(), read: None, load: None },
+            error_mark: None,
+            literal: None,
+        }));
+    }
+    columns
+}
+
+fn is_row_time(generation: &str) -> bool {
+    matches!(generation.to_ascii_uppercase().as_str(), "ROW START" | "ROW END")
+}
+
+fn read_column(facts: &ColumnFacts) -> ReadColumn {
+    let name = quote::identifier(&facts.name);
+    let (mut read, mut load, mut error_mark) = (None, None, None);
+    match facts.data_type.as_str() {
+        // Its own text form has six digits; that of the double it equals has as many as it takes.
+        "float" => read = Some(format!("CAST({name} AS DOUBLE)")),
+        "enum" => {
+            let mark = error_mark_for(&members(&facts.column_type));
+            read = Some(format!("IF({name} + 0 = 0, _binary{}, {name})", quote::string(&mark)));
+            error_mark = Some(mark);
+        }
+        // An empty member and no member at all look the same.
+        "set" if members(&facts.column_type).iter().any(Vec::is_empty) => read = Some(format!("{name} + 0")),
+        // Text in the character set `binary` is no JSON for MySQL, and no text form of these types for MariaDB.
+        "json" => load = Some("CONVERT(@value USING utf8mb4)".into()),
+        "uuid" | "inet4" | "inet6" => load = Some("CONVERT(@value USING ascii)".into()),
+        _ => {}
+    }
+    let column = Column { name: facts.name.clone(), read, load };
+    ReadColumn { column, error_mark, literal: Literal::of(facts) }
+}
+
+/// A number 0 that is no member: LOAD DATA takes the text of a number that is no member as an index.
+fn error_mark_for(members: &[Vec<u8>]) -> String {
+    let zeros = (1..=5).map(|count| "0".repeat(count));
+    let free = |text: &String| !members.iter().any(|member| member.as_slice() == text.as_bytes());
+    zeros.into_iter().find(free).unwrap_or_else(|| "0".into()) // an ENUM whose members are five spellings of 0 has no free one
+}
+
+/// The members of an ENUM or SET type, in the catalogue's character set.
+fn members(column_type: &str) -> Vec<Vec<u8>> {
+    // In the catalogue only quotes are doubled: a backslash stands for itself.
+    let dialect = Dialect { no_backslash_escapes: true, ..Dialect::default() };
+    tokens(column_type.as_bytes(), dialect)
+        .filter(|token| token.kind == Kind::String)
+        .map(|token| token.text[1..token.text.len().max(2) - 1].to_vec())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(data_type: &str, column_type: &str) -> ColumnFacts {
+        ColumnFacts {
+            name: "c".into(),
+            data_type: data_type.into(),
+            column_type: column_type.into(),
+            character_set: Some("latin1".into()),
+            generation: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_error_value_of_an_enum_has_a_text_of_its_own() {
+        let column = |text| read_column(&facts("enum", text));
+        assert_eq!(column("enum('a','')").error_mark.as_deref(), Some("0"));
+        let column = column("enum('0','00','it''s')");
+        assert_eq!(column.error_mark.as_deref(), Some("000"));
+        assert_eq!(column.column.read.as_deref(), Some("IF(`c` + 0 = 0, _binary'000', `c`)"));
+    }
+
+    #[test]
+    fn a_set_with_an_empty_member_is_read_as_a_number() {
+        assert_eq!(read_column(&facts("set", "set('a','b')")).column.read, None);
+        assert!(read_column(&facts("set", "set('','b')")).column.read.is_some());
+    }
+
+    #[test]
+    fn generated_columns_are_left_to_the_server() {
+        let mut generated = facts("int", "int");
+        generated.generation = "`a` + 1".into();
+        assert_eq!(to_read(&[facts("int", "int"), generated], false).len(), 1);
+        let mut start = facts("timestamp", "timestamp(6)");
+        start.generation = "ROW START".into();
+        assert_eq!(to_read(&[facts("int", "int"), start.clone()], true).len(), 2);
+        let names: Vec<_> = to_read(&[facts("int", "int")], true).into_iter().map(|c| c.column.name).collect();
+        assert_eq!(names, ["c", "row_start", "row_end"]);
+    }
+
+    #[test]
+    fn literals() {
+        let literal = |data_type| Literal::of(&facts(data_type, data_type));
+        assert_eq!(literal("bigint").and_then(|l| l.write(b"-5")).as_deref(), Some("-5"));
+        assert_eq!(literal("date").and_then(|l| l.write(b"2020-01-01")).as_deref(), Some("'2020-01-01'"));
+        assert_eq!(literal("char").and_then(|l| l.write(b"a")).as_deref(), Some("_latin1 X'61'"));
+        assert_eq!(literal("bigint").and_then(|l| l.write(b"1;DROP")), None);
+        assert_eq!(literal("float"), None);
+    }
+}

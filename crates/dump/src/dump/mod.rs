@@ -1,0 +1,15 @@
+//! Dumping: select what is asked for, take one snapshot over all workers, describe every object, read every row.
+
+pub(crate) mod args;
+pub(crate) mod catalog;
+pub(crate) mod columns;
+mod grants;
+pub(crate) mod objects;
+mod run;
+mod select;
+mod snapshot;
+pub(crate) mod tables;
+mod waits;
+
+pub use args::DumpArgs;
+pub use run::{DumpReport, dump};

@@ -1,0 +1,307 @@
+//! Everything that is not rows: each object becomes a script with the statement as the server gives it, in the sql_mode,
+//! character set and time zone that it was made in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use drover_db::sql::{Dialect, Token, tokens};
+use drover_db::wire::Rows;
+use drover_db::{Connection, quote};
+
+use super::catalog::{self, Name};
+use crate::error::Doing;
+use crate::format::manifest::Object;
+use crate::format::{names, script};
+use crate::session;
+use crate::{Error, Result};
+
+/// Writes the scripts of one schema's objects.
+pub(crate) struct Scripts<'a> {
+    root: &'a Path,
+    schema: &'a str,
+    /// The schema's own default collation.
+    collation: String,
+}
+
+impl<'a> Scripts<'a> {
+    /// Makes the schema's directory and its own script; also gives that script's path.
+    pub(crate) fn begin(connection: &mut Connection, root: &'a Path, schema: &'a str) -> Result<(Self, String)> {
+        session::use_schema(connection, schema)?;
+        let dir = root.join(names::file_name(schema));
+        fs::create_dir(&dir).map_err(Error::file(&dir))?;
+        let scripts = Self { root, schema, collation: schema_collation(connection)? };
+        let row = connection
+            .first(format!("SHOW CREATE DATABASE {}", quote::identifier(schema)))
+            .doing(|| format!("reading the definition of schema '{schema}'"))?;
+        let create = row.and_then(|row| row.bytes(1).map(<[u8]>::to_vec)).unwrap_or_default();
+        // No name in a server becomes a file name with an @, so these cannot clash with a table's.
+        let path = scripts.write("@schema", &format!("Schema {}", quote::identifier(schema)), &[create])?;
+        Ok((scripts, path))
+    }
+
+    fn write(&self, stem: &str, comment: &str, statements: &[Vec<u8>]) -> Result<String> {
+        let relative = format!("{}/{stem}.sql", names::file_name(self.schema));
+        let path = self.root.join(&relative);
+        let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        fs::write(&path, script::render(&comment, statements)).map_err(Error::file(&path))?;
+        Ok(relative)
+    }
+
+    fn name(&self, name: &str) -> Name {
+        Name::new(self.schema, name)
+    }
+
+    /// A table's script; the settings are those under which its text means the same everywhere.
+    pub(crate) fn table(&self, name: &str, create: Vec<u8>) -> Result<String> {
+        let settings = [
+            "SET character_set_client = utf8mb4",
+            "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'",
+            "SET foreign_key_checks = 0",
+        ];
+        let mut statements: Vec<_> = settings.iter().map(|text| text.as_bytes().to_vec()).collect();
+        statements.push(create);
+        self.write(&names::file_name(name), &format!("Table {}", self.name(name)), &statements)
+    }
+
+    /// A sequence, with the values that it stands at.
+    pub(crate) fn sequence(&self, connection: &mut Connection, name: &str) -> Result<Object> {
+        let create = catalog::create_table(connection, &self.name(name))?;
+        let row = connection
+            .first(format!("SELECT * FROM {}", self.name(name)))
+            .doing(|| format!("reading sequence {}", self.name(name)))?
+            .ok_or_else(|| Error::found(format!("sequence {} has no row", self.name(name))))?;
+        let values: Vec<_> = (0..row.len()).map(|index| row.string(index)).collect();
+        let insert = format!("INSERT INTO {} VALUES ({})", quote::identifier(name), values.join(", "));
+        let stem = format!("{}.sequence", names::file_name(name));
+        let path = self.write(&stem, &format!("Sequence {}", self.name(name)), &[create, insert.into_bytes()])?;
+        Ok(Object { kind: "SEQUENCE".into(), name: name.into(), script: path, broken: false })
+    }
+
+    /// Views, each after those that it reads.
+    pub(crate) fn views(
+        &self,
+        connection: &mut Connection,
+        views: &[String],
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Object>> {
+        let mut texts = BTreeMap::new();
+        for view in views {
+            texts.insert(view.clone(), definition(connection, "VIEW", &self.name(view), &self.collation)?);
+        }
+        let mut objects = Vec::new();
+        for view in in_order(self.schema, &texts) {
+            let path = self.write(&format!("{}.view", names::file_name(&view)), &format!("View {}", self.name(&view)), &texts[&view])?;
+            let broken = self.is_broken(connection, &view, warnings)?;
+            objects.push(Object { kind: "VIEW".into(), name: view, script: path, broken });
+        }
+        Ok(objects)
+    }
+
+    fn is_broken(&self, connection: &mut Connection, view: &str, warnings: &mut Vec<String>) -> Result<bool> {
+        match connection.query(format!("SELECT * FROM {} LIMIT 0", self.name(view))) {
+            Ok(_) => Ok(false),
+            Err(drover_db::Error::Server(error)) => {
+                warnings.push(format!("view {} cannot be used on this server: {}", self.name(view), error.message));
+                Ok(true)
+            }
+            Err(error) => Err(error).doing(|| format!("looking at view {}", self.name(view))),
+        }
+    }
+
+    /// The triggers of the given tables, in the order in which they are to be created.
+    pub(crate) fn triggers(&self, connection: &mut Connection, tables: &BTreeSet<String>) -> Result<Vec<Object>> {
+        let sql = format!(
+            "SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, TRIGGER_SCHEMA FROM information_schema.TRIGGERS WHERE \
+             TRIGGER_SCHEMA = {} ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER",
+            quote::string(self.schema)
+        );
+        let rows = connection.query(sql).doing(|| format!("listing the triggers of schema '{}'", self.schema))?;
+        let wanted = rows.into_iter().filter(|row| row.string(2) == self.schema && tables.contains(&row.string(1)));
+        wanted.map(|row| self.program(connection, "TRIGGER", &row.string(0))).collect()
+    }
+
+    /// Packages before their bodies, functions before procedures.
+    pub(crate) fn routines(&self, connection: &mut Connection) -> Result<Vec<Object>> {
+        let sql = format!(
+            "SELECT ROUTINE_TYPE, ROUTINE_NAME, ROUTINE_SCHEMA FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = \
+             {} ORDER BY FIELD(ROUTINE_TYPE, 'PACKAGE', 'PACKAGE BODY', 'FUNCTION', 'PROCEDURE'), ROUTINE_NAME",
+            quote::string(self.schema)
+        );
+        let rows = connection.query(sql).doing(|| format!("listing the routines of schema '{}'", self.schema))?;
+        let wanted = rows.into_iter().filter(|row| row.string(2) == self.schema);
+        wanted.map(|row| self.program(connection, &row.string(0), &row.string(1))).collect()
+    }
+
+    pub(crate) fn events(&self, connection: &mut Connection) -> Result<Vec<Object>> {
+        let sql = format!(
+            "SELECT EVENT_NAME, EVENT_SCHEMA FROM information_schema.EVENTS WHERE EVENT_SCHEMA = {} ORDER BY EVENT_NAME",
+            quote::string(self.schema)
+        );
+        let rows = connection.query(sql).doing(|| format!("listing the events of schema '{}'", self.schema))?;
+        let wanted = rows.into_iter().filter(|row| row.string(1) == self.schema);
+        wanted.map(|row| self.program(connection, "EVENT", &row.string(0))).collect()
+    }
+
+    fn program(&self, connection: &mut Connection, kind: &str, name: &str) -> Result<Object> {
+        let statements = definition(connection, kind, &self.name(name), &self.collation)?;
+        let stem = format!("{}.{}", names::file_name(name), kind.to_lowercase().replace(' ', "-"));
+        let path = self.write(&stem, &format!("{kind} {}", self.name(name)), &statements)?;
+        Ok(Object { kind: kind.into(), name: name.into(), script: path, broken: false })
+    }
+}
+
+/// The statements that create an object in the surroundings that it was made in.
+pub(crate) fn definition(
+    connection: &mut Connection,
+    kind: &str,
+    name: &Name,
+    schema_collation: &str,
+) -> Result<Vec<Vec<u8>>> {
+    let fields = Fields::of(kind);
+    let rows = connection
+        .query(format!("SHOW CREATE {kind} {name}"))
+        .doing(|| format!("reading the definition of {} {name}", kind.to_lowercase()))?;
+    let create = rows.column(fields.statement).and_then(|at| rows.first()?.bytes(at)).ok_or_else(|| {
+        Error::with_hint(
+            format!("the server does not show this account the text of {} {name}", kind.to_lowercase()),
+            "grant it SHOW_ROUTINE (MySQL), or SHOW CREATE ROUTINE or SELECT on mysql.proc (MariaDB)",
+        )
+    })?;
+    let create = if kind == "TRIGGER" { without_order(create, dialect(&rows)) } else { create.to_vec() };
+    // A stored program remembers the schema's collation of when it was made.
+    let own = rows.first_text("Database Collation").filter(|collation| collation != schema_collation);
+    let alter = |collation: &str| {
+        format!("ALTER DATABASE {} COLLATE = {collation}", quote::identifier(&name.schema)).into_bytes()
+    };
+    let mut statements = surroundings(&rows, fields);
+    statements.extend(own.as_deref().map(alter));
+    statements.push(create);
+    statements.extend(own.as_deref().map(|_| alter(schema_collation)));
+    Ok(statements)
+}
+
+/// The default collation of the schema in use.
+pub(crate) fn schema_collation(connection: &mut Connection) -> Result<String> {
+    let row = connection.first("SELECT @@collation_database").doing(|| "asking for a collation")?;
+    Ok(row.map(|row| row.string(0)).unwrap_or_default())
+}
+
+/// Which columns of SHOW CREATE hold what.
+#[derive(Clone, Copy)]
+struct Fields {
+    statement: &'static str,
+    sql_mode: bool,
+    time_zone: bool,
+}
+
+impl Fields {
+    fn of(kind: &str) -> Self {
+        let statement = match kind {
+            "VIEW" => "Create View",
+            "TRIGGER" => "SQL Original Statement",
+            "EVENT" => "Create Event",
+            "FUNCTION" => "Create Function",
+            "PACKAGE" => "Create Package",
+            "PACKAGE BODY" => "Create Package Body",
+            _ => "Create Procedure",
+        };
+        Self { statement, sql_mode: kind != "VIEW", time_zone: kind == "EVENT" }
+    }
+}
+
+fn surroundings(rows: &Rows, fields: Fields) -> Vec<Vec<u8>> {
+    let text = |column: &str| rows.first_text(column).unwrap_or_default();
+    let mut settings = vec![
+        format!("SET character_set_client = {}", text("character_set_client")),
+        format!("SET collation_connection = {}", text("collation_connection")),
+        format!("SET sql_mode = {}", quote::string(&if fields.sql_mode { text("sql_mode") } else { String::new() })),
+    ];
+    if fields.time_zone {
+        settings.push(format!("SET time_zone = {}", quote::string(&text("time_zone"))));
+    }
+    settings.into_iter().map(String::into_bytes).collect()
+}
+
+fn dialect(rows: &Rows) -> Dialect {
+    let text = |column: &str| rows.first_text(column).unwrap_or_default();
+    Dialect::of(&text("sql_mode"), &text("character_set_client"))
+}
+
+/// A trigger's text without FOLLOWS or PRECEDES: the order is kept by creating them in it, and the trigger that is named
+/// may not be there yet.
+fn without_order(create: &[u8], dialect: Dialect) -> Vec<u8> {
+    let all: Vec<_> = tokens(create, dialect).collect();
+    let code: Vec<usize> = (0..all.len()).filter(|&index| all[index].is_code()).collect();
+    let is = |at: usize, word: &str| code.get(at).is_some_and(|&index| all[index].is_word(word));
+    let row = (0..code.len()).find(|&at| is(at, "FOR") && is(at + 1, "EACH") && is(at + 2, "ROW"));
+    let Some(order) = row.map(|at| at + 3).filter(|&at| is(at, "FOLLOWS") || is(at, "PRECEDES")) else {
+        return create.to_vec();
+    };
+    let (Some(&from), Some(&name)) = (code.get(order), code.get(order + 1)) else { return create.to_vec() };
+    let kept = |(index, token): (usize, &Token<'_>)| (!(from..=name).contains(&index)).then(|| token.text.to_vec());
+    all.iter().enumerate().filter_map(kept).flatten().collect()
+}
+
+/// The views' names, each after those that its text names. Views that name each other in a circle, as an alias may make
+/// it look, come last in alphabetical order: the restore tries again what failed.
+fn in_order(schema: &str, texts: &BTreeMap<String, Vec<Vec<u8>>>) -> Vec<String> {
+    let mut waiting: BTreeMap<&String, BTreeSet<&String>> =
+        texts.iter().map(|(view, statements)| (view, named(schema, view, statements, texts))).collect();
+    let mut order = Vec::new();
+    while !waiting.is_empty() {
+        let ready = waiting.iter().find(|(_, needs)| needs.is_empty()).map(|(view, _)| *view);
+        let Some(view) = ready.or_else(|| waiting.keys().next().copied()) else { break };
+        waiting.remove(view);
+        for needs in waiting.values_mut() {
+            needs.remove(view);
+        }
+        order.push(view.clone());
+    }
+    order
+}
+
+fn named<'a>(
+    schema: &str,
+    view: &str,
+    statements: &[Vec<u8>],
+    views: &'a BTreeMap<String, Vec<Vec<u8>>>,
+) -> BTreeSet<&'a String> {
+    let text = statements.last().map_or(&[][..], Vec::as_slice);
+    let names = tokens(text, Dialect::default()).filter_map(|token| String::from_utf8(token.name()?).ok());
+    names
+        .filter(|name| name != view && name != schema)
+        .filter_map(|name| views.get_key_value(&name).map(|(known, _)| known))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_come_after_those_they_read() {
+        let view = |text: &str| vec![text.as_bytes().to_vec()];
+        let texts = BTreeMap::from([
+            ("a".to_owned(), view("CREATE VIEW `a` AS select `b`.`x` AS `x` from `b`")),
+            ("b".to_owned(), view("CREATE VIEW `b` AS select 1 AS `x` from `s`.`c`")),
+            ("c".to_owned(), view("CREATE VIEW `c` AS select 'a' AS `x`")),
+        ]);
+        assert_eq!(in_order("s", &texts), ["c", "b", "a"]);
+    }
+
+    #[test]
+    fn views_that_seem_to_need_each_other_are_all_there() {
+        let view = |text: &str| vec![text.as_bytes().to_vec()];
+        let texts = BTreeMap::from([("a".to_owned(), view("`b`")), ("b".to_owned(), view("`a`"))]);
+        assert_eq!(in_order("s", &texts), ["a", "b"]);
+    }
+
+    #[test]
+    fn the_order_of_a_trigger_is_taken_out_of_its_text() {
+        let text = "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW /* x */ FOLLOWS `b` SET @x = 'FOR EACH ROW FOLLOWS c'";
+        let expected = "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW /* x */  SET @x = 'FOR EACH ROW FOLLOWS c'";
+        let cut = without_order(text.as_bytes(), Dialect::default());
+        assert_eq!(String::from_utf8(cut).unwrap(), expected);
+    }
+}

@@ -1,0 +1,130 @@
+//! Which schemas, tables and views a person asked for.
+
+use std::collections::BTreeSet;
+
+use drover_db::sql::{Dialect, Kind, tokens};
+use globset::{Glob, GlobSet, GlobSetBuilder};
+
+use super::args::DumpArgs;
+use super::catalog::Relation;
+use crate::{Error, Result};
+
+/// Schemas that belong to the server itself.
+pub(crate) const SYSTEM_SCHEMAS: [&str; 5] = ["information_schema", "mysql", "performance_schema", "sys", "ndbinfo"];
+
+/// What to dump.
+#[derive(Debug, Default)]
+pub(crate) struct Selected {
+    pub(crate) relations: Vec<Relation>,
+    /// Schemas of which everything is dumped: routines and events too.
+    pub(crate) whole: BTreeSet<String>,
+}
+
+/// Picks from all that the account can see.
+pub(crate) fn select(args: &DumpArgs, schemas: &[String], all: Vec<Relation>) -> Result<Selected> {
+    let mut names = Names::default();
+    for text in &args.what {
+        names.add(text, schemas, &all)?;
+    }
+    if args.what.is_empty() {
+        names.whole = schemas.iter().filter(|schema| !is_system(schema)).cloned().collect();
+    }
+    let (include, exclude) = (globs(&args.include)?, globs(&args.exclude)?);
+    let chosen = |relation: &Relation| {
+        let path = format!("{}.{}", relation.name.schema, relation.name.name);
+        let named = names.whole.contains(&relation.name.schema)
+            || names.single.contains(&(relation.name.schema.clone(), relation.name.name.clone()));
+        named && (args.include.is_empty() || include.is_match(&path)) && !exclude.is_match(&path)
+    };
+    let relations: Vec<_> = all.into_iter().filter(chosen).collect();
+    if relations.is_empty() && names.whole.is_empty() {
+        return Err(Error::with_hint(
+            "there is nothing to dump",
+            "no schema but the server's own is visible to this account, or --include and --exclude leave none",
+        ));
+    }
+    let filtered = !args.include.is_empty();
+    Ok(Selected { relations, whole: if filtered { BTreeSet::new() } else { names.whole } })
+}
+
+fn is_system(schema: &str) -> bool {
+    SYSTEM_SCHEMAS.iter().any(|system| system.eq_ignore_ascii_case(schema))
+}
+
+fn globs(patterns: &[String]) -> Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(Glob::new(pattern).map_err(|error| Error::found(format!("glob '{pattern}': {error}")))?);
+    }
+    set.build().map_err(|error| Error::found(format!("the globs are too large: {error}")))
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    whole: BTreeSet<String>,
+    single: BTreeSet<(String, String)>,
+}
+
+impl Names {
+    /// Takes `text` as the name of a schema if there is such a schema, else as SCHEMA.TABLE.
+    fn add(&mut self, text: &str, schemas: &[String], all: &[Relation]) -> Result<()> {
+        let readings = readings(text);
+        for (schema, table) in &readings {
+            if is_system(schema) {
+                return Err(Error::found(format!("'{schema}' is the server's own schema: it is not dumped")));
+            }
+            match table {
+                None if schemas.contains(schema) => {
+                    self.whole.insert(schema.clone());
+                    return Ok(());
+                }
+                Some(table) if all.iter().any(|r| r.name.schema == *schema && r.name.name == *table) => {
+                    self.single.insert((schema.clone(), table.clone()));
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        Err(Error::with_hint(
+            format!("there is no schema or table '{text}' that this account can see"),
+            "letter case counts; tables are named DB.TABLE, and an account sees only what it has a privilege on",
+        ))
+    }
+}
+
+/// The ways in which `text` can be read as a schema, or a schema and a table.
+fn readings(text: &str) -> Vec<(String, Option<String>)> {
+    if let Some(quoted) = quoted(text) {
+        return vec![quoted];
+    }
+    let mut readings = vec![(text.to_owned(), None)];
+    let dots = text.match_indices('.');
+    readings.extend(dots.map(|(at, _)| (text[..at].to_owned(), Some(text[at + 1..].to_owned()))));
+    readings
+}
+
+/// Reads names in backticks.
+fn quoted(text: &str) -> Option<(String, Option<String>)> {
+    let parts: Vec<_> = tokens(text.as_bytes(), Dialect::default()).collect();
+    let name = |index: usize| parts.get(index).and_then(|t| t.name()).and_then(|name| String::from_utf8(name).ok());
+    let any_quoted = parts.iter().any(|token| token.kind == Kind::Quoted);
+    match parts.len() {
+        1 if any_quoted => Some((name(0)?, None)),
+        3 if any_quoted && parts[1].is_symbol(b'.') => Some((name(0)?, Some(name(2)?))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_be_read_in_more_than_one_way() {
+        let pair = |schema: &str, table: &str| (schema.to_owned(), Some(table.to_owned()));
+        assert_eq!(readings("shop"), [("shop".to_owned(), None)]);
+        assert_eq!(readings("a.b.c"), [("a.b.c".to_owned(), None), pair("a", "b.c"), pair("a.b", "c")]);
+        assert_eq!(readings("`a.b`.c"), [pair("a.b", "c")]);
+        assert_eq!(readings("`a``b`"), [("a`b".to_owned(), None)]);
+    }
+}

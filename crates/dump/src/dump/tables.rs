@@ -1,0 +1,320 @@
+//! Reading the rows of one table into its files.
+
+use std::path::PathBuf;
+
+use drover_db::wire::{RawRow, next_field};
+use drover_db::{Connection, quote};
+
+use super::catalog::{self, Name, Relation, RelationKind};
+use super::columns::{self, ReadColumn};
+use crate::ddl::without_auto_increment;
+use crate::error::Doing;
+use crate::format::files::{Compressor, FileWriter};
+use crate::format::manifest::{Chunk, Table};
+use crate::format::names;
+use crate::progress::{Progress, Share};
+use crate::rows::{Lines, METER_ROWS, Meter, Shape};
+use crate::{Error, Result};
+
+/// Text of about this many bytes goes into one file, if the table has a key to cut by. Small enough that several workers
+/// can load one table and that a failed load loses little; large enough that a table of 300 GB has a few thousand files.
+const FILE_BYTES: u64 = 128 << 20;
+
+/// A table and how it is read.
+#[derive(Debug)]
+pub(crate) struct TablePlan {
+    pub(crate) relation: Relation,
+    /// As the server gave it when the dump began, without AUTO_INCREMENT's value.
+    definition: Vec<u8>,
+    columns: Vec<ReadColumn>,
+    key: Option<Vec<String>>,
+}
+
+/// Where files go.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) root: PathBuf,
+    pub(crate) compressor: Compressor,
+}
+
+impl TablePlan {
+    /// Looks at a table; also gives the statement that creates it.
+    pub(crate) fn new(connection: &mut Connection, relation: Relation) -> Result<(Self, Vec<u8>)> {
+        let name = &relation.name;
+        let create = catalog::create_table(connection, name)?;
+        let versioned = relation.kind == RelationKind::VersionedTable;
+        let columns = columns::to_read(&catalog::columns(connection, name)?, versioned);
+        // Rows of the past have the keys of living ones.
+        let key = if versioned { None } else { catalog::primary_key(connection, name)? };
+        let key = key.filter(|key| key.iter().all(|column| literal_of(&columns, column).is_some()));
+        let definition = without_auto_increment(&create);
+        Ok((Self { relation, definition, columns, key }, create))
+    }
+
+    /// The table as the manifest describes it, with no files yet.
+    pub(crate) fn describe(&self, script: String) -> Table {
+        Table {
+            name: self.relation.name.name.clone(),
+            script,
+            engine: self.relation.engine.clone().unwrap_or_default(),
+            columns: self.columns.iter().map(|column| column.column.clone()).collect(),
+            with_history: self.relation.kind == RelationKind::VersionedTable,
+            key: self.key.clone().unwrap_or_default(),
+            files: Vec::new(),
+        }
+    }
+
+    fn key_columns(&self) -> Vec<usize> {
+        let place = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
+        self.key.iter().flatten().filter_map(place).collect()
+    }
+}
+
+fn literal_of<'a>(columns: &'a [ReadColumn], name: &str) -> Option<&'a columns::Literal> {
+    columns.iter().find(|column| column.column.name == name)?.literal.as_ref()
+}
+
+/// The shape of the rows that [`select`] gives.
+pub(crate) fn shape(table: &Table, error_marks: Vec<(usize, Vec<u8>)>) -> Shape {
+    Shape { columns: table.columns.len().max(1), error_marks }
+}
+
+/// The statement that reads a table's rows: in the order of its key, and within the bounds of one file if one is given.
+pub(crate) fn select(table: &Table, name: &Name, bounds: Option<&Chunk>) -> String {
+    let read = |column: &crate::format::manifest::Column| match &column.read {
+        Some(expression) => expression.clone(),
+        None => quote::identifier(&column.name),
+    };
+    let mut list: Vec<_> = table.columns.iter().map(read).collect();
+    if list.is_empty() {
+        list.push("1".into()); // a table in which the server computes every column
+    }
+    let mut sql = format!("SELECT {} FROM {name}", list.join(", "));
+    if table.with_history {
+        sql.push_str(" FOR SYSTEM_TIME ALL");
+    }
+    if table.key.is_empty() {
+        return sql;
+    }
+    sql.push_str(" FORCE INDEX (PRIMARY)");
+    let mut conditions = Vec::new();
+    if let Some(values) = bounds.and_then(|chunk| chunk.after.as_ref()) {
+        conditions.push(beyond(&table.key, values, ">"));
+    }
+    if let Some(values) = bounds.and_then(|chunk| chunk.up_to.as_ref()) {
+        conditions.push(format!("NOT {}", beyond(&table.key, values, ">")));
+    }
+    if !conditions.is_empty() {
+        sql.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
+    }
+    sql.push_str(&format!(" ORDER BY {}", quote::identifiers(table.key.iter().map(String::as_str))));
+    sql
+}
+
+/// `(a, b) > (1, 2)` in the form for which the servers use an index: `(a > 1 OR (a = 1 AND (b > 2)))`.
+fn beyond(key: &[String], values: &[String], operator: &str) -> String {
+    let (Some(column), Some(value)) = (key.first(), values.first()) else { return "FALSE".into() };
+    let column = quote::identifier(column);
+    match key.len() {
+        1 => format!("({column} {operator} {value})"),
+        _ => {
+            let rest = beyond(&key[1..], &values[1..], operator);
+            format!("({column} {operator} {value} OR ({column} = {value} AND {rest}))")
+        }
+    }
+}
+
+/// Reads one table into its files.
+pub(crate) fn dump(
+    connection: &mut Connection,
+    plan: &TablePlan,
+    table: &Table,
+    place: &Place,
+    progress: &Progress,
+) -> Result<Vec<Chunk>> {
+    let name = &plan.relation.name;
+    let result = Cutter::new(plan, table, place).and_then(|mut cutter| cutter.read(connection, progress));
+    let chunks = result.map_err(|error| explain(error, name))?;
+    // The rows hold a lock on the table's definition until the savepoint is undone: what it is now, it was then.
+    check_definition(connection, plan)?;
+    Ok(chunks)
+}
+
+/// Errors that mean that the table is not what it was when the snapshot was taken.
+fn explain(error: Error, name: &Name) -> Error {
+    let Error::Server { source, .. } = &error else { return error };
+    let what = match source.code() {
+        Some(1146 | 1932) => "was dropped or renamed",
+        Some(1412) => "was altered, truncated or made anew",
+        Some(1054) => "lost a column",
+        _ => return error,
+    };
+    Error::with_hint(
+        format!("table {name} {what} while the dump was running: its rows as of the snapshot cannot be read"),
+        "dump again at a time when no table is being altered",
+    )
+}
+
+fn check_definition(connection: &mut Connection, plan: &TablePlan) -> Result<()> {
+    let name = &plan.relation.name;
+    let now = catalog::create_table(connection, name).map_err(|error| explain(error, name))?;
+    if without_auto_increment(&now) == plan.definition {
+        return Ok(());
+    }
+    Err(Error::with_hint(
+        format!("table {name} was altered while the dump was running"),
+        "dump again at a time when no table is being altered",
+    ))
+}
+
+/// Cuts a table's rows into files.
+struct Cutter<'a> {
+    plan: &'a TablePlan,
+    table: &'a Table,
+    place: &'a Place,
+    shape: Shape,
+    key_columns: Vec<usize>,
+    chunks: Vec<Chunk>,
+}
+
+impl<'a> Cutter<'a> {
+    fn new(plan: &'a TablePlan, table: &'a Table, place: &'a Place) -> Result<Self> {
+        let mark = |(index, column): (usize, &ReadColumn)| {
+            column.error_mark.as_ref().map(|mark| (index, mark.clone().into_bytes()))
+        };
+        let marks = plan.columns.iter().enumerate().filter_map(mark).collect();
+        Ok(Self { plan, table, place, shape: shape(table, marks), key_columns: plan.key_columns(), chunks: Vec::new() })
+    }
+
+    fn read(&mut self, connection: &mut Connection, progress: &Progress) -> Result<Vec<Chunk>> {
+        let name = self.plan.relation.name.clone();
+        let shape = self.shape.clone();
+        let mut stream = connection
+            .stream(select(self.table, &name, None))
+            .doing(|| format!("reading the rows of {name}"))?;
+        let mut lines = Lines::new(&shape, Some(self.create_file(0)?));
+        let share = Share::new(progress, weight(&self.plan.relation), self.plan.relation.rows);
+        let (mut meter, mut rows, mut bytes) = (Meter::new(progress, share), 0, 0);
+        while let Some(row) = stream.next_row().doing(|| format!("reading the rows of {name}"))? {
+            let last_key = if lines.bytes() >= FILE_BYTES { self.key_of(&row) } else { None };
+            lines.add(row).map_err(|error| at_row(error, &name, rows))?;
+            rows += 1;
+            if rows % METER_ROWS == 0 {
+                meter.reached(rows, bytes + lines.bytes());
+            }
+            if let Some(key) = last_key {
+                bytes += lines.bytes();
+                self.cut(&mut lines, Some(key))?;
+            }
+        }
+        meter.reached(rows, bytes + lines.bytes());
+        self.cut(&mut lines, None)?;
+        Ok(std::mem::take(&mut self.chunks))
+    }
+
+    fn file_name(&self, index: usize) -> String {
+        let Name { schema, name } = &self.plan.relation.name;
+        let extension = self.place.compressor.compression().extension();
+        format!("{}/{}.{:05}.{extension}", names::file_name(schema), names::file_name(name), index + 1)
+    }
+
+    fn create_file(&self, index: usize) -> Result<FileWriter> {
+        FileWriter::create(self.place.root.join(self.file_name(index)), self.place.compressor)
+    }
+
+    /// The row's key, if files are cut by one and the row is at hand.
+    fn key_of(&self, row: &RawRow<'_>) -> Option<Vec<String>> {
+        let (RawRow::Whole(payload), false) = (row, self.key_columns.is_empty()) else { return None };
+        let (mut rest, mut fields) = (*payload, Vec::with_capacity(self.shape.columns));
+        while let Some(field) = next_field(&mut rest) {
+            fields.push(field);
+        }
+        let literal = |&column: &usize| {
+            let value = fields.get(column)?.bytes()?;
+            self.plan.columns[column].literal.as_ref()?.write(value)
+        };
+        self.key_columns.iter().map(literal).collect()
+    }
+
+    fn cut(&mut self, lines: &mut Lines<'_>, up_to: Option<Vec<String>>) -> Result<()> {
+        let index = self.chunks.len();
+        let next = up_to.as_ref().map(|_| self.create_file(index + 1)).transpose()?;
+        let (sums, stored) = lines.cut(next)?;
+        let stored = stored.ok_or_else(|| Error::found("a file was ended twice"))?;
+        self.chunks.push(Chunk {
+            file: self.file_name(index),
+            rows: sums.rows,
+            bytes: sums.bytes,
+            stored_bytes: stored.bytes,
+            checksum: stored.checksum,
+            digest: sums.digest,
+            enum_errors: sums.enum_errors,
+            after: self.chunks.last().and_then(|chunk| chunk.up_to.clone()),
+            up_to,
+        });
+        Ok(())
+    }
+}
+
+/// A table's part in the work, in bytes; a small one still costs its statements.
+pub(crate) fn weight(relation: &Relation) -> u64 {
+    relation.bytes.max(64 << 10)
+}
+
+fn at_row(error: Error, name: &Name, row: u64) -> Error {
+    match error {
+        Error::Found { what, hint } => Error::Found { what: format!("{name}, row {}: {what}", row + 1), hint },
+        Error::Server { source: drover_db::Error::Source(io), .. } => {
+            let lost = drover_db::Error::Lost { to: "the server".into(), source: io };
+            Error::Server { doing: format!("reading row {} of {name}", row + 1), source: lost }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::manifest::Column;
+
+    fn table(key: &[&str]) -> Table {
+        let column = |name: &str, read: Option<&str>| Column { name: name.into(), read: read.map(Into::into), load: None };
+        Table {
+            name: "t".into(),
+            script: String::new(),
+            engine: "InnoDB".into(),
+            columns: vec![column("a", None), column("b", Some("CAST(`b` AS DOUBLE)"))],
+            with_history: false,
+            key: key.iter().map(|&k| k.to_owned()).collect(),
+            files: vec![],
+        }
+    }
+
+    fn bounds(after: Option<&[&str]>, up_to: Option<&[&str]>) -> Chunk {
+        let values = |v: Option<&[&str]>| v.map(|v| v.iter().map(|&v| v.to_owned()).collect());
+        Chunk {
+            file: String::new(),
+            rows: 0,
+            bytes: 0,
+            stored_bytes: 0,
+            checksum: Default::default(),
+            digest: Default::default(),
+            enum_errors: 0,
+            after: values(after),
+            up_to: values(up_to),
+        }
+    }
+
+    #[test]
+    fn statements_that_read_a_table() {
+        let name = Name::new("s", "t");
+        assert_eq!(select(&table(&[]), &name, None), "SELECT `a`, CAST(`b` AS DOUBLE) FROM `s`.`t`");
+        let chunk = bounds(Some(&["1", "X'00'"]), Some(&["2", "X'01'"]));
+        assert_eq!(
+            select(&table(&["a", "b"]), &name, Some(&chunk)),
+            "SELECT `a`, CAST(`b` AS DOUBLE) FROM `s`.`t` FORCE INDEX (PRIMARY) \
+             WHERE (`a` > 1 OR (`a` = 1 AND (`b` > X'00'))) AND NOT (`a` > 2 OR (`a` = 2 AND (`b` > X'01'))) \
+             ORDER BY `a`, `b`"
+        );
+    }
+}

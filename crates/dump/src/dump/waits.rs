@@ -1,0 +1,47 @@
+//! Who is in the way of a lock.
+
+use drover_db::{Connection, Row};
+
+/// Sessions that hold the locks which a global read lock waits for, where the server tells (MySQL's performance schema).
+const HOLDERS: &str = "SELECT DISTINCT t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST_TIME, \
+    COALESCE(t.PROCESSLIST_INFO, 'an open transaction or LOCK TABLES, idle at the moment') \
+    FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.THREAD_ID = l.OWNER_THREAD_ID \
+    WHERE l.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID <> CONNECTION_ID() AND t.PROCESSLIST_COMMAND <> 'Daemon' \
+    AND ((l.OBJECT_TYPE IN ('GLOBAL', 'COMMIT', 'BACKUP LOCK') AND l.LOCK_TYPE LIKE '%EXCLUSIVE') \
+      OR (l.OBJECT_TYPE = 'TABLE' AND (l.LOCK_TYPE IN ('SHARED_NO_READ_WRITE', 'EXCLUSIVE') \
+        OR (t.PROCESSLIST_COMMAND = 'Query' AND l.OBJECT_SCHEMA <> 'performance_schema')))) \
+    ORDER BY t.PROCESSLIST_TIME DESC LIMIT 3";
+
+/// The longest-running statements: any server has these.
+const RUNNING: &str = "SELECT ID, USER, HOST, TIME, INFO FROM information_schema.PROCESSLIST \
+    WHERE ID <> CONNECTION_ID() AND INFO IS NOT NULL AND COMMAND <> 'Daemon' ORDER BY TIME DESC LIMIT 3";
+
+/// Sessions that do nothing but may hold LOCK TABLES: the last suspects.
+const IDLE: &str = "SELECT ID, USER, HOST, TIME, 'nothing at the moment: it may hold LOCK TABLES' \
+    FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND = 'Sleep' \
+    AND ID NOT IN (SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'event_scheduler') ORDER BY TIME DESC LIMIT 5";
+
+/// The sessions in the way, one a line, as far as this account may see them; `own` are drover's connections.
+pub(super) fn blockers(connection: &mut Connection, own: &[u32]) -> String {
+    for sql in [HOLDERS, RUNNING, IDLE] {
+        let rows = connection.query(sql).map(|rows| rows.rows).unwrap_or_default();
+        let lines: Vec<_> = rows.iter().filter(|row| !is_own(row, own)).map(describe).collect();
+        if !lines.is_empty() {
+            return lines.join("\n  ");
+        }
+    }
+    "a session that this account cannot see (the PROCESS privilege shows all)".into()
+}
+
+fn is_own(row: &Row, own: &[u32]) -> bool {
+    row.parse(0).is_some_and(|id| own.contains(&id))
+}
+
+fn describe(row: &Row) -> String {
+    let statement: String = row.string(4).split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = statement.chars().take(200).collect();
+    if short.len() < statement.len() {
+        short.push('…');
+    }
+    format!("connection {} of {}@{}, for {} s: {short}", row.string(0), row.string(1), row.string(2), row.string(3))
+}

@@ -1,0 +1,87 @@
+//! What can go wrong in a dump, a restore or a verification; every error names its culprit.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error that ends the command.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server said no, or is gone.
+    #[error("{doing}: {source}")]
+    Server {
+        /// What was being done, with the table or file it was done to.
+        doing: String,
+        /// The server's words.
+        source: drover_db::Error,
+    },
+    /// A file or directory could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// Something else is wrong with what was asked for or found.
+    #[error("{what}")]
+    Found {
+        /// What is wrong, with the file, table or row where it is.
+        what: String,
+        /// What a person can do about it.
+        hint: Option<String>,
+    },
+    /// A person or a signal stopped the work.
+    #[error("stopped by a signal")]
+    Stopped,
+}
+
+impl Error {
+    /// An error without a hint.
+    pub(crate) fn found(what: impl Into<String>) -> Self {
+        Self::Found { what: what.into(), hint: None }
+    }
+
+    /// An error with a hint.
+    pub(crate) fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Found { what: what.into(), hint: Some(hint.into()) }
+    }
+
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::File { path: path.to_owned(), source }
+    }
+
+    /// What a person can do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Server { source, .. } => server_hint(source),
+            Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("free some space there, or choose another place with --out".into())
+            }
+            Self::File { .. } => None,
+            Self::Found { hint, .. } => hint.clone(),
+            Self::Stopped => None,
+        }
+    }
+}
+
+fn server_hint(error: &drover_db::Error) -> Option<String> {
+    match error.code() {
+        Some(1044 | 1142 | 1143 | 1227 | 1370) => Some("grant the account that privilege, or use another account".into()),
+        Some(1114 | 1021) => Some("the server's disk or tablespace is full: free some space there".into()),
+        _ => error.hint(),
+    }
+}
+
+/// The result of the dump family.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Says what was being done when the server said no.
+pub(crate) trait Doing<T> {
+    fn doing<S: Into<String>>(self, what: impl FnOnce() -> S) -> Result<T>;
+}
+
+impl<T> Doing<T> for drover_db::Result<T> {
+    fn doing<S: Into<String>>(self, what: impl FnOnce() -> S) -> Result<T> {
+        self.map_err(|source| Error::Server { doing: what().into(), source })
+    }
+}

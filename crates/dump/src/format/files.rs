@@ -1,0 +1,309 @@
+//! The files that hold rows: written and read through a compressor, with a checksum of the bytes as stored, so that a
+//! damaged file is known before its rows are committed anywhere.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::digest::Digest;
+use crate::{Error, Result};
+
+/// How row files are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Zstandard.
+    Zstd,
+    /// gzip.
+    Gzip,
+    /// LZ4 frames.
+    Lz4,
+}
+
+impl Compression {
+    /// What follows the table's name in a file name.
+    pub(crate) fn extension(self) -> &'static str {
+        match self {
+            Self::None => "tsv",
+            Self::Zstd => "tsv.zst",
+            Self::Gzip => "tsv.gz",
+            Self::Lz4 => "tsv.lz4",
+        }
+    }
+}
+
+/// A compression and its level, as `--compress` takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compressor {
+    compression: Compression,
+    level: i32,
+}
+
+impl Compressor {
+    /// The method, without its level.
+    pub fn compression(self) -> Compression {
+        self.compression
+    }
+}
+
+impl FromStr for Compressor {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (name, level) = match text.split_once(':') {
+            Some((name, level)) => (name, Some(level)),
+            None => (text, None),
+        };
+        let (compression, default, range) = match name {
+            "none" => (Compression::None, 0, 0..=0),
+            "zstd" => (Compression::Zstd, 1, -7..=19),
+            "gzip" => (Compression::Gzip, 6, 1..=9),
+            "lz4" => (Compression::Lz4, 0, 0..=0),
+            _ => return Err(format!("'{name}' is none of zstd, gzip, lz4 and none")),
+        };
+        let level = match level {
+            None => default,
+            Some(_) if range == (0..=0) => return Err(format!("{name} has no levels")),
+            Some(level) => level.parse().ok().filter(|level| range.contains(level)).ok_or_else(|| {
+                format!("'{level}' is not a level of {name}: it has {} to {}", range.start(), range.end())
+            })?,
+        };
+        Ok(Self { compression, level })
+    }
+}
+
+/// What a finished file is, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) bytes: u64,
+    pub(crate) checksum: Digest,
+}
+
+/// Counts and hashes what passes to or from a file.
+struct Metered {
+    file: File,
+    bytes: u64,
+    hash: Xxh3,
+}
+
+impl Metered {
+    fn new(file: File) -> Self {
+        Self { file, bytes: 0, hash: Xxh3::new() }
+    }
+
+    fn pass(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.hash.update(bytes);
+    }
+
+    fn stored(&self) -> Stored {
+        let mut checksum = Digest::default();
+        checksum.add_hashed(&self.hash);
+        Stored { bytes: self.bytes, checksum }
+    }
+}
+
+impl Write for Metered {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(buf)?;
+        self.pass(&buf[..count]);
+        Ok(count)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Read for Metered {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buf)?;
+        self.pass(&buf[..count]);
+        Ok(count)
+    }
+}
+
+enum Encoder {
+    None(Metered),
+    Zstd(zstd::Encoder<'static, Metered>),
+    Gzip(flate2::write::GzEncoder<Metered>),
+    Lz4(Box<lz4_flex::frame::FrameEncoder<Metered>>),
+}
+
+impl Encoder {
+    fn new(compressor: Compressor, out: Metered) -> io::Result<Self> {
+        Ok(match compressor.compression {
+            Compression::None => Self::None(out),
+            Compression::Zstd => {
+                let mut encoder = zstd::Encoder::new(out, compressor.level)?;
+                encoder.include_checksum(true)?;
+                Self::Zstd(encoder)
+            }
+            Compression::Gzip => {
+                let level = flate2::Compression::new(compressor.level.unsigned_abs());
+                Self::Gzip(flate2::write::GzEncoder::new(out, level))
+            }
+            Compression::Lz4 => {
+                let frame = lz4_flex::frame::FrameInfo::new().content_checksum(true);
+                Self::Lz4(Box::new(lz4_flex::frame::FrameEncoder::with_frame_info(frame, out)))
+            }
+        })
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::None(out) => out.write_all(bytes),
+            Self::Zstd(out) => out.write_all(bytes),
+            Self::Gzip(out) => out.write_all(bytes),
+            Self::Lz4(out) => out.write_all(bytes),
+        }
+    }
+
+    fn finish(self) -> io::Result<Metered> {
+        match self {
+            Self::None(out) => Ok(out),
+            Self::Zstd(out) => out.finish(),
+            Self::Gzip(out) => out.finish(),
+            Self::Lz4(out) => out.finish().map_err(io::Error::from),
+        }
+    }
+}
+
+/// Writes one file of rows.
+pub(crate) struct FileWriter {
+    path: PathBuf,
+    encoder: Encoder,
+}
+
+impl FileWriter {
+    /// Creates the file; one that is there already is an error.
+    pub(crate) fn create(path: PathBuf, compressor: Compressor) -> Result<Self> {
+        let file = File::create_new(&path).map_err(Error::file(&path))?;
+        let encoder = Encoder::new(compressor, Metered::new(file)).map_err(Error::file(&path))?;
+        Ok(Self { path, encoder })
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.encoder.write_all(bytes).map_err(Error::file(&self.path))
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(self) -> Result<Stored> {
+        let metered = self.encoder.finish().map_err(Error::file(&self.path))?;
+        Ok(metered.stored())
+    }
+}
+
+enum Decoder {
+    None(Metered),
+    Zstd(zstd::Decoder<'static, BufReader<Metered>>),
+    Gzip(flate2::bufread::MultiGzDecoder<BufReader<Metered>>),
+    Lz4(Box<lz4_flex::frame::FrameDecoder<Metered>>),
+}
+
+/// Reads one file of rows back.
+pub(crate) struct FileReader {
+    path: PathBuf,
+    decoder: Decoder,
+}
+
+impl FileReader {
+    pub(crate) fn open(path: &Path, compression: Compression) -> Result<Self> {
+        let metered = Metered::new(File::open(path).map_err(Error::file(path))?);
+        let buffered = |metered| BufReader::with_capacity(128 << 10, metered);
+        let decoder = match compression {
+            Compression::None => Decoder::None(metered),
+            Compression::Zstd => {
+                Decoder::Zstd(zstd::Decoder::with_buffer(buffered(metered)).map_err(Error::file(path))?)
+            }
+            Compression::Gzip => Decoder::Gzip(flate2::bufread::MultiGzDecoder::new(buffered(metered))),
+            Compression::Lz4 => Decoder::Lz4(Box::new(lz4_flex::frame::FrameDecoder::new(metered))),
+        };
+        Ok(Self { path: path.to_owned(), decoder })
+    }
+
+    /// Reads some of the rows' text into `buffer`; 0 at the end.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let read = match &mut self.decoder {
+            Decoder::None(input) => input.read(buffer),
+            Decoder::Zstd(input) => input.read(buffer),
+            Decoder::Gzip(input) => input.read(buffer),
+            Decoder::Lz4(input) => input.read(buffer),
+        };
+        read.map_err(|error| Error::found(format!("{}: the file is damaged: {error}", self.path.display())))
+    }
+
+    /// What was stored, once all was read.
+    pub(crate) fn finish(self) -> Result<Stored> {
+        let mut metered = match self.decoder {
+            Decoder::None(input) => input,
+            Decoder::Zstd(input) => input.finish().into_inner(),
+            Decoder::Gzip(input) => input.into_inner().into_inner(),
+            Decoder::Lz4(input) => input.into_inner(),
+        };
+        // What lies behind the end of the compressed data counts too: nothing may.
+        io::copy(&mut metered, &mut io::sink()).map_err(Error::file(&self.path))?;
+        Ok(metered.stored())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ALL: [&str; 4] = ["none", "zstd", "gzip:1", "lz4"];
+
+    fn read_all(path: &Path, compression: Compression) -> Result<(Vec<u8>, Stored)> {
+        let mut reader = FileReader::open(path, compression)?;
+        let (mut all, mut buffer) = (Vec::new(), [0; 1000]);
+        loop {
+            match reader.read(&mut buffer)? {
+                0 => break,
+                count => all.extend_from_slice(&buffer[..count]),
+            }
+        }
+        Ok((all, reader.finish()?))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn what_was_written_is_read(content in prop::collection::vec(any::<u8>(), 0..5000), at in any::<prop::sample::Index>()) {
+            let dir = tempfile::tempdir().unwrap();
+            for (index, name) in ALL.iter().enumerate() {
+                let compressor: Compressor = name.parse().unwrap();
+                let path = dir.path().join(index.to_string());
+                let mut writer = FileWriter::create(path.clone(), compressor).unwrap();
+                content.chunks(700).for_each(|piece| writer.write(piece).unwrap());
+                let stored = writer.finish().unwrap();
+                prop_assert_eq!(stored.bytes, std::fs::metadata(&path).unwrap().len());
+                prop_assert_eq!(read_all(&path, compressor.compression()).unwrap(), (content.clone(), stored.clone()));
+
+                // One flipped bit is seen, by the decoder or by the checksum.
+                if stored.bytes > 0 {
+                    let mut bytes = std::fs::read(&path).unwrap();
+                    let flipped = at.index(bytes.len());
+                    bytes[flipped] ^= 1;
+                    std::fs::write(&path, bytes).unwrap();
+                    if let Ok((_, found)) = read_all(&path, compressor.compression()) {
+                        prop_assert_ne!(found.checksum, stored.checksum);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn levels() {
+        assert!("zstd:3".parse::<Compressor>().is_ok());
+        for wrong in ["zstd:99", "none:1", "rar", "gzip:0", "zstd:"] {
+            assert!(wrong.parse::<Compressor>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! `manifest.json`: what a dump holds and proves. It is written last and whole; a directory without it is not a dump.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use drover_db::Server;
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+use super::files::Compression;
+use crate::{Error, Result};
+
+/// The manifest's file name.
+pub const FILE_NAME: &str = "manifest.json";
+/// The format that this version writes, and the newest that it reads.
+pub const FORMAT: u32 = 1;
+
+/// All there is to know of a dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the format, see docs/dump-format.md.
+    pub format: u32,
+    /// The version of drover that wrote it.
+    pub drover: String,
+    /// The server that was dumped.
+    pub server: Server,
+    /// Settings of that server on which the meaning of the data or its objects may depend.
+    pub settings: BTreeMap<String, String>,
+    /// The moment that all rows belong to.
+    pub snapshot: Snapshot,
+    /// When the dump began, UTC, RFC 3339.
+    pub started_at: String,
+    /// When the last file was finished, UTC, RFC 3339.
+    pub finished_at: String,
+    /// How the row files are compressed.
+    pub compression: Compression,
+    /// The schemas, sorted by name.
+    pub schemas: Vec<Schema>,
+    /// What a reader of the dump should know, such as a view that was broken on the server.
+    pub warnings: Vec<String>,
+}
+
+/// The moment that all rows belong to, and where it lies in the binary log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// When the lock was held, UTC, RFC 3339.
+    pub taken_at: String,
+    /// What held writers back while the snapshot was taken, such as `FLUSH TABLES WITH READ LOCK`.
+    pub lock: String,
+    /// For how long writers were held back, in milliseconds.
+    pub lock_held_ms: u64,
+    /// The binary log's file at that moment; `None` if the server writes none or does not tell this account.
+    pub binlog_file: Option<String>,
+    /// The position in that file, in bytes.
+    pub binlog_position: Option<u64>,
+    /// MySQL's `gtid_executed` or MariaDB's `gtid_binlog_pos` at that moment.
+    pub gtid_set: Option<String>,
+    /// If the server is itself a replica: each source's name, file, position and GTID set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replicates_from: Vec<SourcePosition>,
+}
+
+/// How far a replica had applied its source's binary log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcePosition {
+    /// The channel's or connection's name; empty for the default one.
+    pub channel: String,
+    /// The source's binary log file.
+    pub file: String,
+    /// The position in that file, in bytes.
+    pub position: u64,
+}
+
+/// One schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Its name in the server.
+    pub name: String,
+    /// The script that creates it, relative to the dump's directory.
+    pub script: String,
+    /// Its tables, sorted by name.
+    pub tables: Vec<Table>,
+    /// Its sequences' scripts, sorted by name (MariaDB).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sequences: Vec<Object>,
+    /// Its views, each after those that it reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<Object>,
+    /// Procedures, functions and packages, in the order in which they are to be created.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routines: Vec<Object>,
+    /// Its triggers, in the order in which they are to be created.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<Object>,
+    /// Its events, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Object>,
+}
+
+/// A schema object that a script creates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Object {
+    /// What it is, as `DROP` and `SHOW CREATE` call it: `VIEW`, `TRIGGER`, `PACKAGE BODY`…
+    pub kind: String,
+    /// Its name in the server.
+    pub name: String,
+    /// The script that creates it, relative to the dump's directory.
+    pub script: String,
+    /// Whether the server could not use it when it was dumped (a view on a table that is gone, for one).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub broken: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// One table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its name in the server.
+    pub name: String,
+    /// The script that creates it, relative to the dump's directory.
+    pub script: String,
+    /// Its storage engine.
+    pub engine: String,
+    /// The columns that the row files hold, in their order there.
+    pub columns: Vec<Column>,
+    /// Whether rows of the past are in the files too (system-versioned tables of MariaDB).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub with_history: bool,
+    /// The columns by which the files are cut, if they are; then each file's `after` and `up_to` hold as many values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key: Vec<String>,
+    /// The files, in the order of the key.
+    pub files: Vec<Chunk>,
+}
+
+/// A column as the row files hold it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name in the server.
+    pub name: String,
+    /// The SQL expression that was read; absent for the column itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<String>,
+    /// The SQL expression that turns the text `@value` into the column's value; absent if none is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<String>,
+}
+
+/// One file of rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    /// Its path relative to the dump's directory.
+    pub file: String,
+    /// How many rows it holds.
+    pub rows: u64,
+    /// Size of the rows' text in bytes.
+    pub bytes: u64,
+    /// Size of the file in bytes.
+    pub stored_bytes: u64,
+    /// XXH3-128 of the file's bytes.
+    pub checksum: Digest,
+    /// Digest of the rows, see docs/dump-format.md.
+    pub digest: Digest,
+    /// How many values are the "error value" of an ENUM, index 0, whose loading makes MariaDB warn.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub enum_errors: u64,
+    /// Key values as SQL literals: all rows lie behind these. Absent for the first file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<String>>,
+    /// Key values as SQL literals: all rows lie before these or on them. Absent for the last file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_to: Option<Vec<String>>,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+impl Table {
+    /// Rows in all files.
+    pub fn rows(&self) -> u64 {
+        self.files.iter().map(|file| file.rows).sum()
+    }
+
+    /// Bytes of the rows' text in all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+}
+
+impl Manifest {
+    /// Reads the manifest of the dump in `dir` and checks that the files it names are there in full.
+    ///
+    /// # Errors
+    /// If the dump was never finished, is of a newer format, or lacks a file or part of one.
+    pub fn load(dir: &Path) -> Result<Self> {
+        let path = dir.join(FILE_NAME);
+        let text = std::fs::read(&path).map_err(|error| missing(dir, &path, error))?;
+        let damaged = |why: String| Error::found(format!("{}: not a manifest: {why}", path.display()));
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let format = value.get("format").and_then(serde_json::Value::as_u64);
+        if format.is_some_and(|format| format > u64::from(FORMAT)) {
+            return Err(Error::with_hint(
+                format!("{}: a newer format than this drover reads", path.display()),
+                "use the version of drover that wrote it, or a newer one",
+            ));
+        }
+        let manifest: Self = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+        manifest.check_paths(&path)?;
+        manifest.check_sizes(dir)?;
+        Ok(manifest)
+    }
+
+    /// Writes the manifest so that it is there whole or not at all, also after a power cut.
+    pub(crate) fn store(&self, dir: &Path) -> Result<()> {
+        let (path, unfinished) = (dir.join(FILE_NAME), dir.join("manifest.json.partial"));
+        let write = || -> std::io::Result<()> {
+            let mut file = File::create(&unfinished)?;
+            serde_json::to_writer_pretty(&mut file, self)?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            std::fs::rename(&unfinished, &path)?;
+            File::open(dir)?.sync_all()
+        };
+        write().map_err(Error::file(&path))
+    }
+
+    /// All tables with their schemas.
+    pub fn tables(&self) -> impl Iterator<Item = (&Schema, &Table)> {
+        self.schemas.iter().flat_map(|schema| schema.tables.iter().map(move |table| (schema, table)))
+    }
+
+    /// Rows in all tables.
+    pub fn rows(&self) -> u64 {
+        self.tables().map(|(_, table)| table.rows()).sum()
+    }
+
+    /// Bytes of text in all row files, before compression.
+    pub fn bytes(&self) -> u64 {
+        self.tables().map(|(_, table)| table.bytes()).sum()
+    }
+
+    /// Bytes of all row files as stored.
+    pub fn stored_bytes(&self) -> u64 {
+        self.tables().flat_map(|(_, table)| &table.files).map(|file| file.stored_bytes).sum()
+    }
+
+    fn scripts(&self) -> impl Iterator<Item = &str> {
+        self.schemas.iter().flat_map(|schema| {
+            let objects = [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
+            std::iter::once(schema.script.as_str())
+                .chain(schema.tables.iter().map(|table| table.script.as_str()))
+                .chain(objects.into_iter().flatten().map(|object| object.script.as_str()))
+        })
+    }
+
+    /// A manifest from a stranger must not lead out of its directory.
+    fn check_paths(&self, path: &Path) -> Result<()> {
+        let files = self.tables().flat_map(|(_, table)| table.files.iter().map(|file| file.file.as_str()));
+        let inside = |file: &str| {
+            Path::new(file).components().all(|part| matches!(part, std::path::Component::Normal(_))) && !file.is_empty()
+        };
+        match self.scripts().chain(files).find(|file| !inside(file)) {
+            Some(file) => Err(Error::found(format!("{}: names a file outside of the dump: '{file}'", path.display()))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_sizes(&self, dir: &Path) -> Result<()> {
+        for file in self.tables().flat_map(|(_, table)| &table.files) {
+            let path = dir.join(&file.file);
+            let size = std::fs::metadata(&path).map_err(Error::file(&path))?.len();
+            if size != file.stored_bytes {
+                let wanted = file.stored_bytes;
+                return Err(Error::found(format!(
+                    "{}: the file has {size} bytes, the manifest says {wanted}: it was cut or changed after the dump",
+                    path.display()
+                )));
+            }
+        }
+        self.scripts().map(|script| dir.join(script)).try_for_each(|path: PathBuf| {
+            std::fs::metadata(&path).map(|_| ()).map_err(Error::file(&path))
+        })
+    }
+}
+
+fn missing(dir: &Path, path: &Path, error: std::io::Error) -> Error {
+    if error.kind() != std::io::ErrorKind::NotFound {
+        return Error::File { path: path.to_owned(), source: error };
+    }
+    if !dir.is_dir() {
+        return Error::found(format!("{}: there is no such directory", dir.display()));
+    }
+    Error::with_hint(
+        format!("{}: there is no {FILE_NAME}: this is not a dump, or one that was never finished", dir.display()),
+        "the manifest is written when all rows are safe; dump again into another directory",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(file: &str) -> Manifest {
+        let chunk = Chunk {
+            file: file.into(),
+            rows: 1,
+            bytes: 2,
+            stored_bytes: 2,
+            checksum: Digest::default(),
+            digest: Digest::default(),
+            enum_errors: 0,
+            after: None,
+            up_to: None,
+        };
+        let table = Table {
+            name: "t".into(),
+            script: "s/t.sql".into(),
+            engine: "InnoDB".into(),
+            columns: vec![],
+            with_history: false,
+            key: vec![],
+            files: vec![chunk],
+        };
+        let schema = Schema {
+            name: "s".into(),
+            script: "s/@schema.sql".into(),
+            tables: vec![table],
+            sequences: vec![],
+            views: vec![],
+            routines: vec![],
+            triggers: vec![],
+            events: vec![],
+        };
+        Manifest {
+            format: FORMAT,
+            drover: "0".into(),
+            server: Server { vendor: drover_db::Vendor::MySql, version: "9".into(), comment: String::new() },
+            settings: BTreeMap::new(),
+            snapshot: Snapshot::default(),
+            started_at: String::new(),
+            finished_at: String::new(),
+            compression: Compression::None,
+            schemas: vec![schema],
+            warnings: vec![],
+        }
+    }
+
+    fn dump(file: &str) -> (tempfile::TempDir, Manifest) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("s")).unwrap();
+        for name in ["s/@schema.sql", "s/t.sql", "s/t.tsv"] {
+            std::fs::write(dir.path().join(name), "1\n").unwrap();
+        }
+        let manifest = manifest(file);
+        manifest.store(dir.path()).unwrap();
+        (dir, manifest)
+    }
+
+    #[test]
+    fn it_comes_back() {
+        let (dir, manifest) = dump("s/t.tsv");
+        assert_eq!(Manifest::load(dir.path()).unwrap(), manifest);
+    }
+
+    #[test]
+    fn a_cut_file_is_named() {
+        let (dir, _) = dump("s/t.tsv");
+        std::fs::write(dir.path().join("s/t.tsv"), "1").unwrap();
+        let error = Manifest::load(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("s/t.tsv: the file has 1 bytes, the manifest says 2"), "{error}");
+    }
+
+    #[test]
+    fn a_path_that_leads_out_is_refused() {
+        for file in ["../t.tsv", "/etc/passwd", "s/../../t.tsv", ""] {
+            let (dir, _) = dump(file);
+            let error = Manifest::load(dir.path()).unwrap_err().to_string();
+            assert!(error.contains("outside of the dump"), "{file}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_unfinished_dump_is_called_so() {
+        let (dir, _) = dump("s/t.tsv");
+        std::fs::remove_file(dir.path().join(FILE_NAME)).unwrap();
+        assert!(Manifest::load(dir.path()).unwrap_err().to_string().contains("never finished"));
+        std::fs::write(dir.path().join(FILE_NAME), "{\"format\": 99}").unwrap();
+        assert!(Manifest::load(dir.path()).unwrap_err().to_string().contains("newer format"));
+        std::fs::write(dir.path().join(FILE_NAME), "{\"format\": 1").unwrap();
+        assert!(Manifest::load(dir.path()).unwrap_err().to_string().contains("not a manifest"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Rows as LOAD DATA reads them: fields ended by tab, lines by newline, `\` as the escape character, `\N` for NULL.
+//! Everything else is the value's bytes as they are.
+
+use drover_db::wire::{Field, next_field};
+
+/// What stands behind the backslash for a byte that cannot stand for itself; 0 for all others.
+const ESCAPES: [u8; 256] = {
+    let mut escapes = [0; 256];
+    escapes[b'\t' as usize] = b't';
+    escapes[b'\n' as usize] = b'n';
+    escapes[b'\\' as usize] = b'\\';
+    escapes[0] = b'0';
+    escapes
+};
+
+/// Appends a value, escaped.
+#[inline]
+pub(crate) fn escape_into(out: &mut Vec<u8>, mut value: &[u8]) {
+    while let Some(at) = find_special(value) {
+        out.extend_from_slice(&value[..at]);
+        out.extend_from_slice(&[b'\\', ESCAPES[usize::from(value[at])]]);
+        value = &value[at + 1..];
+    }
+    out.extend_from_slice(value);
+}
+
+/// The place of the first byte that must be escaped.
+#[inline]
+fn find_special(value: &[u8]) -> Option<usize> {
+    let (blocks, tail) = value.as_chunks::<32>();
+    for (index, block) in blocks.iter().enumerate() {
+        // Without a branch in it, this loop becomes a few vector instructions.
+        let hit = block.iter().fold(0, |hit, &b| hit | u8::from(b == b'\t' || b == b'\n' || b == b'\\' || b == 0));
+        if hit != 0 {
+            return position(block).map(|at| index * 32 + at);
+        }
+    }
+    position(tail).map(|at| blocks.len() * 32 + at)
+}
+
+#[inline]
+fn position(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|&b| ESCAPES[usize::from(b)] != 0)
+}
+
+/// Appends the line of a row with `columns` fields, without the newline; `false` if the row does not hold so many.
+#[inline]
+pub(crate) fn line_into(out: &mut Vec<u8>, mut row: &[u8], columns: usize) -> bool {
+    for column in 0..columns {
+        if column > 0 {
+            out.push(b'\t');
+        }
+        match next_field(&mut row) {
+            Some(Field::Bytes(value)) => escape_into(out, value),
+            Some(Field::Null) => out.extend_from_slice(b"\\N"),
+            None => return false,
+        }
+    }
+    row.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Reads a line back as the manual of LOAD DATA says.
+    fn fields_of(line: &[u8]) -> Vec<Option<Vec<u8>>> {
+        line.split(|&b| b == b'\t')
+            .map(|field| {
+                if field == b"\\N" {
+                    return None;
+                }
+                let mut value = Vec::new();
+                let mut bytes = field.iter();
+                while let Some(&byte) = bytes.next() {
+                    value.push(match byte {
+                        b'\\' => match bytes.next().unwrap() {
+                            b't' => b'\t',
+                            b'n' => b'\n',
+                            b'0' => 0,
+                            other => *other,
+                        },
+                        other => other,
+                    });
+                }
+                Some(value)
+            })
+            .collect()
+    }
+
+    fn packet(fields: &[Option<Vec<u8>>]) -> Vec<u8> {
+        let mut row = Vec::new();
+        for field in fields {
+            match field {
+                None => row.push(0xfb),
+                Some(value) => {
+                    row.extend_from_slice(&[0xfc, value.len() as u8, (value.len() >> 8) as u8]);
+                    row.extend_from_slice(value);
+                }
+            }
+        }
+        row
+    }
+
+    proptest! {
+        #[test]
+        fn lines_read_back(fields in prop::collection::vec(prop::option::of(prop::collection::vec(
+            prop_oneof![4 => any::<u8>(), 1 => prop::sample::select(b"\t\n\\\0N".to_vec())], 0..100)), 1..8)) {
+            let mut line = Vec::new();
+            prop_assert!(line_into(&mut line, &packet(&fields), fields.len()));
+            prop_assert!(!line.contains(&b'\n'));
+            prop_assert_eq!(fields_of(&line), fields);
+        }
+    }
+
+    #[test]
+    fn null_is_not_its_own_spelling() {
+        let mut line = Vec::new();
+        line_into(&mut line, &packet(&[None, Some(b"\\N".to_vec()), Some(b"NULL".to_vec()), Some(vec![])]), 4);
+        assert_eq!(line, b"\\N\t\\\\N\tNULL\t");
+    }
+
+    #[test]
+    fn a_row_with_too_few_or_too_many_fields_is_seen() {
+        let row = packet(&[None, None]);
+        assert!(!line_into(&mut Vec::new(), &row, 3));
+        assert!(!line_into(&mut Vec::new(), &row, 1));
+    }
+}

@@ -1,0 +1,117 @@
+//! Counters that the work updates and a printer polls.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// How far a command is. All counters only grow.
+#[derive(Debug, Default)]
+pub struct Progress {
+    phase: Mutex<String>,
+    /// Work in all, in units of about one byte of rows; 0 as long as it is not known.
+    total: AtomicU64,
+    done: AtomicU64,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// The counters at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// What is being done, in a few words.
+    pub phase: String,
+    /// Work in all, estimated; 0 as long as it is not known.
+    pub total: u64,
+    /// Work done, in the same unit.
+    pub done: u64,
+    /// Rows read or written.
+    pub rows: u64,
+    /// Bytes of rows' text read or written.
+    pub bytes: u64,
+}
+
+impl Progress {
+    /// The counters now.
+    pub fn snapshot(&self) -> Snapshot {
+        let total = self.total.load(Ordering::Relaxed);
+        Snapshot {
+            phase: self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            total,
+            done: self.done.load(Ordering::Relaxed).min(total),
+            rows: self.rows.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn phase(&self, phase: &str) {
+        phase.clone_into(&mut self.phase.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn expect(&self, work: u64) {
+        self.total.fetch_add(work, Ordering::Relaxed);
+    }
+
+    pub(crate) fn done(&self, work: u64) {
+        self.done.fetch_add(work, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self, rows: u64, bytes: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The share of one piece of work whose size was only estimated: never more than the estimate, all of it at the end.
+#[derive(Debug)]
+pub(crate) struct Share<'a> {
+    progress: &'a Progress,
+    weight: u64,
+    expected: u64,
+    seen: u64,
+    credited: u64,
+}
+
+impl<'a> Share<'a> {
+    /// A piece of work that counts `weight` in the total and has about `expected` steps.
+    pub(crate) fn new(progress: &'a Progress, weight: u64, expected: u64) -> Self {
+        Self { progress, weight, expected: expected.max(1), seen: 0, credited: 0 }
+    }
+
+    pub(crate) fn step(&mut self, steps: u64) {
+        self.seen += steps;
+        let part = self.seen.min(self.expected) as f64 / self.expected as f64;
+        let due = (self.weight as f64 * part) as u64;
+        self.credit(due.min(self.weight));
+    }
+
+    fn credit(&mut self, due: u64) {
+        self.progress.done(due.saturating_sub(self.credited));
+        self.credited = self.credited.max(due);
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.credit(self.weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_never_counts_more_or_less_than_its_weight() {
+        let progress = Progress::default();
+        progress.expect(100);
+        let mut share = Share::new(&progress, 100, 10);
+        share.step(5);
+        assert_eq!(progress.snapshot().done, 50);
+        share.step(50);
+        assert_eq!(progress.snapshot().done, 100);
+        drop(share);
+        assert_eq!(progress.snapshot().done, 100);
+        progress.expect(7);
+        drop(Share::new(&progress, 7, 0));
+        assert_eq!(progress.snapshot().done, 107);
+    }
+}

@@ -1,0 +1,59 @@
+//! `drover restore` and `drover verify`.
+
+use std::path::PathBuf;
+
+use drover_db::options::ServerArgs;
+
+use super::rename::Rename;
+
+/// Restore a dump and prove that every row is there
+#[derive(Debug, clap::Args)]
+pub struct RestoreArgs {
+    /// The dump's directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Restore schema OLD as NEW, also in the views, triggers and routines that name it (repeatable)
+    #[arg(long, value_name = "OLD=NEW")]
+    pub into: Vec<Rename>,
+
+    /// Drop tables, views and routines of the target that the dump also holds; without it they are an error
+    #[arg(long)]
+    pub drop_existing: bool,
+
+    /// Connections that load rows, each with its worker [default: twice the cores here, if the server has as many to spare]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub threads: Option<u16>,
+
+    /// Do not read the restored tables back to compare them with the dump
+    #[arg(long)]
+    pub no_verify: bool,
+
+    /// Switch the server's global local_infile on for the time of the restore, and back afterwards
+    #[arg(long)]
+    pub enable_local_infile: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub server: ServerArgs,
+}
+
+/// Compare a server with a dump, row by row, without changing anything
+#[derive(Debug, clap::Args)]
+pub struct VerifyArgs {
+    /// The dump's directory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Compare schema OLD of the dump with schema NEW of the server (repeatable)
+    #[arg(long, value_name = "OLD=NEW")]
+    pub into: Vec<Rename>,
+
+    /// Connections that read rows [default: twice the cores here, if the server has as many to spare]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub threads: Option<u16>,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub server: ServerArgs,
+}

@@ -1,0 +1,196 @@
+//! Running the scripts of a dump against the target.
+
+use std::path::Path;
+
+use drover_db::{Connection, quote};
+
+use super::rename::Renames;
+use crate::error::Doing;
+use crate::format::manifest::{Manifest, Object, Schema};
+use crate::format::script;
+use crate::session::{self, Purpose};
+use crate::{Error, Result};
+
+/// Warnings that say only that an older way of writing is going out of use: integer display widths, names of character
+/// sets, collations and options. They come for nearly every table of an older server.
+const OLD_FASHIONED: [u16; 5] = [1287, 1681, 3719, 3720, 3778];
+
+/// Where scripts are read from and what is changed in them.
+pub(super) struct Scripts<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) renames: &'a Renames,
+}
+
+impl Scripts<'_> {
+    /// The statements of a script, with the new names.
+    pub(super) fn read(&self, relative: &str) -> Result<Vec<Vec<u8>>> {
+        let path = self.dir.join(relative);
+        let text = std::fs::read(&path).map_err(Error::file(&path))?;
+        Ok(self.renames.script(script::parse(&path, &text)?))
+    }
+
+    /// Runs statements that belong to one script; what the server warns of is added to `warnings`.
+    pub(super) fn run(
+        &self,
+        connection: &mut Connection,
+        relative: &str,
+        statements: &[Vec<u8>],
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        for statement in statements {
+            let outcome = connection
+                .execute(statement)
+                .doing(|| format!("running {}", self.dir.join(relative).display()))?;
+            if outcome.warnings > 0 {
+                collect_warnings(connection, relative, warnings)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a whole script in `schema` and sets the session up again.
+    pub(super) fn run_in(
+        &self,
+        connection: &mut Connection,
+        schema: &str,
+        relative: &str,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        session::use_schema(connection, self.renames.schema(schema))?;
+        let result = self.run(connection, relative, &self.read(relative)?, warnings);
+        session::set(connection, Purpose::Restore)?;
+        result
+    }
+
+    /// Creates the schemas that are not there; one that is there keeps its settings.
+    pub(super) fn create_schemas(
+        &self,
+        connection: &mut Connection,
+        manifest: &Manifest,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        let there = crate::dump::catalog::schemas(connection)?;
+        for schema in &manifest.schemas {
+            if !there.iter().any(|name| name == self.renames.schema(&schema.name)) {
+                self.run(connection, &schema.script, &self.read(&schema.script)?, warnings)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates everything that reads rows or changes them: routines, views, triggers, events.
+    pub(super) fn create_programs(
+        &self,
+        connection: &mut Connection,
+        manifest: &Manifest,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        for (schema, object) in each(manifest, |schema| &schema.routines) {
+            self.run_in(connection, &schema.name, &object.script, warnings)?;
+        }
+        self.create_views(connection, manifest, warnings)?;
+        for (schema, object) in each(manifest, |schema| &schema.triggers).chain(each(manifest, |schema| &schema.events)) {
+            self.run_in(connection, &schema.name, &object.script, warnings)?;
+        }
+        Ok(())
+    }
+
+    /// Views of several schemas may read each other: what fails is tried again as long as others succeed.
+    fn create_views(
+        &self,
+        connection: &mut Connection,
+        manifest: &Manifest,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        let mut waiting: Vec<_> = each(manifest, |schema| &schema.views).collect();
+        loop {
+            let (before, mut failed) = (waiting.len(), Vec::new());
+            for (schema, view) in waiting {
+                match self.run_in(connection, &schema.name, &view.script, warnings) {
+                    Ok(()) => {}
+                    Err(error @ Error::Server { source: drover_db::Error::Server(_), .. }) => {
+                        failed.push((schema, view, error));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if failed.len() == before || failed.is_empty() {
+                return refused(failed, warnings);
+            }
+            waiting = failed.into_iter().map(|(schema, view, _)| (schema, view)).collect();
+        }
+    }
+
+    /// Which tables, views and sequences of the dump the target has already, as SQL names with the word for DROP.
+    pub(super) fn existing(&self, connection: &mut Connection, manifest: &Manifest) -> Result<Vec<(String, String)>> {
+        let there = crate::dump::catalog::relations(connection)?;
+        let mut existing = Vec::new();
+        for schema in &manifest.schemas {
+            let target = self.renames.schema(&schema.name);
+            let tables = schema.tables.iter().map(|table| &table.name);
+            let names = tables.chain(schema.views.iter().chain(&schema.sequences).map(|object| &object.name));
+            for name in names {
+                let found = there.iter().find(|r| r.name.schema == target && r.name.name == *name);
+                existing.extend(found.map(|relation| (drop_word(relation.kind).to_owned(), relation.name.to_string())));
+            }
+        }
+        Ok(existing)
+    }
+
+    /// Drops what the dump also holds.
+    pub(super) fn drop_existing(&self, connection: &mut Connection, manifest: &Manifest) -> Result<()> {
+        for (word, name) in self.existing(connection, manifest)? {
+            let sql = format!("DROP {word} IF EXISTS {name}");
+            connection.execute(&sql).doing(|| sql.clone())?;
+        }
+        let there = crate::dump::catalog::schemas(connection)?;
+        for schema in &manifest.schemas {
+            let target = self.renames.schema(&schema.name);
+            if !there.iter().any(|name| name == target) {
+                continue;
+            }
+            // A package takes its body with it; triggers went with their tables.
+            for object in schema.routines.iter().rev().chain(&schema.events) {
+                let sql = format!("DROP {} IF EXISTS {}", object.kind, quote::qualified(target, &object.name));
+                connection.execute(&sql).doing(|| sql.clone())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn drop_word(kind: crate::dump::catalog::RelationKind) -> &'static str {
+    use crate::dump::catalog::RelationKind;
+    match kind {
+        RelationKind::Table | RelationKind::VersionedTable => "TABLE",
+        RelationKind::View => "VIEW",
+        RelationKind::Sequence => "SEQUENCE",
+    }
+}
+
+/// All objects of one kind with their schemas.
+pub(super) fn each<'a>(
+    manifest: &'a Manifest,
+    objects: impl Fn(&'a Schema) -> &'a Vec<Object>,
+) -> impl Iterator<Item = (&'a Schema, &'a Object)> {
+    manifest.schemas.iter().flat_map(move |schema| objects(schema).iter().map(move |object| (schema, object)))
+}
+
+/// Views that cannot be created: one that was broken when it was dumped is only reported.
+fn refused(failed: Vec<(&Schema, &Object, Error)>, warnings: &mut Vec<String>) -> Result<()> {
+    for (schema, view, error) in failed {
+        if !view.broken {
+            return Err(error);
+        }
+        let name = quote::qualified(&schema.name, &view.name);
+        warnings.push(format!("view {name} was broken when it was dumped, and was not created: {error}"));
+    }
+    Ok(())
+}
+
+fn collect_warnings(connection: &mut Connection, relative: &str, warnings: &mut Vec<String>) -> Result<()> {
+    let rows = connection.query("SHOW WARNINGS").doing(|| "asking for warnings")?;
+    let worth_saying = rows.into_iter().filter(|row| !row.parse(1).is_some_and(|code| OLD_FASHIONED.contains(&code)));
+    warnings.extend(worth_saying.map(|row| format!("{relative}: {}", row.string(2))));
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! The restore from the manifest to the proof.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use std::time::Instant;
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, Server, Stop};
+use serde::Serialize;
+
+use super::args::RestoreArgs;
+use super::global::LocalInfile;
+use super::load::Load;
+use super::objects::Scripts;
+use super::rename::Renames;
+use super::verify::{self, Verify, VerifyReport};
+use crate::ddl::CreateTable;
+use crate::dump::catalog::Name;
+use crate::error::Doing;
+use crate::format::manifest::{Manifest, Table};
+use crate::progress::Progress;
+use crate::session::{self, Purpose};
+use crate::{Error, Result, pool};
+
+/// Tables whose text is smaller than this many bytes get their indexes before their rows: an ALTER TABLE costs more.
+const SMALL: u64 = 4 << 20;
+
+/// What came of a restore.
+#[derive(Debug, Clone, Serialize)]
+pub struct RestoreReport {
+    /// The server that was filled.
+    pub server: Server,
+    /// Tables that were restored.
+    pub tables: usize,
+    /// Rows that were loaded.
+    pub rows: u64,
+    /// Bytes of the rows' text.
+    pub bytes: u64,
+    /// Wall-clock time of the whole command, in seconds.
+    pub seconds: f64,
+    /// The part of it in which rows were loaded and indexes built, in seconds.
+    pub load_seconds: f64,
+    /// What the server warned of when objects were created.
+    pub warnings: Vec<String>,
+    /// The proof; absent if `--no-verify` was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify: Option<VerifyReport>,
+}
+
+/// Restores a dump.
+///
+/// # Errors
+/// If anything of the dump could not be restored as it was; what was restored until then stays.
+pub fn restore(
+    args: &RestoreArgs,
+    options: &ConnectOptions,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<RestoreReport> {
+    let started = Instant::now();
+    progress.phase("reading the manifest");
+    let manifest = Manifest::load(&args.dir)?;
+    let renames = Renames::new(&args.into, &manifest)?;
+    let mut coordinator = session::open(options, Purpose::Restore)?;
+    let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
+    let restore = Restore { args, options, manifest: &manifest, renames: &renames, stop, progress };
+    match restore.run(&mut coordinator) {
+        Err(_) if stop.is_requested() => Err(Error::Stopped),
+        Err(error) => Err(error),
+        Ok(report) => Ok(RestoreReport { seconds: started.elapsed().as_secs_f64(), ..report }),
+    }
+}
+
+struct Restore<'a> {
+    args: &'a RestoreArgs,
+    options: &'a ConnectOptions,
+    manifest: &'a Manifest,
+    renames: &'a Renames,
+    stop: &'a Stop,
+    progress: &'a Progress,
+}
+
+/// A table on its way.
+struct Target<'a> {
+    name: Name,
+    table: &'a Table,
+    keys: Vec<Vec<u8>>,
+    foreign_keys: Vec<Vec<u8>>,
+    /// Files that have not been loaded.
+    left: AtomicUsize,
+}
+
+enum Task<'a> {
+    Load(&'a Target<'a>, usize),
+    Index(&'a Target<'a>),
+}
+
+impl<'a> Restore<'a> {
+    fn run(&self, coordinator: &mut Connection) -> Result<RestoreReport> {
+        let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
+        let mut warnings = Vec::new();
+        let _local_infile = LocalInfile::ensure(self.options, self.args.enable_local_infile)?;
+        let threads = match self.args.threads {
+            Some(threads) => usize::from(threads),
+            None => session::default_threads(coordinator)?,
+        };
+        let scripts = Scripts { dir: &self.args.dir, renames: self.renames };
+        self.progress.phase("creating the tables");
+        self.make_room(coordinator, &scripts)?;
+        scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
+        let targets = self.create_tables(coordinator, &scripts, &mut warnings)?;
+
+        let loading = Instant::now();
+        self.expect(&targets);
+        self.progress.phase("loading");
+        self.load_rows(&targets, threads)?;
+        self.progress.phase("adding foreign keys");
+        targets.iter().try_for_each(|target| alter(coordinator, target, &target.foreign_keys))?;
+        let load_seconds = loading.elapsed().as_secs_f64();
+        self.progress.phase("creating routines, views, triggers and events");
+        scripts.create_programs(coordinator, self.manifest, &mut warnings)?;
+        Ok(RestoreReport {
+            server,
+            tables: targets.len(),
+            rows: self.manifest.rows(),
+            bytes: self.manifest.bytes(),
+            seconds: 0.0,
+            load_seconds,
+            warnings,
+            verify: self.verify(threads)?,
+        })
+    }
+
+    fn verify(&self, threads: usize) -> Result<Option<VerifyReport>> {
+        if self.args.no_verify {
+            return Ok(None);
+        }
+        let dir: &Path = &self.args.dir;
+        let verify = Verify { dir, manifest: self.manifest, renames: self.renames, progress: self.progress };
+        verify.run(self.options, threads, self.stop).map(Some)
+    }
+
+    fn make_room(&self, coordinator: &mut Connection, scripts: &Scripts<'_>) -> Result<()> {
+        if self.args.drop_existing {
+            return scripts.drop_existing(coordinator, self.manifest);
+        }
+        let existing = scripts.existing(coordinator, self.manifest)?;
+        let Some((_, first)) = existing.first() else { return Ok(()) };
+        let others = existing.len() - 1;
+        let more = if others == 0 { String::new() } else { format!(" and {others} more of the dump") };
+        Err(Error::with_hint(
+            format!("the target already has {first}{more}: nothing was changed"),
+            "--drop-existing drops what the dump also holds; --into OLD=NEW restores into another schema",
+        ))
+    }
+
+    fn create_tables(
+        &self,
+        coordinator: &mut Connection,
+        scripts: &Scripts<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Target<'a>>> {
+        // A column's default may be the next value of a sequence.
+        for (schema, sequence) in super::objects::each(self.manifest, |schema| &schema.sequences) {
+            scripts.run_in(coordinator, &schema.name, &sequence.script, warnings)?;
+        }
+        let mut targets = Vec::new();
+        for (schema, table) in self.manifest.tables() {
+            let target = self.renames.schema(&schema.name);
+            session::use_schema(coordinator, target)?;
+            let mut statements = scripts.read(&table.script)?;
+            let create = statements.pop().unwrap_or_default();
+            let parts = CreateTable::parse(&create);
+            let parts = parts.ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script)))?;
+            let split = parts.split(table.bytes() >= SMALL && table.engine == "InnoDB" && !table.with_history);
+            statements.push(split.create);
+            scripts.run(coordinator, &table.script, &statements, warnings)?;
+            targets.push(Target {
+                name: Name::new(target, &table.name),
+                table,
+                keys: split.keys,
+                foreign_keys: split.foreign_keys,
+                left: AtomicUsize::new(table.files.len()),
+            });
+        }
+        session::set(coordinator, Purpose::Restore)?;
+        Ok(targets)
+    }
+
+    fn expect(&self, targets: &[Target<'_>]) {
+        let work = targets.iter().map(|target| target.table.bytes() + target.index_work()).sum();
+        self.progress.expect(work);
+        if !self.args.no_verify {
+            self.progress.expect(verify::work(self.manifest));
+        }
+    }
+
+    /// Loads all files, the largest first; a table's indexes are built as soon as its last file is in.
+    fn load_rows(&self, targets: &[Target<'_>], threads: usize) -> Result<()> {
+        let mut tasks: Vec<_> = targets
+            .iter()
+            .flat_map(|target| (0..target.table.files.len()).map(move |file| Task::Load(target, file)))
+            .collect();
+        tasks.sort_by_key(|task| match task {
+            Task::Load(target, file) => target.table.files[*file].bytes,
+            Task::Index(_) => 0,
+        });
+        let mut connections = session::open_many(self.options, Purpose::Restore, threads.min(tasks.len().max(1)))?;
+        let ids: Vec<_> = connections.iter().map(Connection::id).collect();
+        let result = pool::run(&mut connections, tasks, self.stop, |connection, task| self.work(connection, task));
+        if result.is_err() {
+            // A server does not notice that its client is gone while it builds an index.
+            kill(self.options, &ids);
+        }
+        result
+    }
+
+    fn work<'t>(&self, connection: &mut Connection, task: Task<'t>) -> Result<Vec<Task<'t>>> {
+        match task {
+            Task::Load(target, file) => {
+                let load = Load {
+                    dir: &self.args.dir,
+                    compression: self.manifest.compression,
+                    table: target.table,
+                    target: target.name.clone(),
+                    chunk: &target.table.files[file],
+                    progress: self.progress,
+                };
+                load.run(connection)?;
+                let was_last = target.left.fetch_sub(1, Ordering::SeqCst) == 1;
+                Ok(if was_last && !target.keys.is_empty() { vec![Task::Index(target)] } else { Vec::new() })
+            }
+            Task::Index(target) => {
+                alter(connection, target, &target.keys)?;
+                self.progress.done(target.index_work());
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+impl Target<'_> {
+    /// What building the indexes costs, in the progress's unit.
+    fn index_work(&self) -> u64 {
+        self.table.bytes() / 4 * self.keys.len().min(4) as u64
+    }
+}
+
+fn alter(connection: &mut Connection, target: &Target<'_>, items: &[Vec<u8>]) -> Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    let mut sql = format!("ALTER TABLE {} ", target.name).into_bytes();
+    for (index, item) in items.iter().enumerate() {
+        sql.extend_from_slice(if index == 0 { b"ADD " } else { b", ADD " });
+        sql.extend_from_slice(item);
+    }
+    connection.execute(sql).doing(|| format!("adding keys to {}", target.name))?;
+    Ok(())
+}
+
+fn kill(options: &ConnectOptions, ids: &[u32]) {
+    // The error that led here is the one to report: that this fails too changes nothing.
+    let Ok(mut connection) = Connection::open(options) else { return };
+    for id in ids {
+        let _ = connection.execute(format!("KILL {id}"));
+    }
+}

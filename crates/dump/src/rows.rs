@@ -1,0 +1,190 @@
+//! The row path: rows come from a connection as packets and become lines, digests and files. The same path reads a
+//! restored table back, with no file at its end.
+
+use drover_db::wire::{Field, LargeRow, RawRow, RowStream, next_field};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::Doing;
+use crate::format::digest::Digest;
+use crate::format::files::{FileWriter, Stored};
+use crate::format::text;
+use crate::progress::{Progress, Share};
+use crate::{Error, Result};
+
+/// Text is handed to the compressor in pieces of about this many bytes.
+const PIECE: usize = 256 << 10;
+
+/// What the rows of a result look like.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shape {
+    /// How many fields a row has.
+    pub(crate) columns: usize,
+    /// Fields of ENUM columns, and the text of each that stands for its error value.
+    pub(crate) error_marks: Vec<(usize, Vec<u8>)>,
+}
+
+/// What was read so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) rows: u64,
+    /// Of the text, with newlines.
+    pub(crate) bytes: u64,
+    pub(crate) digest: Digest,
+    pub(crate) enum_errors: u64,
+}
+
+/// Turns rows into lines.
+pub(crate) struct Lines<'a> {
+    shape: &'a Shape,
+    buffer: Vec<u8>,
+    /// Bytes of the text that have left the buffer.
+    flushed: u64,
+    sums: Sums,
+    file: Option<FileWriter>,
+}
+
+impl<'a> Lines<'a> {
+    /// Lines that go to a file, or nowhere: then only the sums are made.
+    pub(crate) fn new(shape: &'a Shape, file: Option<FileWriter>) -> Self {
+        Self { shape, buffer: Vec::with_capacity(PIECE + (64 << 10)), flushed: 0, sums: Sums::default(), file }
+    }
+
+    /// Adds a row; a text for errors if it is not as it should be.
+    pub(crate) fn add(&mut self, row: RawRow<'_>) -> Result<()> {
+        match row {
+            RawRow::Whole(payload) => self.whole(payload)?,
+            RawRow::Large(row) => self.large(row)?,
+        }
+        self.sums.rows += 1;
+        if self.buffer.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    #[inline]
+    fn whole(&mut self, payload: &[u8]) -> Result<()> {
+        let start = self.buffer.len();
+        if !text::line_into(&mut self.buffer, payload, self.shape.columns) {
+            return Err(malformed());
+        }
+        self.sums.digest.add_line(&self.buffer[start..]);
+        self.buffer.push(b'\n');
+        if !self.shape.error_marks.is_empty() {
+            self.count_error_marks(payload);
+        }
+        Ok(())
+    }
+
+    fn count_error_marks(&mut self, mut payload: &[u8]) {
+        let mut marks = self.shape.error_marks.iter().peekable();
+        for column in 0..self.shape.columns {
+            let (Some(field), Some((marked, mark))) = (next_field(&mut payload), marks.peek()) else { return };
+            if *marked == column {
+                self.sums.enum_errors += u64::from(field == Field::Bytes(mark));
+                marks.next();
+            }
+        }
+    }
+
+    /// A row larger than the receive buffer passes in pieces: never is all of it in memory.
+    fn large(&mut self, mut row: LargeRow<'_>) -> Result<()> {
+        let mut hash = Xxh3::new();
+        let mut hashed = self.buffer.len();
+        for column in 0..self.shape.columns {
+            if column > 0 {
+                self.buffer.push(b'\t');
+            }
+            let length = row.next_field().map_err(broken)?;
+            let start = self.buffer.len();
+            if length.is_none() {
+                self.buffer.extend_from_slice(b"\\N");
+            }
+            loop {
+                let piece = row.piece().map_err(broken)?;
+                if piece.is_empty() {
+                    break;
+                }
+                text::escape_into(&mut self.buffer, piece);
+                if self.buffer.len() >= PIECE {
+                    hash.update(&self.buffer[hashed..]);
+                    self.flush()?;
+                    hashed = 0;
+                }
+            }
+            let is_mark = |(marked, mark): &&(usize, Vec<u8>)| *marked == column && self.buffer.get(start..) == Some(mark);
+            self.sums.enum_errors += self.shape.error_marks.iter().filter(is_mark).count() as u64;
+        }
+        hash.update(&self.buffer[hashed..]);
+        self.sums.digest.add_hashed(&hash);
+        self.buffer.push(b'\n');
+        Ok(())
+    }
+
+    /// Bytes of text so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.flushed + self.buffer.len() as u64
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            file.write(&self.buffer)?;
+        }
+        self.flushed += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Ends the file and starts over with the next one; what the ended one holds.
+    pub(crate) fn cut(&mut self, next: Option<FileWriter>) -> Result<(Sums, Option<Stored>)> {
+        self.flush()?;
+        let stored = std::mem::replace(&mut self.file, next).map(FileWriter::finish).transpose()?;
+        let sums = Sums { bytes: self.flushed, ..std::mem::take(&mut self.sums) };
+        self.flushed = 0;
+        Ok((sums, stored))
+    }
+}
+
+fn malformed() -> Error {
+    Error::found("the server sent a row with another number of columns than it announced")
+}
+
+fn broken(source: std::io::Error) -> Error {
+    Error::Server { doing: "reading a large row".into(), source: drover_db::Error::Source(source) }
+}
+
+/// Counts rows and bytes into the progress now and then, not for each row.
+pub(crate) struct Meter<'a> {
+    progress: &'a Progress,
+    share: Share<'a>,
+    rows: u64,
+    bytes: u64,
+}
+
+impl<'a> Meter<'a> {
+    pub(crate) fn new(progress: &'a Progress, share: Share<'a>) -> Self {
+        Self { progress, share, rows: 0, bytes: 0 }
+    }
+
+    /// Notes that the table being read has given so many rows and bytes in all.
+    pub(crate) fn reached(&mut self, rows: u64, bytes: u64) {
+        self.progress.count(rows - self.rows, bytes - self.bytes);
+        self.share.step(rows - self.rows);
+        (self.rows, self.bytes) = (rows, bytes);
+    }
+}
+
+/// How many rows pass between two looks at the progress.
+pub(crate) const METER_ROWS: u64 = 1024;
+
+/// Reads all rows of a result and sums them up.
+pub(crate) fn sum(mut stream: RowStream<'_>, shape: &Shape, meter: &mut Meter<'_>, what: &str) -> Result<Sums> {
+    let mut lines = Lines::new(shape, None);
+    let mut rows = 0;
+    while let Some(row) = stream.next_row().doing(|| what)? {
+        lines.add(row)?;
+        rows += 1;
+        if rows % METER_ROWS == 0 {
+            meter.reached(rows, lines.bytes());
+        }
+    }
+    meter.reached(rows, lines.bytes());
+    Ok(lines.cut(None)?.0)
+}

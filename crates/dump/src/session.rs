@@ -1,0 +1,148 @@
+//! The settings of drover's sessions, in one place. Each is set by itself: a server that does not have a setting, or
+//! does not let this account change it, answers with an error that is passed over unless the setting is needed.
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, quote};
+
+use crate::Result;
+use crate::error::Doing;
+
+struct Setting {
+    name: &'static str,
+    /// As SQL.
+    value: &'static str,
+    /// Whether the work would be wrong without it.
+    needed: bool,
+}
+
+const fn needed(name: &'static str, value: &'static str) -> Setting {
+    Setting { name, value, needed: true }
+}
+
+const fn wanted(name: &'static str, value: &'static str) -> Setting {
+    Setting { name, value, needed: false }
+}
+
+/// What both kinds of session have.
+const COMMON: &[Setting] = &[
+    needed("character_set_client", "utf8mb4"),
+    needed("collation_connection", "utf8mb4_bin"),
+    // TIMESTAMP values are written and read in this zone, which has no daylight saving.
+    needed("time_zone", "'+00:00'"),
+    // A slow disk on our side must not end the connection.
+    wanted("net_read_timeout", "86400"),
+    wanted("net_write_timeout", "86400"),
+    wanted("wait_timeout", "604800"),
+    wanted("max_statement_time", "0"),
+    wanted("max_execution_time", "0"),
+    // Tables without a primary key show the one that MySQL generated for them, and keep it.
+    wanted("show_gipk_in_create_table_and_information_schema", "ON"),
+    wanted("sql_quote_show_create", "1"),
+];
+
+const DUMP: &[Setting] = &[
+    needed("sql_mode", "''"),
+    // Values and texts come as the bytes that are stored.
+    needed("character_set_results", "NULL"),
+    needed("transaction_isolation", "'REPEATABLE-READ'"),
+    // Sizes as they are now: they decide the order of the work.
+    wanted("information_schema_stats_expiry", "0"),
+    wanted("query_cache_type", "OFF"),
+];
+
+const RESTORE: &[Setting] = &[
+    // Strict, but for the dates and zeros that a table may hold.
+    needed("sql_mode", "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"),
+    needed("character_set_results", "utf8mb4"),
+    needed("foreign_key_checks", "0"),
+    needed("unique_checks", "0"),
+    // Rows that were there before a constraint are restored all the same (MariaDB).
+    wanted("check_constraint_checks", "OFF"),
+    // Rows of the past keep their times (MariaDB from 10.11 on).
+    wanted("system_versioning_insert_history", "ON"),
+    wanted("sql_generate_invisible_primary_key", "OFF"),
+    wanted("sql_require_primary_key", "OFF"),
+    // A row format that the target no longer takes is a difference that verification reports, not a reason to stop.
+    wanted("innodb_strict_mode", "OFF"),
+    wanted("max_error_count", "1000"),
+    // What an index build may use, in bytes a statement; the default of 1 MiB makes it merge many small runs.
+    wanted("innodb_ddl_buffer_size", "67108864"),
+    wanted("innodb_ddl_threads", "2"),
+];
+
+/// MariaDB before 11.1 calls the isolation level by its old name.
+fn older_name(name: &str) -> Option<&'static str> {
+    (name == "transaction_isolation").then_some("tx_isolation")
+}
+
+/// What a session is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Dump,
+    Restore,
+}
+
+/// Opens a session.
+pub(crate) fn open(options: &ConnectOptions, purpose: Purpose) -> Result<Connection> {
+    let mut connection = Connection::open(options).doing(|| "connecting")?;
+    set(&mut connection, purpose)?;
+    Ok(connection)
+}
+
+/// Opens `count` sessions.
+pub(crate) fn open_many(options: &ConnectOptions, purpose: Purpose, count: usize) -> Result<Vec<Connection>> {
+    (0..count).map(|_| open(options, purpose)).collect()
+}
+
+/// Sets the session up, also again after a script changed it.
+pub(crate) fn set(connection: &mut Connection, purpose: Purpose) -> Result<()> {
+    let special = match purpose {
+        Purpose::Dump => DUMP,
+        Purpose::Restore => RESTORE,
+    };
+    for setting in COMMON.iter().chain(special) {
+        let mut result = connection.execute(format!("SET SESSION {} = {}", setting.name, setting.value));
+        if let (Err(drover_db::Error::Server(_)), Some(name)) = (&result, older_name(setting.name)) {
+            result = connection.execute(format!("SET SESSION {name} = {}", setting.value));
+        }
+        match result {
+            Err(drover_db::Error::Server(_)) if !setting.needed => {}
+            other => drop(other.doing(|| format!("setting {}", setting.name))?),
+        }
+    }
+    Ok(())
+}
+
+/// Limits how long the session waits for a lock on a table or the whole server, in seconds.
+pub(crate) fn limit_lock_wait(connection: &mut Connection, seconds: u64) -> Result<()> {
+    connection
+        .execute(format!("SET SESSION lock_wait_timeout = {}", seconds.clamp(1, 31_536_000)))
+        .doing(|| "setting lock_wait_timeout")?;
+    Ok(())
+}
+
+/// Makes `schema` the default one.
+pub(crate) fn use_schema(connection: &mut Connection, schema: &str) -> Result<()> {
+    connection.execute(format!("USE {}", quote::identifier(schema))).doing(|| format!("using schema '{schema}'"))?;
+    Ok(())
+}
+
+/// How many workers this machine and the server bear: two for each core here, since one waits while the other works,
+/// but no more than half of the connections that the server has left.
+pub(crate) fn default_threads(connection: &mut Connection) -> Result<usize> {
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let limit = number(connection, "SELECT @@max_connections")?;
+    let used = connection
+        .query("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+        .doing(|| "asking for Threads_connected")?
+        .first()
+        .and_then(|row| row.parse::<usize>(1))
+        .unwrap_or(0);
+    let left = limit.saturating_sub(used) / 2;
+    Ok((cores * 2).clamp(4, 32).min(left).max(1))
+}
+
+fn number(connection: &mut Connection, sql: &str) -> Result<usize> {
+    let row = connection.first(sql).doing(|| sql)?;
+    Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
+}

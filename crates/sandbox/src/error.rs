@@ -1,0 +1,273 @@
+//! What can go wrong with a sandbox, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::{Flavour, SandboxName};
+
+/// Why a sandbox could not be started, found or stopped. Messages name the path, the name or the server's own words.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No server of the flavour asked for (`None`: of either) is on this host.
+    #[error("no {} server found; looked in {}", title(*wanted), looked_in.join(", "))]
+    NotFound {
+        /// The flavour that was asked for.
+        wanted: Option<Flavour>,
+        /// The places searched, with what was found there and did not fit.
+        looked_in: Vec<String>,
+    },
+
+    /// The path given does not hold a server that runs.
+    #[error("{} is not a server: {reason}", path.display())]
+    NotAServer {
+        /// The path as given.
+        path: PathBuf,
+        /// What was seen instead.
+        reason: String,
+    },
+
+    /// The server at the path given is of the other vendor.
+    #[error("{} is {} {version}, but {} was asked for", path.display(), found.title(), wanted.title())]
+    WrongFlavour {
+        /// The path as given.
+        path: PathBuf,
+        /// The flavour asked for.
+        wanted: Flavour,
+        /// The flavour of the server there.
+        found: Flavour,
+        /// Its version.
+        version: String,
+    },
+
+    /// The text is no flavour.
+    #[error("{text:?} is neither mariadb nor mysql")]
+    BadFlavour {
+        /// The text given.
+        text: String,
+    },
+
+    /// The text can't name a sandbox.
+    #[error("{text:?} cannot name a sandbox")]
+    BadName {
+        /// The text given.
+        text: String,
+    },
+
+    /// A sandbox of this name exists already.
+    #[error("there is a sandbox named {name} already, in {}", dir.display())]
+    NameTaken {
+        /// The name.
+        name: SandboxName,
+        /// Its directory.
+        dir: PathBuf,
+    },
+
+    /// No sandbox has this name.
+    #[error("no sandbox is named {name} in {}", root.display())]
+    NoSuchSandbox {
+        /// The name asked for.
+        name: SandboxName,
+        /// Where sandboxes are kept.
+        root: PathBuf,
+        /// The names that exist.
+        known: Vec<SandboxName>,
+    },
+
+    /// The sandbox exists, but its server does not run.
+    #[error("the server of sandbox {name} is not running")]
+    NotRunning {
+        /// The name.
+        name: SandboxName,
+    },
+
+    /// The server ended before it was ready.
+    #[error("the server exited before it was ready; {}", ends_with(log, log_tail))]
+    ExitedEarly {
+        /// Its error log (gone by now, unless the sandbox existed before).
+        log: PathBuf,
+        /// The last lines of it.
+        log_tail: String,
+    },
+
+    /// The port was free when it was chosen, and somebody else's when the server opened it.
+    #[error("the server could not open port {port}; {}", ends_with(log, log_tail))]
+    PortTaken {
+        /// The TCP port.
+        port: u16,
+        /// Its error log.
+        log: PathBuf,
+        /// The last lines of it.
+        log_tail: String,
+    },
+
+    /// The server runs, but did not greet in time.
+    #[error("the server was not ready after {seconds} s; {}", ends_with(log, log_tail))]
+    NotReady {
+        /// How long it was given, in seconds.
+        seconds: u64,
+        /// Its error log.
+        log: PathBuf,
+        /// The last lines of it.
+        log_tail: String,
+    },
+
+    /// An ephemeral server ended by itself while it was waited on.
+    #[error("the server of sandbox {name} ended by itself; {}", ends_with(log, log_tail))]
+    Died {
+        /// The name of the sandbox.
+        name: SandboxName,
+        /// Its error log.
+        log: PathBuf,
+        /// The last lines of it.
+        log_tail: String,
+    },
+
+    /// A new data directory could not be filled.
+    #[error("{} could not initialise a data directory; it said:\n{}", server.display(), indent(output))]
+    Initialise {
+        /// The server binary.
+        server: PathBuf,
+        /// The last lines that it wrote.
+        output: String,
+    },
+
+    /// A server option that would take from the sandbox what it must know.
+    #[error("the server option {option} cannot be given: the sandbox sets it")]
+    ReservedOption {
+        /// The option as given.
+        option: String,
+    },
+
+    /// No directory with a short enough path for the socket could be found.
+    #[error("the socket's path is longer than the 107 bytes that the system allows: {}", path.display())]
+    SocketPathTooLong {
+        /// The path.
+        path: PathBuf,
+    },
+
+    /// The environment does not say where the user's files belong.
+    #[error("cannot tell where to keep {what}: neither {variable} nor HOME is set")]
+    NoHome {
+        /// What was to be kept.
+        what: &'static str,
+        /// The variable that could say so.
+        variable: &'static str,
+    },
+
+    /// A sandbox's description could not be understood.
+    #[error("{} does not describe a sandbox: {source}", path.display())]
+    BadRecord {
+        /// The `sandbox.json`.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+
+    /// The file system or the system refused something.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// On which file, directory or program.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err`: an I/O error that says what was tried on which path.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// What the person at the keyboard can do about it, if that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotFound { .. } => Some(
+                "`scripts/setup` fetches both vendors' servers; or name one with --server PATH".to_owned(),
+            ),
+            Self::NotAServer { .. } => {
+                Some("name a mariadbd or mysqld binary, or a directory that holds one".to_owned())
+            }
+            Self::WrongFlavour { found, .. } => {
+                Some(format!("ask for --flavour {found}, or for another server"))
+            }
+            Self::BadName { .. } => Some(
+                "a name has 1 to 64 letters, digits, '-', '_' and '.', and starts with a letter or a digit"
+                    .to_owned(),
+            ),
+            Self::NameTaken { name, .. } => {
+                Some(format!("choose another --name, or remove it with `drover sandbox stop {name}`"))
+            }
+            Self::NoSuchSandbox { known, .. } => Some(known_names(known)),
+            Self::NotRunning { name } => {
+                Some(format!("`drover sandbox stop {name}` removes what is left of it"))
+            }
+            Self::ReservedOption { .. } => {
+                Some("DROVER_SANDBOX_DIR says where sandboxes are kept; leave the option out".to_owned())
+            }
+            Self::SocketPathTooLong { .. } => Some("set TMPDIR to a directory with a short path".to_owned()),
+            Self::NoHome { variable, .. } => Some(format!("set HOME or {variable}")),
+            Self::BadRecord { path, .. } => path
+                .parent()
+                .map(|dir| format!("if it was a sandbox, end its server and remove {}", dir.display())),
+            _ => None,
+        }
+    }
+}
+
+fn title(wanted: Option<Flavour>) -> &'static str {
+    wanted.map_or("MariaDB or MySQL", Flavour::title)
+}
+
+fn known_names(known: &[SandboxName]) -> String {
+    if known.is_empty() {
+        return "there are none; `drover sandbox start` makes one".to_owned();
+    }
+    let names: Vec<&str> = known.iter().map(SandboxName::as_str).collect();
+    format!("there are: {}", names.join(", "))
+}
+
+fn ends_with(log: &Path, tail: &str) -> String {
+    if tail.is_empty() {
+        return format!("it wrote nothing to its error log {}", log.display());
+    }
+    format!("its error log {} ends with:\n{}", log.display(), indent(tail))
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_server_says_where_it_was_looked_for() {
+        let error =
+            Error::NotFound { wanted: Some(Flavour::MySql), looked_in: vec!["/a".into(), "/b".into()] };
+        assert_eq!(error.to_string(), "no MySQL server found; looked in /a, /b");
+        assert!(error.hint().unwrap().contains("scripts/setup"));
+    }
+
+    #[test]
+    fn the_log_tail_is_indented_below_the_message() {
+        let error = Error::ExitedEarly { log: "/x/error.log".into(), log_tail: "one\ntwo".into() };
+        let text =
+            "the server exited before it was ready; its error log /x/error.log ends with:\n  one\n  two";
+        assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn an_unknown_name_hints_at_the_known_ones() {
+        let name = |text: &str| text.parse::<SandboxName>().unwrap();
+        let known = vec![name("a"), name("b")];
+        let error = Error::NoSuchSandbox { name: name("x"), root: "/r".into(), known };
+        assert_eq!(error.hint().unwrap(), "there are: a, b");
+    }
+}

@@ -1,0 +1,175 @@
+//! Looks for servers: at a given place, in `.servers`, on `PATH`.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Flavour, ServerBinaries};
+
+/// The names that either vendor gives to the server; Debian's MariaDB has both.
+const SERVER_NAMES: [&str; 2] = ["mariadbd", "mysqld"];
+
+/// Where in a tree the server may be: unpacked packages, then an unpacked tarball, then the directory itself.
+const PROGRAM_DIRS: [&str; 7] = ["usr/sbin", "usr/bin", "usr/libexec", "sbin", "bin", "libexec", ""];
+
+/// Directories that hold servers though they are seldom on an ordinary user's `PATH`.
+const SYSTEM_DIRS: [&str; 2] = ["/usr/sbin", "/usr/libexec"];
+
+/// The server at `path`, a program or a directory.
+pub(crate) fn at(path: &Path, wanted: Option<Flavour>) -> Result<ServerBinaries, Error> {
+    let not_a_server = |reason: String| Error::NotAServer { path: path.to_owned(), reason };
+    path.metadata().map_err(|error| not_a_server(error.to_string()))?;
+    let programs = if path.is_dir() { servers_in_tree(path) } else { vec![path.to_owned()] };
+    let mut search = Search::new(wanted);
+    if let Some(found) = programs.iter().find_map(|program| search.accept(program)) {
+        return Ok(found);
+    }
+    match (search.of_other_flavour, wanted) {
+        (Some(other), Some(wanted)) => Err(Error::WrongFlavour {
+            path: path.to_owned(),
+            wanted,
+            found: other.flavour(),
+            version: other.version().to_owned(),
+        }),
+        _ if programs.is_empty() => Err(not_a_server("no mariadbd or mysqld is in it".to_owned())),
+        _ => Err(not_a_server(search.rejected.join("; "))),
+    }
+}
+
+/// The best server on this host.
+pub(crate) fn anywhere(wanted: Option<Flavour>) -> Result<ServerBinaries, Error> {
+    let Some(flavour) = wanted else {
+        return anywhere(Some(Flavour::MariaDb)).or_else(|_| anywhere(Some(Flavour::MySql))).map_err(either);
+    };
+    let mut search = Search::new(wanted);
+    let here = env::current_dir().unwrap_or_default();
+    if let Some(found) = in_servers_dirs(&here, &mut search).or_else(|| on_path(&mut search)) {
+        return Ok(found);
+    }
+    let mut looked_in =
+        vec![format!("{}/.servers and those of its parents", here.display()), "PATH".to_owned()];
+    looked_in.extend(SYSTEM_DIRS.map(str::to_owned));
+    looked_in.extend(search.rejected);
+    Err(Error::NotFound { wanted: Some(flavour), looked_in })
+}
+
+fn either(error: Error) -> Error {
+    match error {
+        Error::NotFound { looked_in, .. } => Error::NotFound { wanted: None, looked_in },
+        other => other,
+    }
+}
+
+/// The highest version in the nearest `.servers` that has the flavour.
+fn in_servers_dirs(here: &Path, search: &mut Search) -> Option<ServerBinaries> {
+    here.ancestors().find_map(|dir| {
+        let trees = dir.join(".servers").read_dir().ok()?;
+        let programs = trees.flatten().flat_map(|tree| servers_in_tree(&tree.path()));
+        programs.filter_map(|program| search.accept(&program)).max_by_key(ServerBinaries::version_numbers)
+    })
+}
+
+fn on_path(search: &mut Search) -> Option<ServerBinaries> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs = env::split_paths(&path).chain(SYSTEM_DIRS.iter().map(PathBuf::from));
+    let programs = dirs.flat_map(|dir| SERVER_NAMES.map(|name| dir.join(name)));
+    programs.filter(|program| program.is_file()).find_map(|program| search.accept(&program))
+}
+
+fn servers_in_tree(tree: &Path) -> Vec<PathBuf> {
+    let names = PROGRAM_DIRS.iter().flat_map(|dir| SERVER_NAMES.map(|name| tree.join(dir).join(name)));
+    names.filter(|program| program.is_file()).collect()
+}
+
+/// One search: what is wanted, and what was seen that did not fit.
+struct Search {
+    wanted: Option<Flavour>,
+    seen: Vec<PathBuf>,
+    rejected: Vec<String>,
+    of_other_flavour: Option<ServerBinaries>,
+}
+
+impl Search {
+    fn new(wanted: Option<Flavour>) -> Self {
+        Self { wanted, seen: Vec::new(), rejected: Vec::new(), of_other_flavour: None }
+    }
+
+    /// The server at `program` if it is what is wanted. A program with several names is asked once.
+    fn accept(&mut self, program: &Path) -> Option<ServerBinaries> {
+        let canonical = program.canonicalize().ok()?;
+        if self.seen.contains(&canonical) {
+            return None;
+        }
+        self.seen.push(canonical);
+        match ServerBinaries::probe(program) {
+            Ok(found) if self.wanted.is_none_or(|wanted| wanted == found.flavour()) => Some(found),
+            Ok(other) => self.reject(program, other),
+            Err(reason) => {
+                self.rejected.push(format!("{} ({reason})", program.display()));
+                None
+            }
+        }
+    }
+
+    fn reject(&mut self, program: &Path, other: ServerBinaries) -> Option<ServerBinaries> {
+        self.rejected.push(format!(
+            "{} (is {} {})",
+            program.display(),
+            other.flavour().title(),
+            other.version()
+        ));
+        self.of_other_flavour = Some(other);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A stand-in that answers `--version`, for what needs no running server.
+    fn fake_server(tree: &Path, name: &str, says: &str) -> PathBuf {
+        let dir = tree.join("usr/sbin");
+        fs::create_dir_all(&dir).unwrap();
+        let program = dir.join(name);
+        fs::write(&program, format!("#!/bin/sh\necho '{name}  Ver {says} for Linux on x86_64'\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        program
+    }
+
+    #[test]
+    fn the_nearest_servers_directory_and_its_highest_version_win() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("a");
+        fake_server(&root.path().join(".servers/far"), "mysqld", "99.0.0");
+        fake_server(&inner.join(".servers/old"), "mysqld", "9.7.4");
+        fake_server(&inner.join(".servers/new"), "mysqld", "10.0.1");
+        fake_server(&inner.join(".servers/other"), "mariadbd", "11.8.6-MariaDB");
+        let search = |flavour| in_servers_dirs(&inner.join("b/c"), &mut Search::new(Some(flavour)));
+        assert_eq!(search(Flavour::MySql).unwrap().version(), "10.0.1");
+        assert_eq!(search(Flavour::MariaDb).unwrap().version(), "11.8.6-MariaDB");
+    }
+
+    #[test]
+    fn a_given_path_must_be_of_the_flavour_asked_for() {
+        let tree = tempfile::tempdir().unwrap();
+        let program = fake_server(tree.path(), "mysqld", "9.7.4");
+        for path in [tree.path(), &tree.path().join("usr"), &program] {
+            assert_eq!(at(path, None).unwrap().flavour(), Flavour::MySql);
+            let error = at(path, Some(Flavour::MariaDb)).unwrap_err();
+            assert!(matches!(error, Error::WrongFlavour { .. }), "{error}");
+            assert!(error.to_string().contains("is MySQL 9.7.4, but MariaDB was asked for"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_path_without_a_server_says_what_was_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let message = |path: &Path| at(path, None).unwrap_err().to_string();
+        assert!(message(dir.path()).ends_with("is not a server: no mariadbd or mysqld is in it"));
+        assert!(message(&dir.path().join("none")).contains("No such file"));
+        assert!(message(Path::new("/bin/sh")).contains("--version says"));
+    }
+}

@@ -1,0 +1,337 @@
+//! One sandboxed server: start, stop, kill, restart.
+//!
+//! ```text
+//!   start ──► running ──stop/kill──► down ──restart──► running
+//!                │                     │
+//!                └──── drop, remove ───┴──► gone        (a named server outlives the drop)
+//! ```
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use jiff::Timestamp;
+
+use crate::home::{Home, default_root, template_cache};
+use crate::launch::{Launched, launch};
+use crate::log::ErrorLog;
+use crate::process::StopOutcome;
+use crate::{Error, Flavour, SandboxInfo, SandboxName, ServerBinaries, options, ready, template};
+
+/// What to start. Make one with [`StartOptions::named`] or [`StartOptions::ephemeral`] and set the rest by field.
+#[derive(Debug, Clone, Default)]
+pub struct StartOptions {
+    /// The vendor; `None` takes MariaDB if there is one, else MySQL.
+    pub flavour: Option<Flavour>,
+    /// The name; `None` takes the flavour's, with `-2`, `-3`… if that is taken.
+    pub name: Option<SandboxName>,
+    /// A server program or a directory that holds one; `None` searches, see [`ServerBinaries::find`].
+    pub server: Option<PathBuf>,
+    /// Server options beyond the sandbox's own, such as `--max-connections=17`. They come last, so they win.
+    pub server_options: Vec<String>,
+    /// Whether the server ends with this process and leaves nothing behind.
+    pub ephemeral: bool,
+    /// The directory in which the sandbox gets its own; `None` takes [`default_root`](crate::default_root) for a named
+    /// one and the system's temporary directory for an ephemeral one.
+    pub root: Option<PathBuf>,
+}
+
+impl StartOptions {
+    /// A server that runs until it is stopped.
+    #[must_use]
+    pub fn named(flavour: Flavour) -> Self {
+        Self { flavour: Some(flavour), ..Self::default() }
+    }
+
+    /// A server that ends with the [`Server`] value, or with this process however that ends.
+    #[must_use]
+    pub fn ephemeral(flavour: Flavour) -> Self {
+        Self { ephemeral: true, ..Self::named(flavour) }
+    }
+}
+
+/// A sandboxed server. Dropping an ephemeral one kills it at once and removes its files; a named one runs on.
+#[derive(Debug)]
+pub struct Server {
+    setup: Setup,
+    /// The latest launch, which may have ended. Always there between `start` and the drop.
+    launched: Launched,
+}
+
+/// All there is to know before a launch.
+#[derive(Debug)]
+struct Setup {
+    info: SandboxInfo,
+    binaries: ServerBinaries,
+    home: Home,
+    ephemeral: bool,
+}
+
+impl Server {
+    /// Starts a server on a fresh data directory and waits until it takes clients.
+    ///
+    /// # Errors
+    /// If no such server is found, the name is taken, or the server does not come up within 60 s. Nothing is left
+    /// behind then; the error holds the end of the server's log.
+    pub fn start(options: &StartOptions) -> Result<Self, Error> {
+        let port = match options::fixed_port(&options.server_options) {
+            Some(port) => port,
+            None => free_port()?,
+        };
+        Self::start_on(port, options)
+    }
+
+    fn start_on(port: u16, options: &StartOptions) -> Result<Self, Error> {
+        options::check(&options.server_options)?;
+        let binaries = ServerBinaries::find(options.flavour, options.server.as_deref())?;
+        let template = template::ensure(&binaries, &template_cache()?)?;
+        let mut setup = Setup::claim(options, binaries, port)?;
+        match setup.first_launch(&template) {
+            Ok(launched) => Ok(Self { setup, launched }),
+            Err(error) => {
+                setup.home.discard();
+                Err(error)
+            }
+        }
+    }
+
+    /// Everything about the sandbox, as `sandbox.json` has it.
+    #[must_use]
+    pub fn info(&self) -> &SandboxInfo {
+        &self.setup.info
+    }
+
+    /// The path of the server's Unix socket.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.setup.info.socket
+    }
+
+    /// The server's TCP port on 127.0.0.1. No account may log in there until one is made.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.setup.info.port
+    }
+
+    /// The process id of the latest launch.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.launched.process.pid()
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn datadir(&self) -> &Path {
+        &self.setup.info.datadir
+    }
+
+    /// The vendor.
+    #[must_use]
+    pub fn flavour(&self) -> Flavour {
+        self.setup.info.flavour
+    }
+
+    /// The server's version, as it says it.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.setup.info.version
+    }
+
+    /// The programs that the sandbox uses.
+    #[must_use]
+    pub fn binaries(&self) -> &ServerBinaries {
+        &self.setup.binaries
+    }
+
+    /// A client program of the same vendor, connected to this server as root; see
+    /// [`ServerBinaries::client_command`] for the names.
+    #[must_use]
+    pub fn client(&self, program: &str) -> Command {
+        connected_client(&self.setup.binaries, &self.setup.info, program)
+    }
+
+    /// The path of the error log.
+    #[must_use]
+    pub fn error_log(&self) -> PathBuf {
+        self.setup.home.error_log()
+    }
+
+    /// The last `lines` lines of the error log.
+    #[must_use]
+    pub fn error_log_tail(&self, lines: usize) -> String {
+        ErrorLog::whole(&self.error_log()).tail(lines)
+    }
+
+    /// Whether the server runs now.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.launched.process.is_running()
+    }
+
+    /// Shuts the server down in order and keeps its files, for a later [`restart`](Self::restart). Takes as long as
+    /// the server does; after 60 s it is killed.
+    pub fn stop(&mut self) -> StopOutcome {
+        self.launched.process.stop()
+    }
+
+    /// Kills the server as a crash would (SIGKILL) and keeps its files. Returns when they are closed.
+    pub fn kill(&mut self) {
+        self.launched.process.kill();
+    }
+
+    /// Starts the server again on the same files and waits until it takes clients. A server that still runs is shut
+    /// down first. The port stays, unless somebody else has taken it.
+    ///
+    /// # Errors
+    /// If the server does not come up within 60 s. Its files stay as they are.
+    pub fn restart(&mut self) -> Result<(), Error> {
+        self.stop();
+        let relaunched = self.setup.launch_until_ready()?;
+        // The new guard is at work before the old one is told to leave the files alone.
+        let old = std::mem::replace(&mut self.launched, relaunched);
+        if let Some(guard) = old.guard {
+            guard.dismiss();
+        }
+        Ok(())
+    }
+
+    /// Shuts the server down and removes everything, whether ephemeral or named.
+    ///
+    /// # Errors
+    /// If a file can't be removed.
+    pub fn remove(mut self) -> Result<StopOutcome, Error> {
+        let outcome = if self.setup.ephemeral {
+            self.kill();
+            StopOutcome::Stopped
+        } else {
+            self.stop()
+        };
+        self.setup.home.remove().map(|()| outcome)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.setup.ephemeral {
+            self.launched.process.kill();
+            drop(self.launched.guard.take());
+            // The guard has removed it, unless somebody killed the guard.
+            self.setup.home.discard();
+        }
+    }
+}
+
+impl Setup {
+    fn claim(options: &StartOptions, binaries: ServerBinaries, port: u16) -> Result<Self, Error> {
+        let (name, home) = claim_home(options, binaries.flavour())?;
+        let info = SandboxInfo {
+            name,
+            flavour: binaries.flavour(),
+            version: binaries.version().to_owned(),
+            pid: None,
+            socket: home.socket(),
+            port,
+            datadir: home.datadir(),
+            server: binaries.server().to_owned(),
+            options: options.server_options.clone(),
+            started_at: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        };
+        Ok(Self { info, binaries, home, ephemeral: options.ephemeral })
+    }
+
+    fn first_launch(&mut self, template: &Path) -> Result<Launched, Error> {
+        self.save()?;
+        template::copy(template, &self.home.datadir())?;
+        self.launch_until_ready()
+    }
+
+    /// Launches; once more on another port if that one was taken between its choice and its use.
+    fn launch_until_ready(&mut self) -> Result<Launched, Error> {
+        match self.try_port() {
+            Err(Error::PortTaken { .. }) if options::fixed_port(&self.info.options).is_none() => {
+                self.info.port = free_port()?;
+                self.try_port()
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn try_port(&mut self) -> Result<Launched, Error> {
+        self.home.remove_socket();
+        let log = ErrorLog::from_here(&self.home.error_log());
+        let mut command = self.binaries.server_command();
+        let info = &self.info;
+        command.args(options::for_launch(info.flavour, &self.home, info.port, &info.options));
+        let launched = launch(&command, &self.home, self.ephemeral)?;
+        self.info.pid = Some(launched.process.pid());
+        // Saved before the server is ready: if this process is killed meanwhile, `stop` still finds the server.
+        let ready = |info: &SandboxInfo| ready::wait(&launched.process, &info.socket, info.port, &log);
+        match self.save().and_then(|()| ready(&self.info)) {
+            Ok(()) => Ok(launched),
+            Err(error) => {
+                launched.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// Nobody looks for an ephemeral sandbox, so it has no description on disk.
+    fn save(&self) -> Result<(), Error> {
+        if self.ephemeral { Ok(()) } else { self.info.save(&self.home) }
+    }
+}
+
+fn claim_home(options: &StartOptions, flavour: Flavour) -> Result<(SandboxName, Home), Error> {
+    let name = options.name.as_ref();
+    if options.ephemeral {
+        let home = Home::claim_ephemeral(options.root.as_deref(), flavour)?;
+        return Ok((name.cloned().unwrap_or_else(|| SandboxName::default_for(flavour, 1)), home));
+    }
+    let root = options.root.clone().map_or_else(default_root, Ok)?;
+    Home::claim_named(&root, name, flavour)
+}
+
+/// The client program `program`, connected to the sandbox by its socket as root.
+pub(crate) fn connected_client(binaries: &ServerBinaries, info: &SandboxInfo, program: &str) -> Command {
+    let mut client = binaries.client_command(program);
+    client.arg("-S").arg(&info.socket).args(["-u", "root"]);
+    client
+}
+
+/// A port that nobody listens on now. It is not held, so the server may still find it taken.
+fn free_port() -> Result<u16, Error> {
+    let address = ("127.0.0.1", 0);
+    let port =
+        TcpListener::bind(address).and_then(|listener| listener.local_addr()).map(|address| address.port());
+    port.map_err(Error::io("open a port on", Path::new("127.0.0.1")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_taken_meanwhile_is_replaced_once() {
+        let holder = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let taken = holder.local_addr().unwrap().port();
+        for flavour in [Flavour::MariaDb, Flavour::MySql] {
+            let server = Server::start_on(taken, &StartOptions::ephemeral(flavour)).unwrap();
+            assert_ne!(server.port(), taken);
+        }
+    }
+
+    #[test]
+    fn a_taken_port_that_was_asked_for_is_an_error() {
+        let holder = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = holder.local_addr().unwrap().port();
+        let root = tempfile::tempdir().unwrap();
+        let options = StartOptions {
+            server_options: vec![format!("--port={port}")],
+            root: Some(root.path().to_owned()),
+            ..StartOptions::ephemeral(Flavour::MariaDb)
+        };
+        let error = Server::start(&options).unwrap_err();
+        assert!(error.to_string().contains(&format!("could not open port {port}")), "{error}");
+        assert_eq!(root.path().read_dir().unwrap().count(), 0, "nothing is left of it");
+    }
+}

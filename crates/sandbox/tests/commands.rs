@@ -1,0 +1,171 @@
+//! `drover sandbox start`, `stop`, `list` and `shell` as `run` carries them out, on real servers.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use clap::Parser;
+use common::{processes_of, succeed};
+use drover_sandbox::{Error, SandboxArgs, SandboxReport, SandboxState, StartedSandbox, StopOutcome, run_in};
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    sandbox: SandboxArgs,
+}
+
+fn parse(line: &str) -> SandboxArgs {
+    Cli::parse_from(std::iter::once("drover").chain(line.split(' '))).sandbox
+}
+
+fn run(root: &Path, line: &str) -> Result<SandboxReport, Error> {
+    run_in(root, &parse(line), &AtomicBool::new(false), &mut |report| panic!("unexpected: {report:?}"))
+}
+
+/// A root of its own whose sandboxes end with the test, even a failed one.
+struct Root(tempfile::TempDir);
+
+impl Root {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn run(&self, line: &str) -> Result<SandboxReport, Error> {
+        run(self.0.path(), line)
+    }
+
+    fn start(&self, line: &str) -> StartedSandbox {
+        match self.run(line).unwrap() {
+            SandboxReport::Started(started) => *started,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn stop(&self, line: &str) -> Vec<(String, StopOutcome)> {
+        match self.run(line).unwrap() {
+            SandboxReport::Stopped { sandboxes } => {
+                sandboxes.into_iter().map(|stopped| (stopped.name.to_string(), stopped.outcome)).collect()
+            }
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn list(&self) -> Vec<(String, SandboxState)> {
+        match self.run("list").unwrap() {
+            SandboxReport::List { sandboxes } => {
+                sandboxes.into_iter().map(|listed| (listed.info.name.to_string(), listed.state)).collect()
+            }
+            other => panic!("list: {other:?}"),
+        }
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let _ended_as_far_as_possible = self.run("stop --all");
+    }
+}
+
+fn lives_and_ends_by_command(flavour: &str) {
+    let root = Root::new();
+    assert_eq!(root.list(), []);
+    let started = root.start(&format!("start --flavour {flavour} -- --max-connections=17"));
+    assert_eq!(started.info.name.as_str(), flavour);
+    assert_eq!(root.list(), [(flavour.to_owned(), SandboxState::Running)]);
+
+    let client = format!("{} -N -B -e 'SELECT @@max_connections, @@port'", started.client);
+    let answer = succeed(Command::new("sh").args(["-c", &client]));
+    assert_eq!(answer, format!("17\t{}", started.info.port));
+
+    let again = root.run(&format!("start --flavour {flavour} --name {flavour}")).unwrap_err();
+    assert!(matches!(again, Error::NameTaken { .. }), "{again}");
+
+    assert_eq!(root.stop(&format!("stop {flavour}")), [(flavour.to_owned(), StopOutcome::Stopped)]);
+    assert_eq!(processes_of(&started.info.datadir), 0);
+    assert_eq!(root.0.path().read_dir().unwrap().count(), 0, "its files are removed");
+}
+
+#[test]
+fn mariadb_lives_and_ends_by_command() {
+    lives_and_ends_by_command("mariadb");
+}
+
+#[test]
+fn mysql_lives_and_ends_by_command() {
+    lives_and_ends_by_command("mysql");
+}
+
+#[test]
+fn all_sandboxes_are_stopped_dead_ones_too() {
+    let root = Root::new();
+    let first = root.start("start --flavour mariadb");
+    let second = root.start("start --flavour mariadb");
+    assert_eq!(second.info.name.as_str(), "mariadb-2");
+    succeed(Command::new("sh").args(["-c", &format!("kill -KILL {}", first.info.pid.unwrap())]));
+    common::wait_until("the server is gone", || processes_of(&first.info.datadir) == 0);
+    let dead_and_running = [("mariadb", SandboxState::Dead), ("mariadb-2", SandboxState::Running)];
+    assert_eq!(root.list(), dead_and_running.map(|(name, state)| (name.to_owned(), state)));
+
+    let error = root.run("stop mariadb-2 nobody").unwrap_err();
+    assert_eq!(error.hint().unwrap(), "there are: mariadb, mariadb-2");
+    assert_eq!(root.list().len(), 2, "nothing is stopped if a name is wrong");
+
+    let outcomes = [("mariadb", StopOutcome::WasDead), ("mariadb-2", StopOutcome::Stopped)];
+    assert_eq!(root.stop("stop --all"), outcomes.map(|(name, outcome)| (name.to_owned(), outcome)));
+    assert_eq!(root.list(), []);
+}
+
+#[test]
+fn a_failed_start_leaves_no_sandbox() {
+    let root = Root::new();
+    let error = root.run("start --flavour mariadb -- --no-such-option").unwrap_err();
+    assert!(error.to_string().contains("no-such-option"), "{error}");
+    let error = root.run("start --flavour mariadb -- --datadir=/elsewhere").unwrap_err();
+    assert!(error.to_string().contains("--datadir=/elsewhere"), "{error}");
+    assert_eq!(root.list(), []);
+    assert_eq!(root.0.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn shell_becomes_the_client() {
+    // This test plays both parts: `shell` replaces the process that calls it.
+    if let Some(root) = std::env::var_os("DROVER_TEST_SHELL_ROOT") {
+        let error = run(Path::new(&root), "shell it -- -N -B -e SELECT('hello')").unwrap_err();
+        panic!("the client did not run: {error}");
+    }
+    let root = Root::new();
+    root.start("start --flavour mysql --name it");
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "shell_becomes_the_client", "--nocapture"]);
+    let said = succeed(child.env("DROVER_TEST_SHELL_ROOT", root.0.path()));
+    assert!(said.ends_with("hello"), "{said}");
+
+    let error = root.run("shell nobody").unwrap_err();
+    assert!(matches!(error, Error::NoSuchSandbox { .. }), "{error}");
+}
+
+#[test]
+fn an_ephemeral_sandbox_stays_until_interrupted() {
+    let root = Root::new();
+    let interrupted = AtomicBool::new(false);
+    let (sender, ready) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let command = scope.spawn(|| {
+            let args = parse("start --flavour mariadb --ephemeral --name brief");
+            run_in(root.0.path(), &args, &interrupted, &mut |report| sender.send(report.clone()).unwrap())
+        });
+        let SandboxReport::Started(started) = ready.recv().unwrap() else { panic!("not started") };
+        assert!(started.ephemeral && started.info.datadir.is_dir());
+        assert_eq!(root.list(), [], "nobody can stop it but the one who started it");
+
+        interrupted.store(true, Ordering::Relaxed);
+        let report = command.join().unwrap().unwrap();
+        assert_eq!(report.to_text(), "brief: stopped and removed\n");
+        assert!(!started.info.datadir.exists());
+    });
+}

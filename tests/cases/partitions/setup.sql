@@ -1,0 +1,56 @@
+-- Every way of partitioning, with rows in each partition, NULL rows (which go to the lowest range partition), empty
+-- partitions, odd partition names and comments. Guards against: reading by partition and missing some, quoting of names,
+-- partition definitions lost or reordered, and a restore that creates the table without them.
+DROP DATABASE IF EXISTS c_partitions;
+CREATE DATABASE c_partitions CHARACTER SET utf8mb4;
+USE c_partitions;
+SET time_zone = '+00:00';
+
+CREATE TABLE by_range (id INT NOT NULL, y INT, v VARCHAR(10)) PARTITION BY RANGE (y) (
+  PARTITION p_low VALUES LESS THAN (0) COMMENT 'it''s the \\ lowest', PARTITION `p 2000` VALUES LESS THAN (2000),
+  PARTITION `empty.one` VALUES LESS THAN (2010), PARTITION `sel``ect` VALUES LESS THAN MAXVALUE);
+INSERT INTO by_range WITH RECURSIVE s(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < 399) SELECT n, IF(n % 3 = 0, -n, IF(n % 3 = 1, n, 2010 + n)), 'v' FROM s;
+INSERT INTO by_range VALUES (1000, NULL, 'null'), (1000, NULL, 'null');
+
+CREATE TABLE by_list (id INT NOT NULL, k INT, PRIMARY KEY (id, k)) PARTITION BY LIST (k) (
+  PARTITION odd VALUES IN (1, 3, 5), PARTITION even VALUES IN (2, 4, 6), PARTITION negative VALUES IN (-1, -2), PARTITION none VALUES IN (99));
+INSERT INTO by_list VALUES (1, 1), (1, 2), (2, 5), (3, -1), (4, 6), (5, -2);
+CREATE TABLE by_list_null (id INT, k INT) PARTITION BY LIST (k) (PARTITION a VALUES IN (NULL, 0), PARTITION b VALUES IN (1));
+INSERT INTO by_list_null VALUES (1, NULL), (2, 0), (3, 1), (NULL, NULL);
+
+CREATE TABLE by_hash (id BIGINT NOT NULL PRIMARY KEY, v INT) PARTITION BY HASH (id) PARTITIONS 7;
+INSERT INTO by_hash WITH RECURSIVE s(n) AS (SELECT -50 UNION ALL SELECT n + 1 FROM s WHERE n < 549) SELECT n * 3, n FROM s;
+CREATE TABLE by_linear_hash (d DATE NOT NULL, v INT) PARTITION BY LINEAR HASH (YEAR(d)) PARTITIONS 4;
+INSERT INTO by_linear_hash VALUES ('1999-12-31', 1), ('2000-01-01', 2), ('2001-06-01', 3), ('2022-01-01', 4), ('2023-01-01', 5), ('2023-01-01', 5);
+CREATE TABLE by_key (k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL PRIMARY KEY) PARTITION BY KEY () PARTITIONS 5;
+INSERT INTO by_key WITH RECURSIVE s(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < 299) SELECT CONCAT('é', n) FROM s;
+CREATE TABLE by_linear_key (a INT NOT NULL, b BINARY(2) NOT NULL, PRIMARY KEY (a, b)) PARTITION BY LINEAR KEY (b, a) PARTITIONS 3;
+INSERT INTO by_linear_key VALUES (1, 'ab'), (2, x'0027'), (3, x'5C00'), (-1, x'FFFF');
+
+CREATE TABLE by_range_columns (d DATE NOT NULL, c VARCHAR(10) CHARACTER SET latin1, v INT)
+  PARTITION BY RANGE COLUMNS (d, c) (
+    PARTITION p1 VALUES LESS THAN ('2020-01-01', 'm'), PARTITION p2 VALUES LESS THAN ('2020-01-01', MAXVALUE),
+    PARTITION p3 VALUES LESS THAN ('2024-02-29', 'it''s'), PARTITION p4 VALUES LESS THAN (MAXVALUE, MAXVALUE));
+INSERT INTO by_range_columns VALUES ('2020-01-01', 'a', 1), ('2020-01-01', 'z', 2), ('2019-01-01', 'z', 3), ('2024-02-29', 'i', 4),
+  ('2024-02-29', 'it''s', 5), ('2030-01-01', NULL, 6), ('2020-01-01', NULL, 7);
+CREATE TABLE by_list_columns (c VARCHAR(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, v INT) PARTITION BY LIST COLUMNS (c) (
+  PARTITION p1 VALUES IN ('a', 'b', 'é'), PARTITION p2 VALUES IN ('', 'it''s', 'back\\slash'), PARTITION p3 VALUES IN (NULL));
+INSERT INTO by_list_columns VALUES ('a', 1), ('é', 2), ('', 3), ('it''s', 4), ('back\\slash', 5), (NULL, 6), (NULL, 6);
+CREATE TABLE by_timestamp (t TIMESTAMP(0) NOT NULL DEFAULT '2000-01-01 00:00:00', v INT) PARTITION BY RANGE (UNIX_TIMESTAMP(t)) (
+  PARTITION p0 VALUES LESS THAN (1698537600), PARTITION p1 VALUES LESS THAN (1698541200), PARTITION p2 VALUES LESS THAN MAXVALUE);
+INSERT INTO by_timestamp VALUES ('2023-10-28 23:59:59', 1), ('2023-10-29 00:00:00', 2), ('2023-10-29 00:59:59', 3), ('2023-10-29 01:00:00', 4), ('2023-10-29 01:00:00', 4);
+
+CREATE TABLE subpartitioned (id INT NOT NULL, d DATE NOT NULL, PRIMARY KEY (id, d))
+  PARTITION BY RANGE (TO_DAYS(d)) SUBPARTITION BY HASH (id) SUBPARTITIONS 3 (
+    PARTITION p0 VALUES LESS THAN (730485), PARTITION p1 VALUES LESS THAN (738000), PARTITION p2 VALUES LESS THAN MAXVALUE);
+INSERT INTO subpartitioned WITH RECURSIVE s(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < 199) SELECT n, '1995-01-01' + INTERVAL n * 73 DAY FROM s;
+CREATE TABLE named_subpartitions (id INT NOT NULL, k INT NOT NULL)
+  PARTITION BY LIST (k) SUBPARTITION BY KEY (id) (
+    PARTITION a VALUES IN (1) (SUBPARTITION a1, SUBPARTITION `a 2`), PARTITION b VALUES IN (2) (SUBPARTITION b1 COMMENT = 'sub', SUBPARTITION b2));
+INSERT INTO named_subpartitions VALUES (1, 1), (2, 1), (3, 2), (4, 2), (4, 2);
+
+-- All partitions empty.
+CREATE TABLE no_rows (id INT NOT NULL PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20));
+-- 60 partitions, three of them used.
+CREATE TABLE many_partitions (id INT NOT NULL PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 60;
+INSERT INTO many_partitions VALUES (0), (60), (120), (7), (59);
