@@ -60,7 +60,7 @@ def output_of(argv):
     except OSError as error:
         raise BenchError(f"{Path(argv[0]).name}: {error.strerror}") from error
     if done.returncode != 0:
-        raise BenchError(f"{Path(argv[0]).name} {argv[1]}: {done.stderr.strip()}")
+        raise BenchError(f"{Path(argv[0]).name}: exit code {done.returncode}: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
@@ -102,28 +102,15 @@ class Server:
         os.sync()
 
 
-def find_socket(document, name):
-    """The socket of the sandbox called `name`, wherever `drover sandbox list --json` puts it."""
-    if isinstance(document, dict):
-        if document.get("name") == name and "socket" in document:
-            return document["socket"]
-        document = list(document.values())
-    if isinstance(document, list):
-        return next(filter(None, (find_socket(part, name) for part in document)), None)
-    return None
-
-
 @contextlib.contextmanager
 def private_server(drover, flavour, options):
     """A fresh server from `drover sandbox`, stopped at the end."""
     name = f"bench-{flavour}-{os.getpid()}"
     say(f"starting a private {flavour} server")
+    command = [drover, "--json", "sandbox", "start", "--flavour", flavour, "--name", name, "--", *options]
+    started = json.loads(output_of(command))
     try:
-        output_of([drover, "sandbox", "start", "--flavour", flavour, "--name", name, "--", *options])
-        socket = find_socket(json.loads(output_of([drover, "--json", "sandbox", "list"])), name)
-        if socket is None:
-            raise BenchError(f"drover sandbox list does not show the server {name}")
-        yield Server(socket, options)
+        yield Server(started["socket"], options)
     finally:
         subprocess.run([drover, "sandbox", "stop", name], stdout=subprocess.DEVNULL)
 

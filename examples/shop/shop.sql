@@ -106,7 +106,7 @@ CREATE TABLE products (
   KEY category (category_id, status, price),
   KEY supplier (supplier_id),
   KEY colour (colour),
-  FULLTEXT KEY words (name, description),
+  FULLTEXT KEY words (name),
   CONSTRAINT product_category FOREIGN KEY (category_id) REFERENCES categories (id),
   CONSTRAINT product_supplier FOREIGN KEY (supplier_id) REFERENCES suppliers (id),
   CONSTRAINT product_weight CHECK (weight_kg >= 0)
@@ -410,8 +410,7 @@ WITH digit (i) AS (SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELE
   number (n) AS (SELECT 1 + p.i + 10 * q.i + 100 * r.i + 1000 * s.i + 10000 * t.i + 100000 * u.i
                  FROM digit p, digit q, digit r, digit s, digit t, digit u WHERE u.i < 2),
   hashed (n, h) AS (SELECT n, SHA2(n, 256) FROM number WHERE n <= 130000 LIMIT 130000)
-SELECT n, CONV(SUBSTR(h, 1, 8), 16, 10), CONV(SUBSTR(h, 9, 8), 16, 10), CONV(SUBSTR(h, 17, 8), 16, 10),
-  CONV(SUBSTR(h, 25, 8), 16, 10), UNHEX(SUBSTR(h, 33, 32))
+SELECT n, CRC32(SUBSTR(h, 1, 16)), CRC32(SUBSTR(h, 17, 16)), CRC32(SUBSTR(h, 33, 16)), CRC32(SUBSTR(h, 49, 16)), UNHEX(RIGHT(h, 32))
 FROM hashed ORDER BY n;
 
 -- Joins below say FORCE INDEX: the statistics of a table filled a moment ago may still say that it is empty, and MariaDB
@@ -537,7 +536,7 @@ FROM (SELECT order_id, SUM(amount) AS total FROM order_items GROUP BY order_id) 
 
 INSERT INTO payments
 SELECT 10000000000 + o.id, o.id, 1 + b % 5, o.total, FROM_UNIXTIME(1640995200 + n * 727 + (c % 900000) * 0.001), h,
-  IF(d % 4 = 0, JSON_OBJECT('code', a % 100, 'bank', ELT(1 + c % 3, 'Sparkasse Köln', 'Crédit Mutuel', 'みずほ'), 'risk', (b % 1000) / 1000), NULL)
+  IF(d % 4 = 0, JSON_OBJECT('code', a % 100, 'bank', ELT(1 + c % 3, 'Sparkasse Köln', 'Crédit Mutuel', 'みずほ'), 'risk', (b % 1000) * 0.001), NULL)
 FROM orders o STRAIGHT_JOIN seed FORCE INDEX (PRIMARY) ON n = o.id WHERE a % 16 NOT IN (1, 15) AND n <= 129000;
 
 INSERT INTO reviews

@@ -68,6 +68,44 @@ impl CreateTable {
         None
     }
 
+    /// The statement, put together again.
+    pub(crate) fn to_text(&self) -> Vec<u8> {
+        [&self.head, b"\n  ".as_slice(), &self.items.join(&b",\n  "[..]), b"\n", &self.tail].concat()
+    }
+
+    fn column(&self, name: &str) -> Option<usize> {
+        let is_it = |item: &Vec<u8>| {
+            let first = code(item).next().filter(|token| token.kind == Kind::Quoted);
+            first.and_then(|token| token.name()).is_some_and(|found| found == name.as_bytes())
+        };
+        self.items.iter().position(is_it)
+    }
+
+    /// Whether the definition of a column has such a token.
+    pub(crate) fn column_has(&self, name: &str, wanted: impl Fn(&Token<'_>) -> bool) -> bool {
+        self.column(name).is_some_and(|index| code(&self.items[index]).any(|token| wanted(&token)))
+    }
+
+    /// Replaces tokens in the definition of a column; `change` also sees the code token before.
+    pub(crate) fn change_column(
+        &mut self,
+        name: &str,
+        mut change: impl FnMut(Option<&Token<'_>>, &Token<'_>) -> Option<Vec<u8>>,
+    ) {
+        let Some(index) = self.column(name) else { return };
+        let (mut changed, mut before) = (Vec::new(), None);
+        for token in tokens(&self.items[index], Dialect::default()) {
+            match change(before.as_ref(), &token) {
+                Some(text) => changed.extend(text),
+                None => changed.extend_from_slice(token.text),
+            }
+            if token.is_code() {
+                before = Some(token);
+            }
+        }
+        self.items[index] = changed;
+    }
+
     /// Takes out the foreign keys, and the secondary keys too if `defer_keys`.
     pub(crate) fn split(self, defer_keys: bool) -> Split {
         let kinds: Vec<_> = self.items.iter().map(|item| classify(item)).collect();
@@ -83,8 +121,18 @@ impl CreateTable {
                 keep.push(item);
             }
         }
-        let create = [&self.head, b"\n  ".as_slice(), &keep.join(&b",\n  "[..]), b"\n", &self.tail].concat();
+        let create = Self { head: self.head, items: keep, tail: self.tail }.to_text();
         Split { create, keys, foreign_keys }
+    }
+
+    /// Takes the collation out of columns that have it from their table: MySQL shows such a column's collation without its
+    /// character set, and would take it for the column's own if it were given.
+    pub(crate) fn inherit_collations(&mut self) {
+        for item in &mut self.items {
+            if matches!(classify(item), Item::Column { .. }) {
+                *item = without_inherited_collation(item);
+            }
+        }
     }
 
     /// The first secondary key that an AUTO_INCREMENT column needs, if the primary key does not begin with the column.
@@ -108,6 +156,24 @@ fn deferrable(kinds: &[Item]) -> fn(Item) -> bool {
     }
     // Without a primary key, InnoDB clusters the rows by the first unique key: that one cannot wait.
     if has(Item::Primary) { |kind| matches!(kind, Item::Unique | Item::Plain) } else { |kind| kind == Item::Plain }
+}
+
+fn without_inherited_collation(item: &[u8]) -> Vec<u8> {
+    let all: Vec<_> = tokens(item, Dialect::default()).collect();
+    let (mut depth, mut collate) = (0usize, None);
+    for (index, token) in all.iter().enumerate() {
+        match token.text {
+            b"(" if token.kind == Kind::Symbol => depth += 1,
+            b")" if token.kind == Kind::Symbol => depth = depth.saturating_sub(1),
+            _ if depth == 0 && token.is_word("CHARACTER") => return item.to_vec(),
+            _ if depth == 0 && collate.is_none() && token.is_word("COLLATE") => collate = Some(index),
+            _ => {}
+        }
+    }
+    // The word, the space behind it, the collation's name and the space behind that one.
+    let cut = collate.map_or(0..0, |at| at..(at + 4).min(all.len()));
+    let kept = all.iter().enumerate().filter(|(index, _)| !cut.contains(index));
+    kept.flat_map(|(_, token)| token.text.iter().copied()).collect()
 }
 
 fn classify(item: &[u8]) -> Item {
@@ -197,6 +263,16 @@ mod tests {
     fn without_a_primary_key_unique_keys_stay() {
         let text = "CREATE TABLE `t` (\n  `a` int NOT NULL,\n  UNIQUE KEY `u` (`a`),\n  KEY `k` (`a`)\n)";
         assert_eq!(texts(&CreateTable::parse(text.as_bytes()).unwrap().split(true).keys), ["KEY `k` (`a`)"]);
+    }
+
+    #[test]
+    fn a_collation_of_the_tables_own_is_left_to_the_table() {
+        let cut = |text: &str| String::from_utf8(without_inherited_collation(text.as_bytes())).unwrap();
+        assert_eq!(cut("`a` varchar(9) COLLATE latin1_bin NOT NULL"), "`a` varchar(9) NOT NULL");
+        let own = "`a` varchar(9) CHARACTER SET latin1 COLLATE latin1_bin DEFAULT 'x COLLATE y'";
+        assert_eq!(cut(own), own);
+        let computed = "`a` varchar(9) GENERATED ALWAYS AS ((`b` collate utf8mb4_bin)) VIRTUAL";
+        assert_eq!(cut(computed), computed);
     }
 
     #[test]

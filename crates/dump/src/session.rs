@@ -42,6 +42,8 @@ const COMMON: &[Setting] = &[
 
 const DUMP: &[Setting] = &[
     needed("sql_mode", "''"),
+    // MariaDB hides options that it does not know in comments, unless it is told to bear with them.
+    wanted("sql_mode", "'IGNORE_BAD_TABLE_OPTIONS'"),
     // Values and texts come as the bytes that are stored.
     needed("character_set_results", "NULL"),
     needed("transaction_isolation", "'REPEATABLE-READ'"),
@@ -62,6 +64,8 @@ const RESTORE: &[Setting] = &[
     wanted("system_versioning_insert_history", "ON"),
     wanted("sql_generate_invisible_primary_key", "OFF"),
     wanted("sql_require_primary_key", "OFF"),
+    // Older servers let a foreign key name columns that are no unique key (MySQL from 8.4 on does not by default).
+    wanted("restrict_fk_on_non_standard_key", "OFF"),
     // A row format that the target no longer takes is a difference that verification reports, not a reason to stop.
     wanted("innodb_strict_mode", "OFF"),
     wanted("max_error_count", "1000"),

@@ -8,7 +8,8 @@ USE c_auto_increment;
 SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,STRICT_TRANS_TABLES';
 
 CREATE TABLE zero (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, v VARCHAR(10));
-INSERT INTO zero VALUES (0, 'zero'), (1, 'one'), (5, 'five'), (-3, 'negative'), (NULL, 'next');
+INSERT INTO zero VALUES (0, 'zero'), (1, 'one'), (5, 'five'), (-3, 'negative');
+INSERT INTO zero (v) VALUES ('next');
 CREATE TABLE gap_at_end (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, v INT) AUTO_INCREMENT = 1000;
 INSERT INTO gap_at_end (v) VALUES (1), (2), (3);
 DELETE FROM gap_at_end WHERE id = 1002;
@@ -25,7 +26,8 @@ CREATE TABLE second_column (g CHAR(1) NOT NULL, n INT NOT NULL AUTO_INCREMENT, v
 INSERT INTO second_column (g, v) VALUES ('a', 1), ('a', 2), ('b', 1), ('c', 1), ('a', 3), ('b', 2);
 INSERT INTO second_column VALUES ('d', 0, 0), ('d', 50, 1);
 CREATE TABLE innodb_second (g INT NOT NULL, n INT NOT NULL AUTO_INCREMENT, PRIMARY KEY (g, n), KEY (n));
-INSERT INTO innodb_second VALUES (2, 1), (1, 1), (1, 0), (2, NULL);
+INSERT INTO innodb_second VALUES (2, 1), (1, 1), (1, 0);
+INSERT INTO innodb_second (g) VALUES (2);
 CREATE TABLE with_trigger (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, v INT);
 INSERT INTO with_trigger VALUES (0, 1), (10, 2);
 CREATE TRIGGER renumber BEFORE INSERT ON with_trigger FOR EACH ROW SET NEW.id = NEW.id + 1000;

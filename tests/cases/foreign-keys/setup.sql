@@ -46,3 +46,21 @@ CREATE TABLE types (id INT NOT NULL PRIMARY KEY, e DATETIME(3) NOT NULL, b BINAR
 INSERT INTO types VALUES (1, '2024-01-01 00:00:00.5', x'00FF5C', 1.5);
 CREATE TABLE of_types (e DATETIME(3), b BINARY(3), d DECIMAL(20,5), FOREIGN KEY (e) REFERENCES types (e), FOREIGN KEY (b) REFERENCES types (b), FOREIGN KEY (d) REFERENCES types (d));
 INSERT INTO of_types VALUES ('2024-01-01 00:00:00.5', x'00FF5C', 1.5), (NULL, NULL, NULL);
+
+-- Rows that point to no parent, stored while foreign_key_checks was off; a child of a table that does not exist; a parent dropped
+-- later. Guards against: a restore that fails on, or drops, such rows; it must bring back what was there (and may say so).
+CREATE TABLE orphans_parent (id INT NOT NULL PRIMARY KEY);
+INSERT INTO orphans_parent VALUES (1), (2);
+CREATE TABLE orphans (id INT NOT NULL PRIMARY KEY, p INT, v VARCHAR(10), CONSTRAINT to_parent FOREIGN KEY (p) REFERENCES orphans_parent (id) ON DELETE CASCADE);
+SET foreign_key_checks = 0;
+INSERT INTO orphans VALUES (1, 1, 'fine'), (2, 77, 'orphan'), (3, -1, 'orphan'), (4, NULL, 'none');
+DELETE FROM orphans_parent WHERE id = 2;
+INSERT INTO orphans VALUES (5, 2, 'orphaned');
+CREATE TABLE of_missing (id INT NOT NULL PRIMARY KEY, p INT, CONSTRAINT to_missing FOREIGN KEY (p) REFERENCES never_created (id));
+INSERT INTO of_missing VALUES (1, 5), (2, NULL);
+CREATE TABLE dropped (id INT NOT NULL PRIMARY KEY);
+CREATE TABLE of_dropped (id INT NOT NULL PRIMARY KEY, p INT, CONSTRAINT to_dropped FOREIGN KEY (p) REFERENCES dropped (id));
+INSERT INTO dropped VALUES (1);
+INSERT INTO of_dropped VALUES (1, 1), (2, 2);
+DROP TABLE dropped;
+SET foreign_key_checks = 1;

@@ -50,6 +50,16 @@ pub(crate) struct Relation {
     pub(crate) bytes: u64,
 }
 
+/// Engines whose tables show rows that are kept in other tables or servers.
+const ROWS_ELSEWHERE: [&str; 6] = ["MRG_MYISAM", "FEDERATED", "CONNECT", "SPIDER", "OQGRAPH", "VP"];
+
+impl Relation {
+    /// Whether its rows are kept elsewhere: dumped here, they would come back twice.
+    pub(crate) fn rows_elsewhere(&self) -> bool {
+        self.engine.as_ref().is_some_and(|engine| ROWS_ELSEWHERE.contains(&engine.to_ascii_uppercase().as_str()))
+    }
+}
+
 /// All schemas, the server's own too.
 pub(crate) fn schemas(connection: &mut Connection) -> Result<Vec<String>> {
     let rows = connection

@@ -80,7 +80,7 @@ fn read_column(facts: &ColumnFacts) -> ReadColumn {
     let (mut read, mut load, mut error_mark) = (None, None, None);
     match facts.data_type.as_str() {
         // Its own text form has six digits; that of the double it equals has as many as it takes.
-        "float" => read = Some(format!("CAST({name} AS DOUBLE)")),
+        "float" => read = Some(float(&name, &facts.column_type)),
         "enum" => {
             let mark = error_mark_for(&members(&facts.column_type));
             read = Some(format!("IF({name} + 0 = 0, _binary{}, {name})", quote::string(&mark)));
@@ -97,6 +97,42 @@ fn read_column(facts: &ColumnFacts) -> ReadColumn {
     ReadColumn { column, error_mark, literal: Literal::of(facts) }
 }
 
+/// A FLOAT(M,D) may hold more than its own limit, since the limit itself is rounded to a float: 99999999.99 becomes 1e8.
+/// Brought down to the limit it is taken again, and rounded to the same float.
+fn float(name: &str, column_type: &str) -> String {
+    let exact = format!("CAST({name} AS DOUBLE)");
+    let Some((digits, decimals)) = scale(column_type) else { return exact };
+    let limit = format!("{}.{}", "9".repeat(digits - decimals), "9".repeat(decimals));
+    let limit = limit.trim_end_matches('.');
+    format!("LEAST(GREATEST({exact}, -{limit}e0), {limit}e0)")
+}
+
+/// M and D of a type like `float(M,D) unsigned`.
+fn scale(column_type: &str) -> Option<(usize, usize)> {
+    let (_, rest) = column_type.split_once('(')?;
+    let (digits, decimals) = rest.split_once(')')?.0.split_once(',')?;
+    let (digits, decimals) = (digits.trim().parse().ok()?, decimals.trim().parse().ok()?);
+    (decimals <= digits && digits > 0).then_some((digits, decimals))
+}
+
+/// Columns that LOAD DATA must be told to compute, see [`crate::manifest::Table::computed`].
+pub(crate) fn to_compute(facts: &[ColumnFacts]) -> Vec<String> {
+    const GEOMETRIES: [&str; 9] = [
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geometrycollection",
+        "geomcollection",
+    ];
+    let is_geometry = |facts: &&ColumnFacts| GEOMETRIES.contains(&facts.data_type.as_str());
+    let computed = facts.iter().filter(|facts| !facts.generation.is_empty()).filter(is_geometry);
+    computed.map(|facts| facts.name.clone()).collect()
+}
+
 /// A number 0 that is no member: LOAD DATA takes the text of a number that is no member as an index.
 fn error_mark_for(members: &[Vec<u8>]) -> String {
     let zeros = (1..=5).map(|count| "0".repeat(count));
@@ -105,7 +141,7 @@ fn error_mark_for(members: &[Vec<u8>]) -> String {
 }
 
 /// The members of an ENUM or SET type, in the catalogue's character set.
-fn members(column_type: &str) -> Vec<Vec<u8>> {
+pub(super) fn members(column_type: &str) -> Vec<Vec<u8>> {
     // In the catalogue only quotes are doubled: a backslash stands for itself.
     let dialect = Dialect { no_backslash_escapes: true, ..Dialect::default() };
     tokens(column_type.as_bytes(), dialect)
@@ -153,6 +189,15 @@ mod tests {
         assert_eq!(to_read(&[facts("int", "int"), start.clone()], true).len(), 2);
         let names: Vec<_> = to_read(&[facts("int", "int")], true).into_iter().map(|c| c.column.name).collect();
         assert_eq!(names, ["c", "row_start", "row_end"]);
+    }
+
+    #[test]
+    fn a_scaled_float_is_brought_down_to_its_limit() {
+        let read = |text| read_column(&facts("float", text)).column.read.unwrap();
+        assert_eq!(read("float"), "CAST(`c` AS DOUBLE)");
+        assert_eq!(read("float(10,2) unsigned"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999999.99e0), 99999999.99e0)");
+        assert_eq!(read("float(4,4)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -.9999e0), .9999e0)");
+        assert_eq!(read("float(5,0)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999e0), 99999e0)");
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use drover_db::sql::{Dialect, Token, tokens};
-use drover_db::wire::Rows;
-use drover_db::{Connection, quote};
+use drover_db::sql::{Dialect, tokens};
+use drover_db::{Connection, Vendor, quote};
 
 use super::catalog::{self, Name};
+use super::programs::{definition, schema_collation};
 use crate::error::Doing;
 use crate::format::manifest::Object;
 use crate::format::{names, script};
@@ -53,13 +53,17 @@ impl<'a> Scripts<'a> {
     }
 
     /// A table's script; the settings are those under which its text means the same everywhere.
-    pub(crate) fn table(&self, name: &str, create: Vec<u8>) -> Result<String> {
+    pub(crate) fn table(&self, vendor: Vendor, name: &str, create: Vec<u8>) -> Result<String> {
+        let bear = match vendor {
+            Vendor::MariaDb => ",IGNORE_BAD_TABLE_OPTIONS",
+            Vendor::MySql => "",
+        };
         let settings = [
-            "SET character_set_client = utf8mb4",
-            "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'",
-            "SET foreign_key_checks = 0",
+            "SET character_set_client = utf8mb4".to_owned(),
+            format!("SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION{bear}'"),
+            "SET foreign_key_checks = 0".to_owned(),
         ];
-        let mut statements: Vec<_> = settings.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let mut statements: Vec<_> = settings.into_iter().map(String::into_bytes).collect();
         statements.push(create);
         self.write(&names::file_name(name), &format!("Table {}", self.name(name)), &statements)
     }
@@ -121,8 +125,24 @@ impl<'a> Scripts<'a> {
         wanted.map(|row| self.program(connection, "TRIGGER", &row.string(0))).collect()
     }
 
-    /// Packages before their bodies, functions before procedures.
+    /// Libraries of functions in other languages (MySQL from 9.2 on); a server without them has no such catalogue.
+    fn libraries(&self, connection: &mut Connection) -> Result<Vec<Object>> {
+        let sql = format!(
+            "SELECT LIBRARY_NAME, LIBRARY_SCHEMA FROM information_schema.LIBRARIES WHERE LIBRARY_SCHEMA = {} \
+             ORDER BY LIBRARY_NAME",
+            quote::string(self.schema)
+        );
+        let rows = match connection.query(sql) {
+            Err(error) if error.code() == Some(1109) => return Ok(Vec::new()), // unknown table
+            other => other.doing(|| format!("listing the libraries of schema '{}'", self.schema))?,
+        };
+        let wanted = rows.into_iter().filter(|row| row.string(1) == self.schema);
+        wanted.map(|row| self.program(connection, "LIBRARY", &row.string(0))).collect()
+    }
+
+    /// What others use first: libraries, packages before their bodies, functions before procedures.
     pub(crate) fn routines(&self, connection: &mut Connection) -> Result<Vec<Object>> {
+        let mut objects = self.libraries(connection)?;
         let sql = format!(
             "SELECT ROUTINE_TYPE, ROUTINE_NAME, ROUTINE_SCHEMA FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = \
              {} ORDER BY FIELD(ROUTINE_TYPE, 'PACKAGE', 'PACKAGE BODY', 'FUNCTION', 'PROCEDURE'), ROUTINE_NAME",
@@ -130,7 +150,10 @@ impl<'a> Scripts<'a> {
         );
         let rows = connection.query(sql).doing(|| format!("listing the routines of schema '{}'", self.schema))?;
         let wanted = rows.into_iter().filter(|row| row.string(2) == self.schema);
-        wanted.map(|row| self.program(connection, &row.string(0), &row.string(1))).collect()
+        for row in wanted {
+            objects.push(self.program(connection, &row.string(0), &row.string(1))?);
+        }
+        Ok(objects)
     }
 
     pub(crate) fn events(&self, connection: &mut Connection) -> Result<Vec<Object>> {
@@ -149,98 +172,6 @@ impl<'a> Scripts<'a> {
         let path = self.write(&stem, &format!("{kind} {}", self.name(name)), &statements)?;
         Ok(Object { kind: kind.into(), name: name.into(), script: path, broken: false })
     }
-}
-
-/// The statements that create an object in the surroundings that it was made in.
-pub(crate) fn definition(
-    connection: &mut Connection,
-    kind: &str,
-    name: &Name,
-    schema_collation: &str,
-) -> Result<Vec<Vec<u8>>> {
-    let fields = Fields::of(kind);
-    let rows = connection
-        .query(format!("SHOW CREATE {kind} {name}"))
-        .doing(|| format!("reading the definition of {} {name}", kind.to_lowercase()))?;
-    let create = rows.column(fields.statement).and_then(|at| rows.first()?.bytes(at)).ok_or_else(|| {
-        Error::with_hint(
-            format!("the server does not show this account the text of {} {name}", kind.to_lowercase()),
-            "grant it SHOW_ROUTINE (MySQL), or SHOW CREATE ROUTINE or SELECT on mysql.proc (MariaDB)",
-        )
-    })?;
-    let create = if kind == "TRIGGER" { without_order(create, dialect(&rows)) } else { create.to_vec() };
-    // A stored program remembers the schema's collation of when it was made.
-    let own = rows.first_text("Database Collation").filter(|collation| collation != schema_collation);
-    let alter = |collation: &str| {
-        format!("ALTER DATABASE {} COLLATE = {collation}", quote::identifier(&name.schema)).into_bytes()
-    };
-    let mut statements = surroundings(&rows, fields);
-    statements.extend(own.as_deref().map(alter));
-    statements.push(create);
-    statements.extend(own.as_deref().map(|_| alter(schema_collation)));
-    Ok(statements)
-}
-
-/// The default collation of the schema in use.
-pub(crate) fn schema_collation(connection: &mut Connection) -> Result<String> {
-    let row = connection.first("SELECT @@collation_database").doing(|| "asking for a collation")?;
-    Ok(row.map(|row| row.string(0)).unwrap_or_default())
-}
-
-/// Which columns of SHOW CREATE hold what.
-#[derive(Clone, Copy)]
-struct Fields {
-    statement: &'static str,
-    sql_mode: bool,
-    time_zone: bool,
-}
-
-impl Fields {
-    fn of(kind: &str) -> Self {
-        let statement = match kind {
-            "VIEW" => "Create View",
-            "TRIGGER" => "SQL Original Statement",
-            "EVENT" => "Create Event",
-            "FUNCTION" => "Create Function",
-            "PACKAGE" => "Create Package",
-            "PACKAGE BODY" => "Create Package Body",
-            _ => "Create Procedure",
-        };
-        Self { statement, sql_mode: kind != "VIEW", time_zone: kind == "EVENT" }
-    }
-}
-
-fn surroundings(rows: &Rows, fields: Fields) -> Vec<Vec<u8>> {
-    let text = |column: &str| rows.first_text(column).unwrap_or_default();
-    let mut settings = vec![
-        format!("SET character_set_client = {}", text("character_set_client")),
-        format!("SET collation_connection = {}", text("collation_connection")),
-        format!("SET sql_mode = {}", quote::string(&if fields.sql_mode { text("sql_mode") } else { String::new() })),
-    ];
-    if fields.time_zone {
-        settings.push(format!("SET time_zone = {}", quote::string(&text("time_zone"))));
-    }
-    settings.into_iter().map(String::into_bytes).collect()
-}
-
-fn dialect(rows: &Rows) -> Dialect {
-    let text = |column: &str| rows.first_text(column).unwrap_or_default();
-    Dialect::of(&text("sql_mode"), &text("character_set_client"))
-}
-
-/// A trigger's text without FOLLOWS or PRECEDES: the order is kept by creating them in it, and the trigger that is named
-/// may not be there yet.
-fn without_order(create: &[u8], dialect: Dialect) -> Vec<u8> {
-    let all: Vec<_> = tokens(create, dialect).collect();
-    let code: Vec<usize> = (0..all.len()).filter(|&index| all[index].is_code()).collect();
-    let is = |at: usize, word: &str| code.get(at).is_some_and(|&index| all[index].is_word(word));
-    let row = (0..code.len()).find(|&at| is(at, "FOR") && is(at + 1, "EACH") && is(at + 2, "ROW"));
-    let Some(order) = row.map(|at| at + 3).filter(|&at| is(at, "FOLLOWS") || is(at, "PRECEDES")) else {
-        return create.to_vec();
-    };
-    let (Some(&from), Some(&name)) = (code.get(order), code.get(order + 1)) else { return create.to_vec() };
-    let kept = |(index, token): (usize, &Token<'_>)| (!(from..=name).contains(&index)).then(|| token.text.to_vec());
-    all.iter().enumerate().filter_map(kept).flatten().collect()
 }
 
 /// The views' names, each after those that its text names. Views that name each other in a circle, as an alias may make
@@ -295,13 +226,5 @@ mod tests {
         let view = |text: &str| vec![text.as_bytes().to_vec()];
         let texts = BTreeMap::from([("a".to_owned(), view("`b`")), ("b".to_owned(), view("`a`"))]);
         assert_eq!(in_order("s", &texts), ["a", "b"]);
-    }
-
-    #[test]
-    fn the_order_of_a_trigger_is_taken_out_of_its_text() {
-        let text = "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW /* x */ FOLLOWS `b` SET @x = 'FOR EACH ROW FOLLOWS c'";
-        let expected = "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW /* x */  SET @x = 'FOR EACH ROW FOLLOWS c'";
-        let cut = without_order(text.as_bytes(), Dialect::default());
-        assert_eq!(String::from_utf8(cut).unwrap(), expected);
     }
 }

@@ -174,7 +174,7 @@ impl<'a> Dump<'a> {
         for table in self.tables() {
             match &table.engine {
                 None => return Err(cannot_open(coordinator, &table.name)),
-                Some(engine) if engines.contains(engine) => {}
+                Some(engine) if engines.contains(engine) || table.rows_elsewhere() => {}
                 Some(_) => drop(names.insert(table.name.clone())),
             }
         }
@@ -223,9 +223,14 @@ impl<'a> Dump<'a> {
                 RelationKind::View => views.push(relation_name),
                 RelationKind::Sequence => sequences.push(scripts.sequence(coordinator, &relation_name)?),
                 RelationKind::Table | RelationKind::VersionedTable => {
-                    let (plan, create) = TablePlan::new(coordinator, relation)?;
-                    tables.push(plan.describe(scripts.table(&relation_name, create)?));
-                    plans.push(plan);
+                    let (plan, create) = TablePlan::new(coordinator, relation, &mut self.warnings)?;
+                    tables.push(plan.describe(scripts.table(self.server.vendor, &relation_name, create)?));
+                    if plan.relation.rows_elsewhere() {
+                        let name = &plan.relation.name;
+                        self.warnings.push(format!("table {name} shows rows that are kept elsewhere: they are not in the dump"));
+                    } else {
+                        plans.push(plan);
+                    }
                 }
             }
         }

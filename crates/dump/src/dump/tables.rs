@@ -7,6 +7,7 @@ use drover_db::{Connection, quote};
 
 use super::catalog::{self, Name, Relation, RelationKind};
 use super::columns::{self, ReadColumn};
+use super::members;
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
 use crate::format::files::{Compressor, FileWriter};
@@ -27,6 +28,7 @@ pub(crate) struct TablePlan {
     /// As the server gave it when the dump began, without AUTO_INCREMENT's value.
     definition: Vec<u8>,
     columns: Vec<ReadColumn>,
+    computed: Vec<String>,
     key: Option<Vec<String>>,
 }
 
@@ -39,16 +41,24 @@ pub(crate) struct Place {
 
 impl TablePlan {
     /// Looks at a table; also gives the statement that creates it.
-    pub(crate) fn new(connection: &mut Connection, relation: Relation) -> Result<(Self, Vec<u8>)> {
+    pub(crate) fn new(
+        connection: &mut Connection,
+        relation: Relation,
+        warnings: &mut Vec<String>,
+    ) -> Result<(Self, Vec<u8>)> {
         let name = &relation.name;
-        let create = catalog::create_table(connection, name)?;
+        let shown = catalog::create_table(connection, name)?;
         let versioned = relation.kind == RelationKind::VersionedTable;
-        let columns = columns::to_read(&catalog::columns(connection, name)?, versioned);
+        let facts = catalog::columns(connection, name)?;
+        let columns = columns::to_read(&facts, versioned);
         // Rows of the past have the keys of living ones.
         let key = if versioned { None } else { catalog::primary_key(connection, name)? };
         let key = key.filter(|key| key.iter().all(|column| literal_of(&columns, column).is_some()));
-        let definition = without_auto_increment(&create);
-        Ok((Self { relation, definition, columns, key }, create))
+        let definition = without_auto_increment(&shown);
+        let (create, warning) = members::mend(connection, name, &facts, shown)?;
+        warnings.extend(warning);
+        let computed = columns::to_compute(&facts);
+        Ok((Self { relation, definition, columns, computed, key }, create))
     }
 
     /// The table as the manifest describes it, with no files yet.
@@ -58,6 +68,8 @@ impl TablePlan {
             script,
             engine: self.relation.engine.clone().unwrap_or_default(),
             columns: self.columns.iter().map(|column| column.column.clone()).collect(),
+            computed: self.computed.clone(),
+            rows_elsewhere: self.relation.rows_elsewhere(),
             with_history: self.relation.kind == RelationKind::VersionedTable,
             key: self.key.clone().unwrap_or_default(),
             files: Vec::new(),
@@ -284,6 +296,8 @@ mod tests {
             script: String::new(),
             engine: "InnoDB".into(),
             columns: vec![column("a", None), column("b", Some("CAST(`b` AS DOUBLE)"))],
+            computed: vec![],
+            rows_elsewhere: false,
             with_history: false,
             key: key.iter().map(|&k| k.to_owned()).collect(),
             files: vec![],

@@ -128,6 +128,13 @@ pub struct Table {
     pub engine: String,
     /// The columns that the row files hold, in their order there.
     pub columns: Vec<Column>,
+    /// Columns that the server computes but that LOAD DATA must be told to set to DEFAULT: MySQL takes a generated
+    /// geometry that may not be NULL for one without a value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub computed: Vec<String>,
+    /// Whether the rows that the table shows are kept elsewhere (MERGE, FEDERATED and their like): then there are no files.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub rows_elsewhere: bool,
     /// Whether rows of the past are in the files too (system-versioned tables of MariaDB).
     #[serde(default, skip_serializing_if = "is_false")]
     pub with_history: bool,
@@ -323,6 +330,8 @@ mod tests {
             script: "s/t.sql".into(),
             engine: "InnoDB".into(),
             columns: vec![],
+            computed: vec![],
+            rows_elsewhere: false,
             with_history: false,
             key: vec![],
             files: vec![chunk],

@@ -8,7 +8,7 @@
 use crate::{Error, Result};
 use std::path::Path;
 
-const CANDIDATES: [&str; 5] = [";", ";;", "$$", "//", "~~~"];
+const CANDIDATES: [&str; 4] = [";", ";;", "//", "~~~"];
 
 /// The bytes of a file that holds `statements`, with `comment` (one line) at its head.
 pub(crate) fn render<S: AsRef<[u8]>>(comment: &str, statements: &[S]) -> Vec<u8> {

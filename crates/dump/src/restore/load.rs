@@ -35,6 +35,7 @@ pub(super) fn statement(table: &Table, target: &Name, file: &str) -> String {
     if fields.is_empty() {
         fields.push("@unused".into());
     }
+    assignments.extend(table.computed.iter().map(|name| format!("{} = DEFAULT", quote::identifier(name))));
     let set = if assignments.is_empty() { String::new() } else { format!(" SET {}", assignments.join(", ")) };
     format!(
         "LOAD DATA LOCAL INFILE {} INTO TABLE {target} CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY \
@@ -166,6 +167,8 @@ mod tests {
             script: String::new(),
             engine: String::new(),
             columns: vec![column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))],
+            computed: vec![],
+            rows_elsewhere: false,
             with_history: false,
             key: vec![],
             files: vec![],

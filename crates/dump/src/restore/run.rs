@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Server, Stop};
+use drover_db::{Connection, Server, Stop, Vendor};
 use serde::Serialize;
 
 use super::args::RestoreArgs;
@@ -15,7 +15,7 @@ use super::load::Load;
 use super::objects::Scripts;
 use super::rename::Renames;
 use super::verify::{self, Verify, VerifyReport};
-use crate::ddl::CreateTable;
+use crate::ddl::{CreateTable, without_auto_increment};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Table};
@@ -109,7 +109,7 @@ impl<'a> Restore<'a> {
         self.progress.phase("creating the tables");
         self.make_room(coordinator, &scripts)?;
         scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
-        let targets = self.create_tables(coordinator, &scripts, &mut warnings)?;
+        let targets = self.create_tables(coordinator, &server, &scripts, &mut warnings)?;
 
         let loading = Instant::now();
         self.expect(&targets);
@@ -158,6 +158,7 @@ impl<'a> Restore<'a> {
     fn create_tables(
         &self,
         coordinator: &mut Connection,
+        server: &Server,
         scripts: &Scripts<'_>,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<Target<'a>>> {
@@ -165,14 +166,22 @@ impl<'a> Restore<'a> {
         for (schema, sequence) in super::objects::each(self.manifest, |schema| &schema.sequences) {
             scripts.run_in(coordinator, &schema.name, &sequence.script, warnings)?;
         }
+        let both_mysql = [server, &self.manifest.server].iter().all(|server| server.vendor == Vendor::MySql);
         let mut targets = Vec::new();
         for (schema, table) in self.manifest.tables() {
             let target = self.renames.schema(&schema.name);
             session::use_schema(coordinator, target)?;
             let mut statements = scripts.read(&table.script)?;
-            let create = statements.pop().unwrap_or_default();
+            let mut create = statements.pop().unwrap_or_default();
+            if table.engine == "ARCHIVE" {
+                // It takes no row below the next value that its definition gives.
+                create = without_auto_increment(&create);
+            }
             let parts = CreateTable::parse(&create);
-            let parts = parts.ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script)))?;
+            let mut parts = parts.ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script)))?;
+            if both_mysql {
+                parts.inherit_collations();
+            }
             let split = parts.split(table.bytes() >= SMALL && table.engine == "InnoDB" && !table.with_history);
             statements.push(split.create);
             scripts.run(coordinator, &table.script, &statements, warnings)?;

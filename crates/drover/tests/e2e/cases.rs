@@ -1,0 +1,133 @@
+//! The folders of `tests/cases`, each dumped and restored: see the README there. All folders make one test per vendor,
+//! which runs them side by side and reports every failure; `DROVER_TEST_CASES` may name those to run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use drover_sandbox::Flavour;
+
+use crate::client::{run_script, try_sql};
+use crate::compare;
+use crate::drover::{Output, dump, restore, run};
+use crate::servers::{on_both, source, target};
+
+const AT_ONCE: usize = 3;
+
+on_both!(every_case);
+
+fn every_case(flavour: Flavour) {
+    let cases = Case::all(flavour);
+    assert!(!cases.is_empty(), "where are the cases?");
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    if let Err(why) = case.run() {
+                        failures.lock().unwrap().push(format!("── {} on {flavour}\n{why}", case.name));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    assert!(failures.is_empty(), "{} of {} cases failed\n{}", failures.len(), cases.len(), failures.join("\n"));
+}
+
+struct Case {
+    flavour: Flavour,
+    name: String,
+    dir: PathBuf,
+    schemas: Vec<String>,
+    /// A text that the error must hold, if the case is to end in one.
+    expect_failure: Option<String>,
+}
+
+impl Case {
+    fn all(flavour: Flavour) -> Vec<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
+        let dirs = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
+        let mut cases: Vec<_> = dirs.filter(|dir| dir.is_dir()).filter_map(|dir| Self::read(flavour, dir)).collect();
+        if let Ok(wanted) = std::env::var("DROVER_TEST_CASES") {
+            cases.retain(|case| wanted.split(',').any(|name| name == case.name));
+        }
+        cases.sort_by(|a, b| a.name.cmp(&b.name));
+        cases
+    }
+
+    /// `None` if it is for the other vendor only, or has nothing to set up yet.
+    fn read(flavour: Flavour, dir: PathBuf) -> Option<Self> {
+        let name = dir.file_name()?.to_string_lossy().into_owned();
+        let text = |file: &str| fs::read_to_string(dir.join(file)).ok();
+        if text("only").is_some_and(|only| only.trim() != flavour.as_str()) || !dir.join("setup.sql").exists() {
+            return None;
+        }
+        let own = || vec![format!("c_{}", name.replace('-', "_"))];
+        let schemas = text("schemas").map_or_else(own, |text| text.lines().map(str::to_owned).collect());
+        let expect_failure = text("expect_failure").map(|text| text.trim().to_owned());
+        Some(Self { flavour, name, schemas, expect_failure, dir })
+    }
+
+    fn run(&self) -> Result<(), String> {
+        self.set_up()?;
+        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let out = dir.path().join("dump");
+        let mut dump = dump(source(self.flavour), "", &out);
+        dump.args(self.schemas.iter().map(|schema| quoted(schema))).args(self.options("args"));
+        let mut restore = restore(target(self.flavour), &out, "");
+        restore.args(self.options("restore-args"));
+        let dumped = run(&mut dump);
+        let outputs = if dumped.code == Some(0) { vec![dumped, run(&mut restore)] } else { vec![dumped] };
+        match &self.expect_failure {
+            Some(text) => failed_with(&outputs, text),
+            None => succeeded(&outputs).and_then(|()| self.compare()),
+        }
+    }
+
+    fn set_up(&self) -> Result<(), String> {
+        let own = format!("setup.{}.sql", self.flavour);
+        for file in ["setup.sql", &own] {
+            let Ok(script) = fs::read(self.dir.join(file)) else { continue };
+            run_script(source(self.flavour), None, &script).map_err(|error| format!("{file}: {error}"))?;
+        }
+        let drop = |schema: &String| format!("DROP DATABASE IF EXISTS {};\n", quoted(schema));
+        let drops: String = self.schemas.iter().map(drop).collect();
+        try_sql(target(self.flavour), &format!("SET foreign_key_checks = 0;\n{drops}")).map(drop_rows)
+    }
+
+    fn options(&self, file: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.dir.join(file)).unwrap_or_default();
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn compare(&self) -> Result<(), String> {
+        let mut differences = Vec::new();
+        for schema in &self.schemas {
+            let [expected, found] =
+                [source(self.flavour), target(self.flavour)].map(|server| compare::everything(server, schema));
+            let described = compare::differences(&expected, &found).into_iter();
+            differences.extend(described.map(|text| format!("   {schema}: {text}")));
+        }
+        if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+    }
+}
+
+fn drop_rows(_: crate::client::Rows) {}
+
+fn quoted(schema: &str) -> String {
+    format!("`{}`", schema.replace('`', "``"))
+}
+
+fn succeeded(outputs: &[Output]) -> Result<(), String> {
+    let bad = |output: &&Output| output.code != Some(0) || output.stdout.contains("differs");
+    outputs.iter().find(bad).map_or(Ok(()), |output| Err(output.to_string()))
+}
+
+fn failed_with(outputs: &[Output], text: &str) -> Result<(), String> {
+    let last = outputs.last().map(ToString::to_string).unwrap_or_default();
+    let ok = outputs.last().is_some_and(|output| output.code == Some(2) && output.stderr.contains(text));
+    if ok { Ok(()) } else { Err(format!("expected a failure with {text:?}, got: {last}")) }
+}

@@ -1,0 +1,150 @@
+//! SQL through the vendor's own client program.
+
+use std::fmt::Display;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use drover_sandbox::Server;
+
+/// Rows of fields; NULL is the text `NULL`.
+pub(crate) type Rows = Vec<Vec<String>>;
+
+/// The client as root, without headings; statements come from stdin. Comments are a part of stored programs.
+pub(crate) fn client(server: &Server) -> Command {
+    let mut client = server.client("mysql");
+    client.args(["--batch", "--skip-column-names", "--comments", "--default-character-set=utf8mb4"]);
+    client
+}
+
+/// Feeds `input` to `command` and waits for its end.
+pub(crate) fn feed(command: &mut Command, input: &[u8]) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        // A client that stops at an error closes the pipe early: its own words count.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().unwrap()
+    })
+}
+
+/// The rows of all statements in `text`, or what the client says of the first that fails.
+pub(crate) fn try_sql(server: &Server, text: &str) -> Result<Rows, String> {
+    rows_of(&mut client(server), text)
+}
+
+/// As [`try_sql`], with a client that is set up by the caller.
+pub(crate) fn rows_of(client: &mut Command, text: &str) -> Result<Rows, String> {
+    let output = feed(client, text.as_bytes());
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(text.lines().map(|line| line.split('\t').map(unescaped).collect()).collect())
+}
+
+/// The rows of all statements in `text`.
+pub(crate) fn sql(server: &Server, text: impl Display) -> Rows {
+    let text = text.to_string();
+    try_sql(server, &text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The first field of the first row.
+pub(crate) fn value(server: &Server, text: impl Display) -> String {
+    let text = text.to_string();
+    let rows = sql(server, &text);
+    rows.first().and_then(|row| row.first()).unwrap_or_else(|| panic!("{text}: no rows")).clone()
+}
+
+/// Runs a script as a person would with `client < script`.
+pub(crate) fn run_script(server: &Server, schema: Option<&str>, script: &[u8]) -> Result<(), String> {
+    let mut client = client(server);
+    client.args(schema);
+    let output = feed(&mut client, script);
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+/// Undoes the escapes of the client's batch mode.
+fn unescaped(field: &str) -> String {
+    let mut out = String::with_capacity(field.len());
+    let mut rest = field.chars();
+    while let Some(c) = rest.next() {
+        out.push(match c {
+            '\\' => match rest.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('0') => '\0',
+                Some(other) => other,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    out
+}
+
+/// Waits until `condition` holds; panics with `what` if that takes longer than a minute.
+pub(crate) fn wait_until(what: impl Display, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A client that stays connected, for locks and for statements that take long. Its end ends the session.
+pub(crate) struct Session<'a> {
+    server: &'a Server,
+    child: Child,
+    stdin: ChildStdin,
+    answers: BufReader<std::process::ChildStdout>,
+    /// The connection's id in the server.
+    id: String,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn open(server: &'a Server) -> Self {
+        let mut client = client(server);
+        client.arg("--unbuffered").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = client.spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut session = Self { server, child, stdin, answers: BufReader::new(stdout), id: String::new() };
+        session.send("SELECT CONNECTION_ID()");
+        session.id = session.line();
+        session
+    }
+
+    /// Sends a statement without waiting for it.
+    pub(crate) fn send(&mut self, sql: &str) {
+        writeln!(self.stdin, "{sql};").unwrap();
+    }
+
+    /// Runs a statement that gives no rows, and waits until it is done.
+    pub(crate) fn run(&mut self, sql: &str) {
+        self.send(sql);
+        self.send("SELECT 'done'");
+        assert_eq!(self.line(), "done", "{sql}");
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Waits until the server says that the session executes a statement with this text in it.
+    pub(crate) fn wait_until_running(&self, text: &str) {
+        let list = format!("SELECT COALESCE(INFO, '') FROM information_schema.PROCESSLIST WHERE ID = {}", self.id);
+        wait_until(format!("'{text}' runs"), || value(self.server, &list).contains(text));
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        // The server does not notice a client that is gone while it executes a statement.
+        let _already_gone = try_sql(self.server, &format!("KILL {}", self.id));
+        let _already_ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}

@@ -1,0 +1,255 @@
+//! What a schema holds, read with nothing but the vendor's client: every value of every row, and every definition. Two
+//! servers hold the same if this is the same; none of drover's own code or digests is involved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use drover_sandbox::{Flavour, Server};
+
+use crate::client::{Rows, client, feed, sql};
+
+/// A piece of a schema, such as `rows of t` or `TRIGGER x`, and the lines that the client prints for it.
+pub(crate) type Contents = BTreeMap<String, Vec<String>>;
+
+/// Values longer than this many bytes are compared by their SHA-512: the result of HEX() is limited by
+/// max_allowed_packet, and NULL beyond it.
+const LONG: usize = 100_000;
+
+const SETTINGS: &str = "SET NAMES utf8mb4; SET time_zone = '+00:00'; SET sql_mode = '';\n";
+
+/// The rows of all tables and sequences of a schema, sorted.
+pub(crate) fn rows(server: &Server, schema: &str) -> Contents {
+    let catalogue = Catalogue::read(server, schema);
+    ask(server, &catalogue.row_questions())
+}
+
+/// Rows and definitions.
+pub(crate) fn everything(server: &Server, schema: &str) -> Contents {
+    let catalogue = Catalogue::read(server, schema);
+    let mut questions = catalogue.row_questions();
+    questions.extend(catalogue.definition_questions());
+    let mut contents = ask(server, &questions);
+    contents.insert("objects".into(), catalogue.objects.iter().map(|object| format!("{object:?}")).collect());
+    contents
+}
+
+/// Panics if the contents differ.
+pub(crate) fn assert_same(expected: &Contents, found: &Contents) {
+    let differences = differences(expected, found);
+    assert!(differences.is_empty(), "the target differs:\n{}", differences.join("\n"));
+}
+
+/// What differs, each in a few lines; empty if nothing does.
+pub(crate) fn differences(expected: &Contents, found: &Contents) -> Vec<String> {
+    let titles: BTreeSet<_> = expected.keys().chain(found.keys()).collect();
+    let differ = |title: &&&String| expected.get(**title) != found.get(**title);
+    titles.iter().filter(differ).map(|title| describe(title, expected.get(*title), found.get(*title))).collect()
+}
+
+fn describe(title: &str, expected: Option<&Vec<String>>, found: Option<&Vec<String>>) -> String {
+    let (Some(expected), Some(found)) = (expected, found) else {
+        return format!("{title}: {} on the target", if found.is_some() { "only" } else { "not" });
+    };
+    let only_in = |a: &[String], b: &[String]| {
+        let lines = a.iter().filter(|line| !b.contains(line)).take(3).map(|line| line.chars().take(2000).collect());
+        lines.collect::<Vec<String>>().join("\n              ")
+    };
+    format!(
+        "{title}: {} and {} lines\n      source: {}\n      target: {}",
+        expected.len(),
+        found.len(),
+        only_in(expected, found),
+        only_in(found, expected)
+    )
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Object {
+    /// As information_schema calls it.
+    kind: String,
+    name: String,
+    /// What else is to be the same: a table's engine, a trigger's place in the order.
+    more: String,
+}
+
+impl Object {
+    fn holds_rows(&self) -> bool {
+        matches!(self.kind.as_str(), "BASE TABLE" | "SYSTEM VERSIONED" | "SEQUENCE")
+    }
+
+    /// As SHOW CREATE calls it.
+    fn word(&self) -> &str {
+        match self.kind.as_str() {
+            "BASE TABLE" | "SYSTEM VERSIONED" => "TABLE",
+            other => other,
+        }
+    }
+}
+
+struct Column {
+    name: String,
+    data_type: String,
+    generation: String,
+}
+
+impl Column {
+    /// Expressions that between them show every bit of a value.
+    fn expressions(&self) -> String {
+        let name = quoted(&self.name);
+        let hex = |value: &str| {
+            format!("IF(LENGTH({value}) > {LONG}, CONCAT(LENGTH({value}), ' bytes ', SHA2({value}, 512)), HEX({value}))")
+        };
+        match self.data_type.as_str() {
+            "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" => name,
+            "date" | "datetime" | "timestamp" | "time" | "year" => name,
+            "float" => format!("CAST({name} AS DOUBLE)"),
+            // With the scale that it was declared with, and without.
+            "double" => format!("{name}, CAST({name} AS DOUBLE)"),
+            "bit" => format!("{name} + 0"),
+            "enum" | "set" => format!("{name} + 0, {}", hex(&name)),
+            "json" => format!("JSON_TYPE({name}), {}", hex(&format!("CAST({name} AS CHAR)"))),
+            "uuid" | "inet4" | "inet6" => format!("CAST({name} AS CHAR)"),
+            _ => hex(&name),
+        }
+    }
+
+    fn is_row_time(&self) -> bool {
+        self.generation.to_ascii_uppercase().starts_with("ROW ")
+    }
+}
+
+/// What is in a schema.
+struct Catalogue {
+    schema: String,
+    objects: Vec<Object>,
+    columns: BTreeMap<String, Vec<Column>>,
+}
+
+impl Catalogue {
+    fn read(server: &Server, schema: &str) -> Self {
+        let of_schema = |table: &str| {
+            let rows = sql(server, list(server.flavour(), table, schema));
+            // The comparison in the server may not tell upper from lower case.
+            rows.into_iter().filter(|row| unhex(&row[0]) == schema).collect::<Rows>()
+        };
+        let object = |row: Vec<String>| Object { kind: row[1].clone(), name: unhex(&row[2]), more: row[3].clone() };
+        let mut objects: Vec<_> = of_schema("objects").into_iter().map(object).collect();
+        objects.dedup();
+        let mut columns = BTreeMap::<_, Vec<_>>::new();
+        for row in of_schema("columns") {
+            let column = Column { name: unhex(&row[2]), data_type: row[3].clone(), generation: row[4].clone() };
+            columns.entry(unhex(&row[1])).or_default().push(column);
+        }
+        Self { schema: schema.into(), objects, columns }
+    }
+
+    fn row_questions(&self) -> Vec<Question> {
+        let questions = self.objects.iter().filter(|object| object.holds_rows()).map(|object| {
+            let name = quoted(&object.name);
+            let from = if object.kind == "SYSTEM VERSIONED" { " FOR SYSTEM_TIME ALL" } else { "" };
+            let list = self.select_list(object);
+            Question::new(format!("rows of {name}"), format!("SELECT {list} FROM {}.{name}{from}", quoted(&self.schema)))
+        });
+        questions.collect()
+    }
+
+    fn select_list(&self, object: &Object) -> String {
+        let columns = self.columns.get(&object.name).map(Vec::as_slice).unwrap_or_default();
+        if columns.is_empty() || object.kind == "SEQUENCE" {
+            return "*".into();
+        }
+        let mut list: Vec<_> = columns.iter().map(Column::expressions).collect();
+        if object.kind == "SYSTEM VERSIONED" && !columns.iter().any(Column::is_row_time) {
+            list.push("row_start, row_end".into()); // these are in no list, and there all the same
+        }
+        list.join(", ")
+    }
+
+    fn definition_questions(&self) -> Vec<Question> {
+        let schema = quoted(&self.schema);
+        let questions = self.objects.iter().map(|object| {
+            let (word, name) = (object.word(), quoted(&object.name));
+            let question = Question::new(format!("{word} {name}"), format!("SHOW CREATE {word} {schema}.{name}"));
+            // The last column of SHOW CREATE TRIGGER is the time at which it was created.
+            Question { cut_last_field: word == "TRIGGER", ..question }
+        });
+        let database = Question::new("DATABASE".into(), format!("SHOW CREATE DATABASE {schema}"));
+        questions.chain([database]).collect()
+    }
+}
+
+/// Lists a schema's objects or columns: the schema first, names in hexadecimal.
+fn list(flavour: Flavour, what: &str, schema: &str) -> String {
+    let literal = format!("'{}'", schema.replace('\\', "\\\\").replace('\'', "''"));
+    let select = |columns: [&str; 4], table: &str| {
+        let [schema, kind, name, more] = columns;
+        format!(
+            "SELECT HEX({schema}), {kind}, HEX({name}), {more} FROM information_schema.{table} WHERE {schema} = {literal} \
+             ORDER BY {name};\n"
+        )
+    };
+    if what == "columns" {
+        return format!(
+            "{SETTINGS}SELECT HEX(TABLE_SCHEMA), HEX(TABLE_NAME), HEX(COLUMN_NAME), DATA_TYPE, \
+             COALESCE(GENERATION_EXPRESSION, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {literal} ORDER BY \
+             TABLE_NAME, ORDINAL_POSITION"
+        );
+    }
+    let order = "CONCAT_WS(' ', HEX(EVENT_OBJECT_TABLE), ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER)";
+    let mut text = String::from(SETTINGS);
+    text += &select(["TABLE_SCHEMA", "TABLE_TYPE", "TABLE_NAME", "COALESCE(ENGINE, '')"], "TABLES");
+    text += &select(["ROUTINE_SCHEMA", "ROUTINE_TYPE", "ROUTINE_NAME", "''"], "ROUTINES");
+    text += &select(["TRIGGER_SCHEMA", "'TRIGGER'", "TRIGGER_NAME", order], "TRIGGERS");
+    text += &select(["EVENT_SCHEMA", "'EVENT'", "EVENT_NAME", "STATUS"], "EVENTS");
+    if flavour == Flavour::MySql {
+        text += &select(["LIBRARY_SCHEMA", "'LIBRARY'", "LIBRARY_NAME", "''"], "LIBRARIES");
+    }
+    text
+}
+
+/// Something that the client is asked.
+struct Question {
+    title: String,
+    sql: String,
+    cut_last_field: bool,
+}
+
+impl Question {
+    fn new(title: String, sql: String) -> Self {
+        Self { title, sql, cut_last_field: false }
+    }
+}
+
+/// Asks all in one session; an error is an answer, too.
+fn ask(server: &Server, questions: &[Question]) -> Contents {
+    let mut script = String::from(SETTINGS);
+    for (index, question) in questions.iter().enumerate() {
+        let _infallible = write!(script, "SELECT '=#={index}';\n{};\n", question.sql);
+    }
+    let output = feed(client(server).arg("--force"), script.as_bytes());
+    let mut contents = Contents::new();
+    let mut current: Option<&Question> = None;
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        if let Some(index) = line.strip_prefix("=#=") {
+            let question = &questions[index.parse::<usize>().unwrap()];
+            contents.insert(question.title.clone(), Vec::new());
+            current = Some(question);
+        } else if let Some(question) = current {
+            let cut = line.rsplit_once('\t').filter(|_| question.cut_last_field).map_or(line, |(rest, _)| rest);
+            contents.entry(question.title.clone()).or_default().push(cut.to_owned());
+        }
+    }
+    contents.values_mut().for_each(|lines| lines.sort());
+    let errors = String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect();
+    contents.insert("errors".into(), errors);
+    contents
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+fn unhex(digits: &str) -> String {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    String::from_utf8(digits.as_bytes().chunks(2).map(byte).collect()).unwrap()
+}

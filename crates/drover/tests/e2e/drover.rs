@@ -1,0 +1,198 @@
+//! Running the binary under test.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use drover_sandbox::Server;
+
+/// No command of a test takes as long, in any circumstances.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// drover with the words of `line` as arguments, and no option files but those named there.
+pub(crate) fn drover(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drover"));
+    command.args(line.split_whitespace()).env("HOME", "/nonexistent");
+    command
+}
+
+/// drover as root of `server`.
+pub(crate) fn drover_on(server: &Server, line: &str) -> Command {
+    let mut command = drover(line);
+    command.args(["--no-defaults", "-u", "root", "-S"]).arg(server.socket());
+    command
+}
+
+/// `drover dump` into `dir`. Of the tests that run at the same time one may hold the locks that another needs.
+pub(crate) fn dump(server: &Server, what: &str, dir: &Path) -> Command {
+    let mut command = drover_on(server, &format!("dump {what} --lock-timeout 60"));
+    command.arg("--out").arg(dir);
+    if !what.contains("--threads") {
+        command.args(["--threads", "2"]);
+    }
+    command
+}
+
+/// `drover restore` from `dir`.
+pub(crate) fn restore(server: &Server, dir: &Path, options: &str) -> Command {
+    with_dir(server, "restore", dir, options)
+}
+
+/// `drover verify` of `dir`.
+pub(crate) fn verify(server: &Server, dir: &Path, options: &str) -> Command {
+    with_dir(server, "verify", dir, options)
+}
+
+fn with_dir(server: &Server, verb: &str, dir: &Path, options: &str) -> Command {
+    let mut command = drover_on(server, verb);
+    command.arg(dir).args(options.split_whitespace());
+    if !options.contains("--threads") {
+        command.args(["--threads", "2"]);
+    }
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &mut Command) -> Output {
+    Running::start(command).finish()
+}
+
+/// A command at work. It is killed if the value is dropped before it ended.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
+    line: String,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        Self { child, stdout: stdout.map(collect), stderr: stderr.map(collect), line: format!("{command:?}") }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal, such as `STOP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status().unwrap();
+        assert!(status.success(), "{name} to {}", self.line);
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Polls for `condition` and stops the process (SIGSTOP) as soon as it holds.
+    pub(crate) fn freeze_when(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !condition() {
+            if self.has_ended() {
+                let stderr = self.take_stderr();
+                panic!("{} ended before {what}: {stderr}", self.line);
+            }
+            assert!(Instant::now() < deadline, "{}: waited in vain for {what}", self.line);
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        self.signal("STOP");
+        assert!(!self.has_ended(), "{} ended right after {what}: use more rows", self.line);
+    }
+
+    /// Waits for the end.
+    pub(crate) fn finish(mut self) -> Output {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.has_ended() {
+            assert!(Instant::now() < deadline, "{} still runs after {PATIENCE:?}", self.line);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let code = self.child.wait().unwrap().code();
+        let stdout = self.stdout.take().map(|reader| reader.join().unwrap()).unwrap_or_default();
+        let stderr = self.take_stderr();
+        Output { code, stdout, stderr, line: self.line.clone() }
+    }
+
+    fn take_stderr(&mut self) -> String {
+        self.stderr.take().map(|reader| reader.join().unwrap()).unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _already_ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// `None` if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    line: String,
+}
+
+impl Output {
+    fn ended_with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    /// It did all that was asked for.
+    pub(crate) fn done(self) -> Self {
+        self.ended_with(0)
+    }
+
+    /// It ran, and found a difference that names `what`.
+    pub(crate) fn found(self, what: &[&str]) -> Self {
+        let output = self.ended_with(1);
+        for what in what {
+            assert!(output.stdout.contains(what), "no word of {what:?}: {output}");
+        }
+        output
+    }
+
+    /// It could not do it, and says so first, naming each of `culprits`.
+    pub(crate) fn refused(self, culprits: &[&str]) -> Self {
+        let output = self.ended_with(2);
+        let error = output.error();
+        for culprit in culprits {
+            assert!(error.contains(culprit), "no word of {culprit:?}: {output}");
+        }
+        output
+    }
+
+    /// What stands on stderr, but for lines of progress: it must begin with `error:`.
+    pub(crate) fn error(&self) -> String {
+        let lines: Vec<_> = self.stderr.lines().filter(|line| !line.contains(", ETA ")).collect();
+        assert!(lines.first().is_some_and(|line| line.starts_with("error: ")), "no error first: {self}");
+        lines.join("\n")
+    }
+
+    /// What `--json` printed.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("not JSON: {error}: {self}"))
+    }
+}
+
+impl std::fmt::Display for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { code, stdout, stderr, line } = self;
+        write!(f, "{line}\nexit code {code:?}\nstdout:\n{stdout}\nstderr:\n{stderr}")
+    }
+}

@@ -1,0 +1,43 @@
+//! The files of a dump, as a person finds them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// All files below `dir`; none if it is not there.
+pub(crate) fn files_in(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { files.extend(files_in(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
+
+/// The row files that are there and not empty.
+pub(crate) fn row_files(dir: &Path) -> Vec<PathBuf> {
+    let is_rows = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".tsv"));
+    files_in(dir).into_iter().filter(is_rows).collect()
+}
+
+/// Whether the rows of a table are being written.
+pub(crate) fn has_rows(dir: &Path) -> bool {
+    !row_files(dir).is_empty()
+}
+
+pub(crate) fn manifest_path(dir: &Path) -> PathBuf {
+    dir.join("manifest.json")
+}
+
+pub(crate) fn manifest(dir: &Path) -> Value {
+    serde_json::from_slice(&fs::read(manifest_path(dir)).unwrap()).unwrap()
+}
+
+/// What the manifest says of one table.
+pub(crate) fn table(manifest: &Value, schema: &str, name: &str) -> Value {
+    let named = |list: &Value, name: &str| list.as_array().unwrap().iter().find(|item| item["name"] == name).cloned();
+    let schema = named(&manifest["schemas"], schema).unwrap_or_else(|| panic!("no schema {schema} in the manifest"));
+    named(&schema["tables"], name).unwrap_or_else(|| panic!("no table {name} in the manifest"))
+}

@@ -1,0 +1,13 @@
+//! drover from end to end: the real binary against real servers of both vendors.
+//!
+//! `DROVER_TEST_FLAVOURS` (default `mariadb,mysql`) says which vendors; one that is named and cannot be started is a
+//! failure. What a test expects of the data is found with the vendor's own client, never with drover.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod client;
+mod compare;
+mod drover;
+mod files;
+mod servers;
+
+mod cases;

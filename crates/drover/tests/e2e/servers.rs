@@ -1,0 +1,51 @@
+//! The servers that the tests run on. Each vendor has two that all tests share, one to dump from and one to restore
+//! into; a test keeps to schemas of its own there. One that kills its server, changes a global setting or holds a
+//! global lock for long starts a private one.
+
+use std::sync::OnceLock;
+
+use drover_sandbox::{Flavour, Server, StartOptions};
+
+/// Defines the tests `mariadb::NAME` and `mysql::NAME` for functions that take a [`Flavour`].
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod mariadb {
+            $(#[test] fn $name() { crate::servers::run(drover_sandbox::Flavour::MariaDb, super::$name); })*
+        }
+        mod mysql {
+            $(#[test] fn $name() { crate::servers::run(drover_sandbox::Flavour::MySql, super::$name); })*
+        }
+    };
+}
+pub(crate) use on_both;
+
+/// Runs a test if its vendor is asked for.
+pub(crate) fn run(flavour: Flavour, test: fn(Flavour)) {
+    let named = std::env::var("DROVER_TEST_FLAVOURS").unwrap_or_else(|_| "mariadb,mysql".into());
+    let wanted = named.split(',').map(|name| match name.trim().parse::<Flavour>() {
+        Ok(flavour) => flavour,
+        Err(error) => panic!("DROVER_TEST_FLAVOURS: {error}"),
+    });
+    if wanted.collect::<Vec<_>>().contains(&flavour) {
+        test(flavour);
+    }
+}
+
+/// The shared server to dump from.
+pub(crate) fn source(flavour: Flavour) -> &'static Server {
+    static SERVERS: [OnceLock<Server>; 2] = [const { OnceLock::new() }; 2];
+    SERVERS[flavour as usize].get_or_init(|| start(flavour, &["--max-connections=400", "--default-time-zone=+05:30"]))
+}
+
+/// The shared server to restore into. Its time zone is another one: no value may depend on it.
+pub(crate) fn target(flavour: Flavour) -> &'static Server {
+    static SERVERS: [OnceLock<Server>; 2] = [const { OnceLock::new() }; 2];
+    SERVERS[flavour as usize].get_or_init(|| start(flavour, &["--max-connections=400", "--default-time-zone=-08:00"]))
+}
+
+/// A private server, gone when the value is dropped.
+pub(crate) fn start(flavour: Flavour, options: &[&str]) -> Server {
+    let server_options = options.iter().map(|&option| option.to_owned()).collect();
+    Server::start(&StartOptions { server_options, ..StartOptions::ephemeral(flavour) })
+        .unwrap_or_else(|error| panic!("no {} server: {error}", flavour.title()))
+}
