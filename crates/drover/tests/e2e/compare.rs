@@ -63,11 +63,11 @@ fn describe(title: &str, expected: Option<&Vec<String>>, found: Option<&Vec<Stri
     )
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Object {
+    name: String,
     /// As information_schema calls it.
     kind: String,
-    name: String,
     /// What else is to be the same: a table's engine, a trigger's place in the order.
     more: String,
 }
@@ -134,7 +134,8 @@ impl Catalogue {
         };
         let object = |row: Vec<String>| Object { kind: row[1].clone(), name: unhex(&row[2]), more: row[3].clone() };
         let mut objects: Vec<_> = of_schema("objects").into_iter().map(object).collect();
-        objects.dedup();
+        objects.sort(); // the server's order depends on its collation
+        objects.dedup(); // MySQL lists libraries among the routines, too
         let mut columns = BTreeMap::<_, Vec<_>>::new();
         for row in of_schema("columns") {
             let column = Column { name: unhex(&row[2]), data_type: row[3].clone(), generation: row[4].clone() };

@@ -11,3 +11,4 @@ mod files;
 mod servers;
 
 mod cases;
+mod consistency;

@@ -19,7 +19,7 @@ use super::snapshot::{self, Taken, Wish};
 use super::tables::{self, Place, TablePlan};
 use super::grants;
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, FORMAT, Manifest, Schema, Snapshot};
+use crate::format::manifest::{Chunk, FORMAT, Manifest, Schema, Snapshot, Table};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
 use crate::{Error, Result, pool};
@@ -132,9 +132,9 @@ impl<'a> Dump<'a> {
     ) -> Result<(Manifest, usize)> {
         let without_transactions = self.without_transactions(coordinator)?;
         progress.phase("taking the snapshot");
-        let taken = self.take_snapshot(coordinator, &without_transactions)?;
+        let mut taken = self.take_snapshot(coordinator, &without_transactions)?;
         progress.phase("reading the definitions");
-        let (mut schemas, plans) = self.describe(coordinator)?;
+        let (mut schemas, plans) = self.describe(coordinator, taken.table_locks.as_mut(), &without_transactions)?;
         snapshot::release_ddl(coordinator)?;
         let settings = settings(coordinator)?;
         let snapshot = taken.snapshot.clone();
@@ -196,21 +196,36 @@ impl<'a> Dump<'a> {
     }
 
     /// Writes all scripts; gives the schemas without their rows, and how each table is to be read.
-    fn describe(&mut self, coordinator: &mut Connection) -> Result<(Vec<Schema>, Vec<TablePlan>)> {
+    fn describe(
+        &mut self,
+        coordinator: &mut Connection,
+        table_locks: Option<&mut Connection>,
+        without_transactions: &BTreeSet<Name>,
+    ) -> Result<(Vec<Schema>, Vec<TablePlan>)> {
+        let mut plans = BTreeMap::new();
+        let (locked, free): (Vec<_>, Vec<_>) =
+            self.tables().cloned().partition(|table| without_transactions.contains(&table.name));
+        for table in free {
+            plans.insert(table.name.clone(), TablePlan::new(coordinator, table, &mut self.warnings)?);
+        }
+        if let Some(connection) = table_locks {
+            for table in locked {
+                plans.insert(table.name.clone(), TablePlan::new(connection, table, &mut self.warnings)?);
+            }
+        }
         let mut names: BTreeSet<String> = self.selected.whole.clone();
         names.extend(self.selected.relations.iter().map(|relation| relation.name.schema.clone()));
-        let (mut schemas, mut plans) = (Vec::new(), Vec::new());
-        for name in &names {
-            schemas.push(self.describe_schema(coordinator, name, &mut plans)?);
-        }
-        Ok((schemas, plans))
+        let schemas: Result<Vec<_>> =
+            names.iter().map(|name| self.describe_schema(coordinator, name, &plans)).collect();
+        let plans = plans.into_values().map(|(plan, _)| plan).filter(|plan| !plan.relation.rows_elsewhere());
+        Ok((schemas?, plans.collect()))
     }
 
     fn describe_schema(
         &mut self,
         coordinator: &mut Connection,
         name: &str,
-        plans: &mut Vec<TablePlan>,
+        plans: &BTreeMap<Name, (TablePlan, Vec<u8>)>,
     ) -> Result<Schema> {
         let relations: Vec<_> =
             self.selected.relations.iter().filter(|relation| relation.name.schema == name).cloned().collect();
@@ -223,13 +238,11 @@ impl<'a> Dump<'a> {
                 RelationKind::View => views.push(relation_name),
                 RelationKind::Sequence => sequences.push(scripts.sequence(coordinator, &relation_name)?),
                 RelationKind::Table | RelationKind::VersionedTable => {
-                    let (plan, create) = TablePlan::new(coordinator, relation, &mut self.warnings)?;
-                    tables.push(plan.describe(scripts.table(self.server.vendor, &relation_name, create)?));
+                    let Some((plan, create)) = plans.get(&relation.name) else { continue };
+                    tables.push(plan.describe(scripts.table(self.server.vendor, &relation_name, create.clone())?));
                     if plan.relation.rows_elsewhere() {
                         let name = &plan.relation.name;
                         self.warnings.push(format!("table {name} shows rows that are kept elsewhere: they are not in the dump"));
-                    } else {
-                        plans.push(plan);
                     }
                 }
             }
@@ -260,38 +273,46 @@ impl<'a> Dump<'a> {
         progress.expect(plans.iter().map(|plan| tables::weight(&plan.relation)).sum());
         let is_locked = |plan: &TablePlan| without_transactions.contains(&plan.relation.name);
         let (locked, free): (Vec<_>, Vec<_>) = plans.into_iter().partition(is_locked);
-        let mut chunks = self.read_tables(&mut taken.workers, locked, schemas, stop, progress)?;
-        if let Some(mut connection) = taken.table_locks.take() {
-            connection.execute("UNLOCK TABLES").doing(|| "unlocking the tables without transactions")?;
+        let read = |connection: &mut Connection, plan: &TablePlan, table: &Table| {
+            tables::dump(connection, plan, table, &self.place, progress)
+        };
+        let mut chunks = BTreeMap::new();
+        if let Some(connection) = taken.table_locks.take() {
+            // Dropped at the end, it gives the locks back.
+            chunks = read_tables(&mut [connection], locked, schemas, stop, read)?;
         }
-        chunks.extend(self.read_tables(&mut taken.workers, free, schemas, stop, progress)?);
-        Ok(chunks)
-    }
-
-    fn read_tables(
-        &self,
-        workers: &mut [Connection],
-        mut plans: Vec<TablePlan>,
-        schemas: &[Schema],
-        stop: &Stop,
-        progress: &Progress,
-    ) -> Result<BTreeMap<Name, Vec<Chunk>>> {
-        plans.sort_by_key(|plan| tables::weight(&plan.relation)); // the pool takes the last one first
-        let chunks = Mutex::new(BTreeMap::new());
-        pool::run(workers, plans, stop, |connection, plan| {
-            let table = described(schemas, &plan.relation.name)?;
-            // Undoing a savepoint gives back the locks on the table's definition, so that DDL need not wait for the end.
+        // Undoing a savepoint gives back the lock on a table's definition, so that DDL need not wait for the dump's end.
+        let then_let_go = |connection: &mut Connection, plan: &TablePlan, table: &Table| {
             connection.execute("SAVEPOINT drover").doing(|| "setting a savepoint")?;
-            let read = tables::dump(connection, &plan, table, &self.place, progress)?;
+            let chunks = read(connection, plan, table)?;
             connection.execute("ROLLBACK TO SAVEPOINT drover").doing(|| "undoing a savepoint")?;
-            chunks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(plan.relation.name, read);
-            Ok(Vec::new())
-        })?;
-        Ok(chunks.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+            Ok(chunks)
+        };
+        chunks.extend(read_tables(&mut taken.workers, free, schemas, stop, then_let_go)?);
+        Ok(chunks)
     }
 }
 
-fn described<'a>(schemas: &'a [Schema], name: &Name) -> Result<&'a crate::format::manifest::Table> {
+/// Reads tables, largest first.
+fn read_tables(
+    workers: &mut [Connection],
+    mut plans: Vec<TablePlan>,
+    schemas: &[Schema],
+    stop: &Stop,
+    read: impl Fn(&mut Connection, &TablePlan, &Table) -> Result<Vec<Chunk>> + Sync,
+) -> Result<BTreeMap<Name, Vec<Chunk>>> {
+    plans.sort_by_key(|plan| tables::weight(&plan.relation)); // the pool takes the last one first
+    let chunks = Mutex::new(BTreeMap::new());
+    pool::run(workers, plans, stop, |connection, plan| {
+        let table = described(schemas, &plan.relation.name)?;
+        let read = read(connection, &plan, table)?;
+        chunks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(plan.relation.name, read);
+        Ok(Vec::new())
+    })?;
+    Ok(chunks.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+}
+
+fn described<'a>(schemas: &'a [Schema], name: &Name) -> Result<&'a Table> {
     schemas
         .iter()
         .filter(|schema| schema.name == name.schema)

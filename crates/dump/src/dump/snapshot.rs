@@ -31,7 +31,8 @@ pub(crate) struct Wish<'a> {
 pub(crate) struct Taken {
     /// Connections that all see the same rows.
     pub(crate) workers: Vec<Connection>,
-    /// Holds a read lock on the tables without transactions, until they are read.
+    /// Holds a read lock on the tables without transactions, and is the one to read them: another session that opens
+    /// them might have to wait for a third one's global lock, which waits for this lock to go.
     pub(crate) table_locks: Option<Connection>,
     pub(crate) snapshot: Snapshot,
     pub(crate) warnings: Vec<String>,
@@ -74,7 +75,6 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     let mut table_locks = needs_locks.then(|| session::open(wish.options, Purpose::Dump)).transpose()?;
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     let mut warnings = Vec::new();
-    hold_ddl(coordinator, wish)?;
     // MariaDB's BLOCK_COMMIT keeps others from locking tables, MySQL's global lock waits for those who have: each in turn.
     let tables_first = wish.vendor == Vendor::MariaDb;
     if tables_first {
@@ -82,6 +82,7 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     }
     let lock = lock(coordinator, wish, &mut warnings)?;
     let (held_since, taken_at) = (Instant::now(), jiff::Timestamp::now());
+    hold_ddl(coordinator)?;
 
     for worker in &mut workers {
         worker
@@ -101,10 +102,10 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
 }
 
 /// Lets DDL wait until the definitions have been read. MySQL has this lock from 8.0 on; without it, or without the
-/// privilege, a definition that changes meanwhile is found when the rows are read.
-fn hold_ddl(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<()> {
+/// privilege, a definition that changes meanwhile is found when the rows are read. It is taken under the global lock:
+/// before it, a DDL statement that waits for it would hold what the global lock waits for.
+fn hold_ddl(coordinator: &mut Connection) -> Result<()> {
     match coordinator.execute("LOCK INSTANCE FOR BACKUP") {
-        Err(error) if is_timeout(&error) => Err(in_the_way(coordinator, "LOCK INSTANCE FOR BACKUP", wish)),
         Err(error) if is_refusal(&error) => Ok(()),
         other => other.map(drop).doing(|| "LOCK INSTANCE FOR BACKUP"),
     }

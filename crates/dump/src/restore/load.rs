@@ -6,10 +6,11 @@ use std::path::Path;
 use drover_db::wire::Outcome;
 use drover_db::{Connection, quote};
 
+use super::staging;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::files::{Compression, FileReader};
-use crate::format::manifest::{Chunk, Table};
+use crate::format::manifest::{Chunk, Column, Table};
 use crate::progress::Progress;
 use crate::{Error, Result};
 
@@ -19,9 +20,9 @@ const PIECE: usize = 256 << 10;
 const WARN_DATA_TRUNCATED: u16 = 1265;
 
 /// The statement that loads a file into a table.
-pub(super) fn statement(table: &Table, target: &Name, file: &str) -> String {
+fn statement(columns: &[Column], computed: &[String], target: &Name, file: &str) -> String {
     let (mut fields, mut assignments) = (Vec::new(), Vec::new());
-    for (index, column) in table.columns.iter().enumerate() {
+    for (index, column) in columns.iter().enumerate() {
         let name = quote::identifier(&column.name);
         match &column.load {
             None => fields.push(name),
@@ -35,7 +36,7 @@ pub(super) fn statement(table: &Table, target: &Name, file: &str) -> String {
     if fields.is_empty() {
         fields.push("@unused".into());
     }
-    assignments.extend(table.computed.iter().map(|name| format!("{} = DEFAULT", quote::identifier(name))));
+    assignments.extend(computed.iter().map(|name| format!("{} = DEFAULT", quote::identifier(name))));
     let set = if assignments.is_empty() { String::new() } else { format!(" SET {}", assignments.join(", ")) };
     format!(
         "LOAD DATA LOCAL INFILE {} INTO TABLE {target} CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY \
@@ -43,6 +44,28 @@ pub(super) fn statement(table: &Table, target: &Name, file: &str) -> String {
         quote::string(file),
         fields.join(", ")
     )
+}
+
+/// Why a file was not loaded.
+pub(super) enum Refusal {
+    /// All rows would be in, but for text that is invalid in its column's character set.
+    InvalidText(Error),
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::InvalidText(error) | Refusal::Other(error) => error,
+        }
+    }
 }
 
 /// One file to load.
@@ -62,13 +85,27 @@ impl Load<'_> {
             return Ok(());
         }
         connection.execute("START TRANSACTION").doing(|| self.doing())?;
-        match self.load(connection) {
-            Ok(()) => connection.execute("COMMIT").map(drop).doing(|| self.doing()),
+        let target = self.target.clone();
+        match self.into_table(connection, &target, &self.table.computed) {
+            Ok(()) => connection.execute("COMMIT").map(drop).doing(|| self.doing())?,
             Err(error) => {
                 // If this fails the connection is gone, and the server rolls back by itself.
                 let _ = connection.execute("ROLLBACK");
-                Err(error)
+                self.another_way(connection, error)?;
             }
+        }
+        self.progress.count(self.chunk.rows, 0);
+        Ok(())
+    }
+
+    /// After a refusal: text that is invalid in its character set has a way around the check.
+    fn another_way(&self, connection: &mut Connection, error: Refusal) -> Result<()> {
+        match error {
+            Refusal::InvalidText(error) => staging::load(connection, self).map_err(|second| {
+                let Error::Found { what, hint } = error else { return second };
+                Error::Found { what: format!("{what}\n  and the way around failed: {second}"), hint }
+            }),
+            Refusal::Other(error) => Err(error),
         }
     }
 
@@ -76,10 +113,16 @@ impl Load<'_> {
         format!("loading {} into {}", self.dir.join(&self.chunk.file).display(), self.target)
     }
 
-    fn load(&self, connection: &mut Connection) -> Result<()> {
+    /// Loads the file into `target`, which has the columns of the table; nothing is committed.
+    pub(super) fn into_table(
+        &self,
+        connection: &mut Connection,
+        target: &Name,
+        computed: &[String],
+    ) -> std::result::Result<(), Refusal> {
         let mut reader = Some(FileReader::open(&self.dir.join(&self.chunk.file), self.compression)?);
         let mut damaged = None;
-        let sql = statement(self.table, &self.target, &self.chunk.file);
+        let sql = statement(&self.table.columns, computed, target, &self.chunk.file);
         let result = connection.load(sql, |upload| {
             let mut buffer = vec![0; PIECE];
             while let Some(input) = &mut reader {
@@ -99,15 +142,13 @@ impl Load<'_> {
             Ok(())
         });
         if let Some(error) = damaged {
-            return Err(error);
+            return Err(error.into());
         }
         let outcome = result.doing(|| self.doing())?.outcome;
         if let Some(reader) = reader {
             self.check_file(reader)?;
         }
-        self.check_outcome(connection, &outcome)?;
-        self.progress.count(self.chunk.rows, 0);
-        Ok(())
+        self.check_outcome(connection, &outcome)
     }
 
     fn check_file(&self, reader: FileReader) -> Result<()> {
@@ -124,7 +165,7 @@ impl Load<'_> {
     }
 
     /// Compares what the server did with what was sent.
-    fn check_outcome(&self, connection: &mut Connection, outcome: &Outcome) -> Result<()> {
+    fn check_outcome(&self, connection: &mut Connection, outcome: &Outcome) -> std::result::Result<(), Refusal> {
         let warnings = counted(&outcome.info, "Warnings:").unwrap_or_else(|| u64::from(outcome.warnings));
         let rows = self.chunk.rows;
         if outcome.affected == rows && warnings == 0 {
@@ -136,8 +177,10 @@ impl Load<'_> {
         if outcome.affected == rows && expected {
             return Ok(());
         }
+        let is_invalid = |row: &drover_db::Row| row.parse(1) == Some(staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD);
+        let invalid_text = outcome.affected == rows && said.rows.iter().all(|row| is_invalid(row) || is_enum_error(row));
         let said: Vec<_> = said.rows.iter().take(3).map(|row| format!("\n  {}", row.string(2))).collect();
-        Err(Error::with_hint(
+        let error = Error::with_hint(
             format!(
                 "{}: the file holds {rows} rows, the server took {} with {warnings} warnings{}",
                 self.doing(),
@@ -145,39 +188,30 @@ impl Load<'_> {
                 said.concat()
             ),
             "nothing of this file was kept; row numbers are those in the file",
-        ))
+        );
+        Err(if invalid_text { Refusal::InvalidText(error) } else { Refusal::Other(error) })
     }
 }
 
 /// A number in the server's summary, such as that behind `Warnings:`.
-fn counted(info: &str, word: &str) -> Option<u64> {
+pub(super) fn counted(info: &str, word: &str) -> Option<u64> {
     info.split_once(word)?.1.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::manifest::Column;
 
     #[test]
     fn the_statement_names_columns_and_converts_what_must_be() {
         let column = |name: &str, load: Option<&str>| Column { name: name.into(), read: None, load: load.map(Into::into) };
-        let mut table = Table {
-            name: "t".into(),
-            script: String::new(),
-            engine: String::new(),
-            columns: vec![column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))],
-            computed: vec![],
-            rows_elsewhere: false,
-            with_history: false,
-            key: vec![],
-            files: vec![],
-        };
-        let sql = statement(&table, &Name::new("s", "t"), "s/t.00001.tsv");
+        let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
+        let target = Name::new("s", "t");
+        let sql = statement(&columns, &["g".into()], &target, "s/t.00001.tsv");
         assert!(sql.starts_with("LOAD DATA LOCAL INFILE 's/t.00001.tsv' INTO TABLE `s`.`t` CHARACTER SET binary"), "{sql}");
-        assert!(sql.ends_with(r"LINES TERMINATED BY '\n' (`a`, @v1) SET `j` = CONVERT(@v1 USING utf8mb4)"), "{sql}");
-        table.columns.clear();
-        assert!(statement(&table, &Name::new("s", "t"), "f").ends_with("(@unused)"));
+        let end = r"LINES TERMINATED BY '\n' (`a`, @v1) SET `j` = CONVERT(@v1 USING utf8mb4), `g` = DEFAULT";
+        assert!(sql.ends_with(end), "{sql}");
+        assert!(statement(&[], &[], &target, "f").ends_with("(@unused)"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod load;
 mod objects;
 mod rename;
 mod run;
+mod staging;
 mod verify;
 
 pub use args::{RestoreArgs, VerifyArgs};

@@ -1,0 +1,41 @@
+# Every target sets up what it needs; on Debian as root (or with sudo) nothing has to be installed by hand but Rust.
+CARGO ?= cargo
+
+.PHONY: help setup demo test lint deny bench fuzz docs ci clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install what is missing: zstd, MariaDB 10.11 (system), MySQL 9.7 (.servers/)
+	@scripts/setup
+
+demo: setup ## Dump, restore and verify a sample shop on private servers
+	@scripts/demo
+
+test: setup ## Run every test, on both vendors' servers
+	@scripts/test
+
+lint: ## Formatting and clippy, warnings denied
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+
+deny: ## Licences, sources and duplicates of dependencies (needs cargo-deny)
+	$(CARGO) deny check licenses bans sources
+
+bench: ## Compare with bare readers and with peers; results go to benchmarks/results
+	@scripts/setup bench
+	$(CARGO) build --release
+	benchmarks/dump --peers
+
+fuzz: ## Run each fuzz target for a minute (needs cargo-fuzz and a nightly toolchain)
+	@scripts/fuzz
+
+docs: ## The crates' documentation
+	$(CARGO) doc --workspace --no-deps --open
+
+ci: ## What continuous integration runs
+	.ci/run
+
+clean: ## Remove what was built
+	$(CARGO) clean

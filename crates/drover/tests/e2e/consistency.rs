@@ -1,0 +1,164 @@
+//! A dump is one moment of the server, and the binary log from the position it names leads to all later ones.
+//!
+//! Four writers move money between accounts in four tables of two schemas, one transaction a transfer, and note each in a
+//! ledger. In every dump the sum must be what it was at first, and the ledger must explain every balance. The last
+//! dump, restored and followed by the binary log from its position on, must be the server as it is at the end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use drover_sandbox::{Flavour, Server};
+
+use crate::client::{Session, feed, client, run_script, sql, value, wait_until};
+use crate::compare;
+use crate::drover::{dump, restore, run};
+use crate::files::{manifest, table};
+use crate::servers::{on_both, start};
+
+const WRITERS: usize = 4;
+const DUMPS: usize = 20;
+const TABLES: [(&str, &str); 4] = [("bank_a", "t0"), ("bank_a", "t1"), ("bank_b", "t2"), ("bank_b", "t3")];
+const ACCOUNTS: u64 = 100;
+const AT_FIRST: i64 = 1000;
+
+on_both!(dumps_under_load_and_the_binary_log_after_them);
+
+fn dumps_under_load_and_the_binary_log_after_them(flavour: Flavour) {
+    let source = start(flavour, &["--binlog-format=ROW"]);
+    let target = start(flavour, &[]);
+    run_script(&source, None, schema().as_bytes()).unwrap();
+    let writers: Vec<_> = (0..WRITERS).map(|number| Writer::start(&source, number)).collect();
+    wait_until("money moves", || value(&source, "SELECT COUNT(*) FROM bank_a.ledger").parse::<u64>().unwrap() > 50);
+
+    let dir = tempfile::tempdir().unwrap();
+    let mut ledger_before = 0;
+    for number in 0..DUMPS {
+        let out = dir.path().join(number.to_string());
+        run(&mut dump(&source, "bank_a bank_b --compress none --threads 3", &out)).done();
+        let ledger = check(&out);
+        eprintln!("{number} {:?} {ledger} {} {}", std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap(), manifest(&out)["snapshot"]["lock_held_ms"], manifest(&out)["snapshot"]["taken_at"]);
+        assert!(ledger > ledger_before, "nobody wrote between two dumps: the test proves nothing");
+        ledger_before = ledger;
+    }
+    let last = dir.path().join((DUMPS - 1).to_string());
+    sql(&source, "FLUSH BINARY LOGS");
+    run(&mut restore(&target, &last, "")).done();
+    sql(&source, "UPDATE bank_a.control SET stop = 1");
+    writers.into_iter().for_each(Writer::finish);
+
+    replay(&source, &target, &last);
+    for schema in ["bank_a", "bank_b"] {
+        compare::assert_same(&compare::rows(&source, schema), &compare::rows(&target, schema));
+    }
+}
+
+/// Accounts 0 to 99, spread over the tables by their number modulo 4.
+fn schema() -> String {
+    let mut text = String::from(
+        "CREATE DATABASE bank_a; CREATE DATABASE bank_b;
+         CREATE TABLE bank_a.control (stop INT NOT NULL) ENGINE = InnoDB; INSERT INTO bank_a.control VALUES (0);
+         CREATE TABLE bank_a.ledger (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, payer INT NOT NULL, payee INT NOT NULL,
+           amount BIGINT NOT NULL) ENGINE = InnoDB;\n",
+    );
+    for (number, (schema, table)) in TABLES.iter().enumerate() {
+        let rows: Vec<_> = (0..ACCOUNTS).filter(|id| *id as usize % 4 == number).map(|id| format!("({id}, {AT_FIRST})")).collect();
+        text += &format!(
+            "CREATE TABLE {schema}.{table} (id INT NOT NULL PRIMARY KEY, balance BIGINT NOT NULL) ENGINE = InnoDB;
+             INSERT INTO {schema}.{table} VALUES {};\n",
+            rows.join(", ")
+        );
+    }
+    text + &procedures()
+}
+
+/// `pay` changes one account; `work` transfers until it is told to stop, or for two minutes at most.
+fn procedures() -> String {
+    let cases: String = TABLES
+        .iter()
+        .enumerate()
+        .map(|(number, (schema, table))| {
+            format!("WHEN {number} THEN UPDATE {schema}.{table} SET balance = balance + amount WHERE id = account;\n")
+        })
+        .collect();
+    format!(
+        "DELIMITER //
+         CREATE PROCEDURE bank_a.pay(account INT, amount BIGINT)
+         BEGIN CASE account % 4 {cases} END CASE; END//
+         CREATE PROCEDURE bank_a.transfer(payer INT, payee INT, amount BIGINT)
+         BEGIN
+           DECLARE EXIT HANDLER FOR 1205, 1213 ROLLBACK;
+           START TRANSACTION;
+           CALL bank_a.pay(payer, -amount);
+           INSERT INTO bank_a.ledger (payer, payee, amount) VALUES (payer, payee, amount);
+           CALL bank_a.pay(payee, amount);
+           COMMIT;
+         END//
+         CREATE PROCEDURE bank_a.work()
+         BEGIN
+           DECLARE until_ DATETIME DEFAULT SYSDATE() + INTERVAL 2 MINUTE;
+           WHILE (SELECT stop FROM bank_a.control) = 0 AND SYSDATE() < until_ DO
+             CALL bank_a.transfer(FLOOR(RAND() * {ACCOUNTS}), FLOOR(RAND() * {ACCOUNTS}), FLOOR(RAND() * 50));
+           END WHILE;
+         END//
+         DELIMITER ;"
+    )
+}
+
+struct Writer<'a>(Session<'a>);
+
+impl<'a> Writer<'a> {
+    fn start(server: &'a Server, number: usize) -> Self {
+        let mut session = Session::open(server);
+        session.run(&format!("SET @unused = RAND({number})"));
+        session.send("CALL bank_a.work()");
+        Self(session)
+    }
+
+    fn finish(mut self) {
+        self.0.run("DO 0");
+    }
+}
+
+/// Checks that the dump in `out` is one moment; gives the number of transfers until then.
+fn check(out: &Path) -> usize {
+    let manifest = manifest(out);
+    let rows = |schema: &str, name: &str| {
+        let table = table(&manifest, schema, name);
+        let files = table["files"].as_array().unwrap().iter().map(|file| out.join(file["file"].as_str().unwrap()));
+        files.flat_map(|file| numbers(&file)).collect::<Vec<_>>()
+    };
+    let balances: BTreeMap<i64, i64> =
+        TABLES.iter().flat_map(|(schema, table)| rows(schema, table)).map(|row| (row[0], row[1])).collect();
+    assert_eq!(balances.len() as u64, ACCOUNTS);
+    assert_eq!(balances.values().sum::<i64>(), ACCOUNTS as i64 * AT_FIRST, "{}: money was lost or made", out.display());
+
+    let ledger = rows("bank_a", "ledger");
+    let mut explained: BTreeMap<i64, i64> = balances.keys().map(|&account| (account, AT_FIRST)).collect();
+    for transfer in &ledger {
+        *explained.get_mut(&transfer[1]).unwrap() -= transfer[3];
+        *explained.get_mut(&transfer[2]).unwrap() += transfer[3];
+    }
+    assert_eq!(explained, balances, "{}: the ledger is of another moment than the accounts", out.display());
+    ledger.len()
+}
+
+fn numbers(file: &PathBuf) -> Vec<Vec<i64>> {
+    let text = fs::read_to_string(file).unwrap();
+    text.lines().map(|line| line.split('\t').map(|field| field.parse().unwrap()).collect()).collect()
+}
+
+/// Applies to `target` all that `source` wrote to its binary log since the dump in `out`.
+fn replay(source: &Server, target: &Server, out: &Path) {
+    let snapshot = &manifest(out)["snapshot"];
+    let first = snapshot["binlog_file"].as_str().unwrap();
+    let logs = sql(source, "SHOW BINARY LOGS").into_iter().map(|row| row[0].clone());
+    let files: Vec<_> = logs.skip_while(|log| log != first).map(|log| source.datadir().join(log)).collect();
+    assert!(files.len() > 1, "the log was rotated after the dump");
+    let mut reader = source.binaries().client_command("mysqlbinlog");
+    reader.arg(format!("--start-position={}", snapshot["binlog_position"])).args(files);
+    let events = feed(&mut reader, b"");
+    assert!(events.status.success(), "{}", String::from_utf8_lossy(&events.stderr));
+    let applied = feed(client(target).arg("--binary-mode"), &events.stdout);
+    assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+}
