@@ -33,7 +33,7 @@ pub enum Error {
         /// The user name that was sent.
         user: String,
         /// The server's words.
-        source: ServerError,
+        source: Box<ServerError>,
     },
     /// TLS could not be set up as asked.
     #[error("no TLS with {to}: {why}")]
@@ -71,7 +71,8 @@ impl Error {
     /// The server's error number, if the server sent one.
     pub fn code(&self) -> Option<u16> {
         match self {
-            Self::Server(error) | Self::Login { source: error, .. } => Some(error.code),
+            Self::Server(error) => Some(error.code),
+            Self::Login { source, .. } => Some(source.code),
             _ => None,
         }
     }
@@ -89,8 +90,12 @@ impl Error {
             Self::Login { source, .. } if source.code == 1045 => {
                 "check --user and --password (-p asks for it); the account may also be limited to other hosts"
             }
-            Self::Tls { .. } => "--ssl-mode says how much is asked of TLS, --ssl-ca names who signs the server's certificate",
-            Self::Lost { .. } => "look into the server's error log for a crash, a restart or a killed connection",
+            Self::Tls { .. } => {
+                "--ssl-mode says how much is asked of TLS, --ssl-ca names who signs the server's certificate"
+            }
+            Self::Lost { .. } => {
+                "look into the server's error log for a crash, a restart or a killed connection"
+            }
             _ => return None,
         };
         Some(text.into())

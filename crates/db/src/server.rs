@@ -52,7 +52,8 @@ impl Server {
 
     /// Major, minor and patch number; 0 for what is not there.
     pub fn numbers(&self) -> (u32, u32, u32) {
-        let mut parts = self.version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+        let mut parts =
+            self.version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
         let mut next = || parts.next().unwrap_or(0);
         (next(), next(), next())
     }
@@ -83,7 +84,8 @@ mod tests {
 
     #[test]
     fn version_numbers() {
-        let server = |version: &str| Server { vendor: Vendor::MySql, version: version.into(), comment: String::new() };
+        let server =
+            |version: &str| Server { vendor: Vendor::MySql, version: version.into(), comment: String::new() };
         assert_eq!(server("10.11.19-MariaDB-0+deb12u1-log").numbers(), (10, 11, 19));
         assert_eq!(server("9.7.4-2").numbers(), (9, 7, 4));
         assert_eq!(server("").numbers(), (0, 0, 0));

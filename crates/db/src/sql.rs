@@ -97,7 +97,11 @@ impl Dialect {
             "sjis" | "cp932" => LeadBytes::Sjis,
             _ => LeadBytes::None,
         };
-        Self { ansi_quotes: has("ANSI_QUOTES"), no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"), lead_bytes }
+        Self {
+            ansi_quotes: has("ANSI_QUOTES"),
+            no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+            lead_bytes,
+        }
     }
 
     fn width(self, byte: u8) -> usize {
@@ -213,7 +217,8 @@ mod tests {
 
     #[test]
     fn names_lose_their_quotes() {
-        let name = |text: &'static str| tokens(text.as_bytes(), Dialect::default()).next().and_then(|t| t.name());
+        let name =
+            |text: &'static str| tokens(text.as_bytes(), Dialect::default()).next().and_then(|t| t.name());
         assert_eq!(name("`a``b`"), Some(b"a`b".to_vec()));
         assert_eq!(name("shop"), Some(b"shop".to_vec()));
         assert_eq!(name("'x'"), None);

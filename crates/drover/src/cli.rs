@@ -4,7 +4,13 @@ use clap::{ArgAction, Parser, Subcommand};
 
 /// Move, copy and examine the data of MySQL and MariaDB servers, and prove it
 #[derive(Debug, Parser)]
-#[command(name = "drover", version, disable_help_flag = true, args_override_self = true, propagate_version = true)]
+#[command(
+    name = "drover",
+    version,
+    disable_help_flag = true,
+    args_override_self = true,
+    propagate_version = true
+)]
 pub(crate) struct Cli {
     /// Print the result as one JSON document
     #[arg(long, global = true)]

@@ -51,19 +51,22 @@ fn run(cli: &Cli, printer: &Printer, stop: &Stop) -> Result<Outcome, Failure> {
     match &cli.command {
         Command::Dump(args) => {
             let options = printer.connection(&args.server)?;
-            let report = progress::show(printer, |progress| drover_dump::dump(args, &options, stop, progress))
-                .map_err(|error| Failure::dump(error, &args.out))?;
+            let report =
+                progress::show(printer, |progress| drover_dump::dump(args, &options, stop, progress))
+                    .map_err(|error| Failure::dump(error, &args.out))?;
             Ok(printer.dump(&report))
         }
         Command::Restore(args) => {
             let options = printer.connection(&args.server)?;
-            let report = progress::show(printer, |progress| drover_dump::restore(args, &options, stop, progress))
-                .map_err(Failure::restore)?;
+            let report =
+                progress::show(printer, |progress| drover_dump::restore(args, &options, stop, progress))
+                    .map_err(Failure::restore)?;
             Ok(printer.restore(&report))
         }
         Command::Verify(args) => {
             let options = printer.connection(&args.server)?;
-            let report = progress::show(printer, |progress| drover_dump::verify(args, &options, stop, progress))?;
+            let report =
+                progress::show(printer, |progress| drover_dump::verify(args, &options, stop, progress))?;
             Ok(printer.verify(&report))
         }
         Command::Sandbox(args) => {

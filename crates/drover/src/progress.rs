@@ -67,7 +67,8 @@ fn lines(printer: &Printer, progress: &Progress, wait: &mpsc::Receiver<()>) {
 fn describe(now: &ProgressSnapshot, eta: &mut Eta) -> String {
     let elapsed = eta.started.elapsed();
     let speed = rate(now.bytes, elapsed.as_secs_f64());
-    let left = eta.left(now).map_or_else(|| "ETA unknown".to_owned(), |left| format!("ETA {}", duration(left)));
+    let left =
+        eta.left(now).map_or_else(|| "ETA unknown".to_owned(), |left| format!("ETA {}", duration(left)));
     format!("{} rows, {}, {speed}, {left}", count(now.rows), bytes(now.bytes))
 }
 

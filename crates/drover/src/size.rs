@@ -7,7 +7,13 @@ pub(crate) fn bytes(count: u64) -> String {
     let mut value = count as f64;
     for unit in ["B", "kB", "MB", "GB", "TB"] {
         if value < 999.5 {
-            let digits = if unit == "B" || value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+            let digits = if unit == "B" || value >= 99.95 {
+                0
+            } else if value >= 9.995 {
+                1
+            } else {
+                2
+            };
             return format!("{value:.digits$} {unit}");
         }
         value /= 1000.0;
@@ -53,9 +59,15 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        assert_eq!([bytes(0), bytes(999), bytes(1234), bytes(99_960), bytes(999_600)], ["0 B", "999 B", "1.23 kB", "100 kB", "1.00 MB"]);
+        assert_eq!(
+            [bytes(0), bytes(999), bytes(1234), bytes(99_960), bytes(999_600)],
+            ["0 B", "999 B", "1.23 kB", "100 kB", "1.00 MB"]
+        );
         assert_eq!([count(0), count(999), count(1_234_567)], ["0", "999", "1,234,567"]);
-        assert_eq!([seconds(0.419), seconds(12.34), seconds(245.0), seconds(7380.0)], ["0.42 s", "12.3 s", "4 min 05 s", "2 h 03 min"]);
+        assert_eq!(
+            [seconds(0.419), seconds(12.34), seconds(245.0), seconds(7380.0)],
+            ["0.42 s", "12.3 s", "4 min 05 s", "2 h 03 min"]
+        );
         assert_eq!(rate(1000, 0.5), "2.00 kB/s");
     }
 }

@@ -141,7 +141,9 @@ impl CreateTable {
         let name = code(&self.items[column]).next()?.name()?;
         let holds = |index: &usize| {
             matches!(kinds[*index], Item::Primary | Item::Unique | Item::Plain)
-                && code(&self.items[*index]).skip_while(|t| !t.is_symbol(b'(')).any(|t| t.name().as_ref() == Some(&name))
+                && code(&self.items[*index])
+                    .skip_while(|t| !t.is_symbol(b'('))
+                    .any(|t| t.name().as_ref() == Some(&name))
         };
         (0..kinds.len()).find(holds).filter(|&index| kinds[index] != Item::Primary)
     }
@@ -155,7 +157,11 @@ fn deferrable(kinds: &[Item]) -> fn(Item) -> bool {
         return |_| false;
     }
     // Without a primary key, InnoDB clusters the rows by the first unique key: that one cannot wait.
-    if has(Item::Primary) { |kind| matches!(kind, Item::Unique | Item::Plain) } else { |kind| kind == Item::Plain }
+    if has(Item::Primary) {
+        |kind| matches!(kind, Item::Unique | Item::Plain)
+    } else {
+        |kind| kind == Item::Plain
+    }
 }
 
 fn without_inherited_collation(item: &[u8]) -> Vec<u8> {
@@ -208,7 +214,9 @@ fn trim(text: &[u8]) -> Vec<u8> {
 pub(crate) fn without_auto_increment(create: &[u8]) -> Vec<u8> {
     let Some(parts) = CreateTable::parse(create) else { return create.to_vec() };
     let tail: Vec<_> = tokens(&parts.tail, Dialect::default()).collect();
-    let option = tail.windows(4).position(|w| w[1].is_word("AUTO_INCREMENT") && w[2].is_symbol(b'=') && w[3].kind == Kind::Word);
+    let option = tail
+        .windows(4)
+        .position(|w| w[1].is_word("AUTO_INCREMENT") && w[2].is_symbol(b'=') && w[3].kind == Kind::Word);
     let Some(at) = option else { return create.to_vec() };
     let kept = tail[..at].iter().chain(&tail[at + 4..]).flat_map(|token| token.text.iter().copied());
     let before = &create[..create.len() - parts.tail.len()];
@@ -241,13 +249,17 @@ mod tests {
         assert_eq!(texts(&split.keys), ["UNIQUE KEY `u` (`a)`)", "KEY `k` (`b`,`id`) /*!80000 INVISIBLE */"]);
         assert_eq!(split.foreign_keys.len(), 1);
         let create = String::from_utf8(split.create).unwrap();
-        assert!(create.contains("FULLTEXT KEY") && create.contains("CHECK") && !create.contains("`u`"), "{create}");
+        assert!(
+            create.contains("FULLTEXT KEY") && create.contains("CHECK") && !create.contains("`u`"),
+            "{create}"
+        );
         assert!(create.ends_with("COMMENT='a AUTO_INCREMENT=1'"));
     }
 
     #[test]
     fn what_stays_in_place_is_the_statement_itself() {
-        let without_fk = TABLE.replace("  CONSTRAINT `fk` FOREIGN KEY (`b`) REFERENCES `p` (`id`) ON DELETE CASCADE,\n", "");
+        let without_fk = TABLE
+            .replace("  CONSTRAINT `fk` FOREIGN KEY (`b`) REFERENCES `p` (`id`) ON DELETE CASCADE,\n", "");
         let split = CreateTable::parse(TABLE.as_bytes()).unwrap().split(false);
         assert_eq!(String::from_utf8(split.create).unwrap(), without_fk);
         assert!(split.keys.is_empty());

@@ -66,7 +66,9 @@ impl Error {
 
 fn server_hint(error: &drover_db::Error) -> Option<String> {
     match error.code() {
-        Some(1044 | 1142 | 1143 | 1227 | 1370) => Some("grant the account that privilege, or use another account".into()),
+        Some(1044 | 1142 | 1143 | 1227 | 1370) => {
+            Some("grant the account that privilege, or use another account".into())
+        }
         Some(1114 | 1021) => Some("the server's disk or tablespace is full: free some space there".into()),
         _ => error.hint(),
     }

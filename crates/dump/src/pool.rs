@@ -70,7 +70,8 @@ pub(crate) fn run<T: Send>(
     stop: &Stop,
     work: impl Fn(&mut Connection, T) -> Result<Vec<T>> + Sync,
 ) -> Result<()> {
-    let queue = Queue { state: Mutex::new(State { tasks, running: 0, error: None }), changed: Condvar::new() };
+    let queue =
+        Queue { state: Mutex::new(State { tasks, running: 0, error: None }), changed: Condvar::new() };
     std::thread::scope(|scope| {
         for connection in connections {
             scope.spawn(|| worker(connection, &queue, stop, &work));

@@ -46,7 +46,13 @@ pub(crate) struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// Lines that go to a file, or nowhere: then only the sums are made.
     pub(crate) fn new(shape: &'a Shape, file: Option<FileWriter>) -> Self {
-        Self { shape, buffer: Vec::with_capacity(PIECE + (64 << 10)), flushed: 0, sums: Sums::default(), file }
+        Self {
+            shape,
+            buffer: Vec::with_capacity(PIECE + (64 << 10)),
+            flushed: 0,
+            sums: Sums::default(),
+            file,
+        }
     }
 
     /// Adds a row; a text for errors if it is not as it should be.
@@ -76,7 +82,9 @@ impl<'a> Lines<'a> {
     fn count_error_marks(&mut self, mut payload: &[u8]) {
         let mut marks = self.shape.error_marks.iter().peekable();
         for column in 0..self.shape.columns {
-            let (Some(field), Some((marked, mark))) = (next_field(&mut payload), marks.peek()) else { return };
+            let (Some(field), Some((marked, mark))) = (next_field(&mut payload), marks.peek()) else {
+                return;
+            };
             if *marked == column {
                 self.sums.enum_errors += u64::from(field == Field::Bytes(mark));
                 marks.next();
@@ -109,7 +117,9 @@ impl<'a> Lines<'a> {
                     hashed = 0;
                 }
             }
-            let is_mark = |(marked, mark): &&(usize, Vec<u8>)| *marked == column && self.buffer.get(start..) == Some(mark);
+            let is_mark = |(marked, mark): &&(usize, Vec<u8>)| {
+                *marked == column && self.buffer.get(start..) == Some(mark)
+            };
             self.sums.enum_errors += self.shape.error_marks.iter().filter(is_mark).count() as u64;
         }
         hash.update(&self.buffer[hashed..]);
@@ -175,7 +185,12 @@ impl<'a> Meter<'a> {
 pub(crate) const METER_ROWS: u64 = 1024;
 
 /// Reads all rows of a result and sums them up.
-pub(crate) fn sum(mut stream: RowStream<'_>, shape: &Shape, meter: &mut Meter<'_>, what: &str) -> Result<Sums> {
+pub(crate) fn sum(
+    mut stream: RowStream<'_>,
+    shape: &Shape,
+    meter: &mut Meter<'_>,
+    what: &str,
+) -> Result<Sums> {
     let mut lines = Lines::new(shape, None);
     let mut rows = 0;
     while let Some(row) = stream.next_row().doing(|| what)? {

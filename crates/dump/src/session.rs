@@ -54,7 +54,10 @@ const DUMP: &[Setting] = &[
 
 const RESTORE: &[Setting] = &[
     // Strict, but for the dates and zeros that a table may hold.
-    needed("sql_mode", "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"),
+    needed(
+        "sql_mode",
+        "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+    ),
     needed("character_set_results", "utf8mb4"),
     needed("foreign_key_checks", "0"),
     needed("unique_checks", "0"),
@@ -117,6 +120,15 @@ pub(crate) fn set(connection: &mut Connection, purpose: Purpose) -> Result<()> {
     Ok(())
 }
 
+/// Lets the session create tables as older servers had them; [`set`] ends it.
+pub(crate) fn bear_old_tables(connection: &mut Connection) -> Result<()> {
+    const MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION";
+    connection.execute(format!("SET SESSION sql_mode = '{MODE}'")).doing(|| "setting sql_mode")?;
+    // MariaDB only, so that options it does not know are kept; MySQL has none such.
+    let _ = connection.execute(format!("SET SESSION sql_mode = '{MODE},IGNORE_BAD_TABLE_OPTIONS'"));
+    Ok(())
+}
+
 /// Limits how long the session waits for a lock on a table or the whole server, in seconds.
 pub(crate) fn limit_lock_wait(connection: &mut Connection, seconds: u64) -> Result<()> {
     connection
@@ -127,7 +139,9 @@ pub(crate) fn limit_lock_wait(connection: &mut Connection, seconds: u64) -> Resu
 
 /// Makes `schema` the default one.
 pub(crate) fn use_schema(connection: &mut Connection, schema: &str) -> Result<()> {
-    connection.execute(format!("USE {}", quote::identifier(schema))).doing(|| format!("using schema '{schema}'"))?;
+    connection
+        .execute(format!("USE {}", quote::identifier(schema)))
+        .doing(|| format!("using schema '{schema}'"))?;
     Ok(())
 }
 

@@ -182,7 +182,9 @@ impl Connection {
             State::Ready => {}
             State::Lost => return Err(self.lost(io::Error::other("it broke before"))),
             State::InResult => {
-                return Err(self.protocol("the rows of an earlier statement, which were not read to their end"));
+                return Err(
+                    self.protocol("the rows of an earlier statement, which were not read to their end")
+                );
             }
         }
         let mut command = std::mem::take(&mut self.scratch);
@@ -276,7 +278,8 @@ impl RowStream<'_> {
                 let payload = self.connection.packets.bytes(range.clone());
                 // A row that begins with 0xfe holds a field of 2^24 bytes or more: a short packet is the end.
                 if matches!(payload.first(), Some(0xfe)) && payload.len() < 9 {
-                    let warnings = payload.get(1..3).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+                    let warnings =
+                        payload.get(1..3).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
                     self.done = Some(Outcome { warnings, ..Outcome::default() });
                     self.connection.state = State::Ready;
                     return Ok(None);

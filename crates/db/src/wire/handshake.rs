@@ -34,11 +34,17 @@ pub(super) fn log_in(stream: Stream, options: &ConnectOptions) -> Result<(Packet
     let mut payload = Vec::new();
     packets.read(&mut payload).map_err(lost)?;
     refuse_error(&payload, options)?;
-    let handshake: HandshakePacket<'_> = ParseBuf(&payload).parse(()).map_err(|_| protocol(options, "no greeting"))?;
+    let handshake: HandshakePacket<'_> =
+        ParseBuf(&payload).parse(()).map_err(|_| protocol(options, "no greeting"))?;
 
     let mut capabilities = wanted_capabilities() & handshake.capabilities();
     packets = start_tls(packets, &mut capabilities, options)?;
-    let mut login = Login { options, nonce: handshake.nonce(), ipc: packets.stream().is_ipc(), tls: packets.stream().is_tls() };
+    let mut login = Login {
+        options,
+        nonce: handshake.nonce(),
+        ipc: packets.stream().is_ipc(),
+        tls: packets.stream().is_tls(),
+    };
     login.run(&mut packets, &handshake, capabilities)?;
     packets.stream().set_read_timeout(None).map_err(lost)?;
     let version = handshake.server_version_str().into_owned();
@@ -58,7 +64,11 @@ fn wanted_capabilities() -> CapabilityFlags {
         | CapabilityFlags::CLIENT_SSL
 }
 
-fn start_tls(packets: Packets, capabilities: &mut CapabilityFlags, options: &ConnectOptions) -> Result<Packets> {
+fn start_tls(
+    packets: Packets,
+    capabilities: &mut CapabilityFlags,
+    options: &ConnectOptions,
+) -> Result<Packets> {
     let Address::Tcp { host, .. } = &options.address else {
         // What passes a Unix socket never leaves the host.
         capabilities.remove(CapabilityFlags::CLIENT_SSL);
@@ -83,7 +93,9 @@ fn start_tls(packets: Packets, capabilities: &mut CapabilityFlags, options: &Con
     request.resize(32, 0);
     packets.write(&request).map_err(|error| failed(error.to_string()))?;
     packets.map_stream(|stream| match stream {
-        Stream::Tcp(stream) => tls::secure(stream, host, &options.ssl).map(|tls| Stream::Tls(Box::new(tls))).map_err(failed),
+        Stream::Tcp(stream) => {
+            tls::secure(stream, host, &options.ssl).map(|tls| Stream::Tls(Box::new(tls))).map_err(failed)
+        }
         other => Ok(other),
     })
 }
@@ -96,7 +108,12 @@ struct Login<'a> {
 }
 
 impl Login<'_> {
-    fn run(&mut self, packets: &mut Packets, handshake: &HandshakePacket<'_>, capabilities: CapabilityFlags) -> Result<()> {
+    fn run(
+        &mut self,
+        packets: &mut Packets,
+        handshake: &HandshakePacket<'_>,
+        capabilities: CapabilityFlags,
+    ) -> Result<()> {
         // A plugin that is not known here may be the server's default only: the account's own is named in the switch.
         let offered = handshake.auth_plugin().map(AuthPlugin::into_owned);
         let known = offered.filter(|plugin| !matches!(plugin, AuthPlugin::Other(_)));
@@ -125,7 +142,9 @@ impl Login<'_> {
     fn exchange(&mut self, packets: &mut Packets, mut procedure: AuthProc) -> Result<()> {
         let mut payload = Vec::new();
         loop {
-            packets.read(&mut payload).map_err(|source| Error::Lost { to: self.options.address.to_string(), source })?;
+            packets
+                .read(&mut payload)
+                .map_err(|source| Error::Lost { to: self.options.address.to_string(), source })?;
             refuse_error(&payload, self.options)?;
             let answer = match payload.split_first() {
                 Some((0x00, _)) => return Ok(()),
@@ -149,7 +168,10 @@ impl Login<'_> {
     fn procedure(&self, plugin: &AuthPlugin<'_>) -> Result<AuthProc> {
         let open = !self.ipc && !self.tls;
         if matches!(plugin, AuthPlugin::MysqlClearPassword) && open {
-            return Err(protocol(self.options, "a request for the password in clear text over a connection without TLS"));
+            return Err(protocol(
+                self.options,
+                "a request for the password in clear text over a connection without TLS",
+            ));
         }
         AuthProc::init(plugin).map_err(|_| {
             let name = String::from_utf8_lossy(plugin.as_bytes()).into_owned();
@@ -192,7 +214,7 @@ impl Context for Exchange<'_> {
 fn refuse_error(payload: &[u8], options: &ConnectOptions) -> Result<()> {
     let to = options.address.to_string();
     match payload.first() {
-        Some(0xff) => Err(Error::Login { to, user: options.user.clone(), source: server_error(payload) }),
+        Some(0xff) => Err(Error::Login { to, user: options.user.clone(), source: Box::new(server_error(payload)) }),
         Some(_) => Ok(()),
         None => Err(Error::Lost { to, source: io::ErrorKind::UnexpectedEof.into() }),
     }

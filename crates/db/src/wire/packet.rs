@@ -174,7 +174,12 @@ impl Packets {
         }
         while self.end - self.start < need {
             match self.stream.read(&mut self.buffer[self.end..]) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
+                Ok(0) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "the server closed the connection",
+                    ));
+                }
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -270,7 +275,17 @@ mod tests {
 
     #[test]
     fn payloads_of_all_lengths_come_back() {
-        let sizes = [0, 1, BUFFER - 4, BUFFER, BUFFER + 1, MAX_PAYLOAD - 1, MAX_PAYLOAD, MAX_PAYLOAD + 1, 2 * MAX_PAYLOAD];
+        let sizes = [
+            0,
+            1,
+            BUFFER - 4,
+            BUFFER,
+            BUFFER + 1,
+            MAX_PAYLOAD - 1,
+            MAX_PAYLOAD,
+            MAX_PAYLOAD + 1,
+            2 * MAX_PAYLOAD,
+        ];
         let mut packets = fed_with(sizes.iter().map(|&n| pattern(n)).collect());
         let mut out = Vec::new();
         for size in sizes {

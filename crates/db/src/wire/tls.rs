@@ -8,7 +8,9 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned,
+};
 
 use crate::options::{SslMode, SslOptions};
 
@@ -23,7 +25,8 @@ pub(super) fn secure(
     options: &SslOptions,
 ) -> Result<StreamOwned<ClientConnection, TcpStream>, String> {
     let config = config(options)?;
-    let name = ServerName::try_from(host.to_owned()).map_err(|error| format!("host name '{host}': {error}"))?;
+    let name =
+        ServerName::try_from(host.to_owned()).map_err(|error| format!("host name '{host}': {error}"))?;
     let mut connection = ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())?;
     let mut stream = stream;
     connection.complete_io(&mut stream).map_err(|error| error.to_string())?;
@@ -40,7 +43,8 @@ fn config(options: &SslOptions) -> Result<ClientConfig, String> {
         .with_custom_certificate_verifier(verifier);
     match (&options.cert, &options.key) {
         (Some(cert), Some(key)) => {
-            let key = PrivateKeyDer::from_pem_file(key).map_err(|error| format!("{}: {error}", key.display()))?;
+            let key =
+                PrivateKeyDer::from_pem_file(key).map_err(|error| format!("{}: {error}", key.display()))?;
             builder.with_client_auth_cert(certificates(cert)?, key).map_err(|error| error.to_string())
         }
         (None, None) => Ok(builder.with_no_client_auth()),
@@ -73,7 +77,9 @@ impl Verifier {
         let mut roots = rustls::RootCertStore::empty();
         let path = match &options.ca {
             Some(path) => path.as_path(),
-            None => SYSTEM_ROOTS.iter().map(Path::new).find(|path| path.exists()).ok_or("--ssl-ca is needed")?,
+            None => {
+                SYSTEM_ROOTS.iter().map(Path::new).find(|path| path.exists()).ok_or("--ssl-ca is needed")?
+            }
         };
         roots.add_parsable_certificates(certificates(path)?);
         let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)

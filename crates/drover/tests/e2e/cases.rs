@@ -40,7 +40,13 @@ fn every_case(flavour: Flavour) {
     });
     let mut failures = failures.into_inner().unwrap();
     failures.sort();
-    assert!(failures.is_empty(), "{} of {} cases failed\n{}", failures.len(), cases.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {} cases failed\n{}",
+        failures.len(),
+        cases.len(),
+        failures.join("\n")
+    );
 }
 
 struct Case {
@@ -56,7 +62,8 @@ impl Case {
     fn all(flavour: Flavour) -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
         let dirs = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
-        let mut cases: Vec<_> = dirs.filter(|dir| dir.is_dir()).filter_map(|dir| Self::read(flavour, dir)).collect();
+        let mut cases: Vec<_> =
+            dirs.filter(|dir| dir.is_dir()).filter_map(|dir| Self::read(flavour, dir)).collect();
         if let Ok(wanted) = std::env::var("DROVER_TEST_CASES") {
             cases.retain(|case| wanted.split(',').any(|name| name == case.name));
         }
@@ -68,7 +75,8 @@ impl Case {
     fn read(flavour: Flavour, dir: PathBuf) -> Option<Self> {
         let name = dir.file_name()?.to_string_lossy().into_owned();
         let text = |file: &str| fs::read_to_string(dir.join(file)).ok();
-        if text("only").is_some_and(|only| only.trim() != flavour.as_str()) || !dir.join("setup.sql").exists() {
+        if text("only").is_some_and(|only| only.trim() != flavour.as_str()) || !dir.join("setup.sql").exists()
+        {
             return None;
         }
         let own = || vec![format!("c_{}", name.replace('-', "_"))];
@@ -101,7 +109,8 @@ impl Case {
         let own = format!("setup.{}.sql", self.flavour);
         for file in ["setup.sql", &own] {
             let Ok(script) = fs::read(self.dir.join(file)) else { continue };
-            run_script(SERVERS.source(self.flavour), None, &script).map_err(|error| format!("{file}: {error}"))?;
+            run_script(SERVERS.source(self.flavour), None, &script)
+                .map_err(|error| format!("{file}: {error}"))?;
         }
         let drop = |schema: &String| format!("DROP DATABASE IF EXISTS {};\n", quoted(schema));
         let drops: String = self.schemas.iter().map(drop).collect();
@@ -116,8 +125,8 @@ impl Case {
     fn compare(&self) -> Result<(), String> {
         let mut differences = Vec::new();
         for schema in &self.schemas {
-            let [expected, found] =
-                [SERVERS.source(self.flavour), SERVERS.target(self.flavour)].map(|server| compare::everything(server, schema));
+            let [expected, found] = [SERVERS.source(self.flavour), SERVERS.target(self.flavour)]
+                .map(|server| compare::everything(server, schema));
             let described = compare::differences(&expected, &found).into_iter();
             differences.extend(described.map(|text| format!("   {schema}: {text}")));
         }

@@ -135,7 +135,8 @@ impl<'a> Session<'a> {
 
     /// Waits until the server says that the session executes a statement with this text in it.
     pub(crate) fn wait_until_running(&self, text: &str) {
-        let list = format!("SELECT COALESCE(INFO, '') FROM information_schema.PROCESSLIST WHERE ID = {}", self.id);
+        let list =
+            format!("SELECT COALESCE(INFO, '') FROM information_schema.PROCESSLIST WHERE ID = {}", self.id);
         wait_until(format!("'{text}' runs"), || value(self.server, &list).contains(text));
     }
 }

@@ -43,7 +43,11 @@ pub(crate) fn assert_same(expected: &Contents, found: &Contents) {
 pub(crate) fn differences(expected: &Contents, found: &Contents) -> Vec<String> {
     let titles: BTreeSet<_> = expected.keys().chain(found.keys()).collect();
     let differ = |title: &&&String| expected.get(**title) != found.get(**title);
-    titles.iter().filter(differ).map(|title| describe(title, expected.get(*title), found.get(*title))).collect()
+    titles
+        .iter()
+        .filter(differ)
+        .map(|title| describe(title, expected.get(*title), found.get(*title)))
+        .collect()
 }
 
 fn describe(title: &str, expected: Option<&Vec<String>>, found: Option<&Vec<String>>) -> String {
@@ -51,7 +55,8 @@ fn describe(title: &str, expected: Option<&Vec<String>>, found: Option<&Vec<Stri
         return format!("{title}: {} on the target", if found.is_some() { "only" } else { "not" });
     };
     let only_in = |a: &[String], b: &[String]| {
-        let lines = a.iter().filter(|line| !b.contains(line)).take(3).map(|line| line.chars().take(2000).collect());
+        let lines =
+            a.iter().filter(|line| !b.contains(line)).take(3).map(|line| line.chars().take(2000).collect());
         lines.collect::<Vec<String>>().join("\n              ")
     };
     format!(
@@ -97,7 +102,9 @@ impl Column {
     fn expressions(&self) -> String {
         let name = quoted(&self.name);
         let hex = |value: &str| {
-            format!("IF(LENGTH({value}) > {LONG}, CONCAT(LENGTH({value}), ' bytes ', SHA2({value}, 512)), HEX({value}))")
+            format!(
+                "IF(LENGTH({value}) > {LONG}, CONCAT(LENGTH({value}), ' bytes ', SHA2({value}, 512)), HEX({value}))"
+            )
         };
         match self.data_type.as_str() {
             "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" => name,
@@ -132,13 +139,15 @@ impl Catalogue {
             // The comparison in the server may not tell upper from lower case.
             rows.into_iter().filter(|row| unhex(&row[0]) == schema).collect::<Rows>()
         };
-        let object = |row: Vec<String>| Object { kind: row[1].clone(), name: unhex(&row[2]), more: row[3].clone() };
+        let object =
+            |row: Vec<String>| Object { kind: row[1].clone(), name: unhex(&row[2]), more: row[3].clone() };
         let mut objects: Vec<_> = of_schema("objects").into_iter().map(object).collect();
         objects.sort(); // the server's order depends on its collation
         objects.dedup(); // MySQL lists libraries among the routines, too
         let mut columns = BTreeMap::<_, Vec<_>>::new();
         for row in of_schema("columns") {
-            let column = Column { name: unhex(&row[2]), data_type: row[3].clone(), generation: row[4].clone() };
+            let column =
+                Column { name: unhex(&row[2]), data_type: row[3].clone(), generation: row[4].clone() };
             columns.entry(unhex(&row[1])).or_default().push(column);
         }
         Self { schema: schema.into(), objects, columns }
@@ -149,7 +158,10 @@ impl Catalogue {
             let name = quoted(&object.name);
             let from = if object.kind == "SYSTEM VERSIONED" { " FOR SYSTEM_TIME ALL" } else { "" };
             let list = self.select_list(object);
-            Question::new(format!("rows of {name}"), format!("SELECT {list} FROM {}.{name}{from}", quoted(&self.schema)))
+            Question::new(
+                format!("rows of {name}"),
+                format!("SELECT {list} FROM {}.{name}{from}", quoted(&self.schema)),
+            )
         });
         questions.collect()
     }
@@ -170,7 +182,8 @@ impl Catalogue {
         let schema = quoted(&self.schema);
         let questions = self.objects.iter().map(|object| {
             let (word, name) = (object.word(), quoted(&object.name));
-            let question = Question::new(format!("{word} {name}"), format!("SHOW CREATE {word} {schema}.{name}"));
+            let question =
+                Question::new(format!("{word} {name}"), format!("SHOW CREATE {word} {schema}.{name}"));
             // The last column of SHOW CREATE TRIGGER is the time at which it was created.
             Question { cut_last_field: word == "TRIGGER", ..question }
         });
@@ -236,7 +249,8 @@ fn ask(server: &Server, questions: &[Question]) -> Contents {
             contents.insert(question.title.clone(), Vec::new());
             current = Some(question);
         } else if let Some(question) = current {
-            let cut = line.rsplit_once('\t').filter(|_| question.cut_last_field).map_or(line, |(rest, _)| rest);
+            let cut =
+                line.rsplit_once('\t').filter(|_| question.cut_last_field).map_or(line, |(rest, _)| rest);
             contents.entry(question.title.clone()).or_default().push(cut.to_owned());
         }
     }

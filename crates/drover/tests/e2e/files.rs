@@ -18,7 +18,8 @@ pub(crate) fn files_in(dir: &Path) -> Vec<PathBuf> {
 
 /// The row files that are there and not empty.
 pub(crate) fn row_files(dir: &Path) -> Vec<PathBuf> {
-    let is_rows = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".tsv"));
+    let is_rows =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".tsv"));
     files_in(dir).into_iter().filter(is_rows).collect()
 }
 
@@ -37,7 +38,9 @@ pub(crate) fn manifest(dir: &Path) -> Value {
 
 /// What the manifest says of one table.
 pub(crate) fn table(manifest: &Value, schema: &str, name: &str) -> Value {
-    let named = |list: &Value, name: &str| list.as_array().unwrap().iter().find(|item| item["name"] == name).cloned();
-    let schema = named(&manifest["schemas"], schema).unwrap_or_else(|| panic!("no schema {schema} in the manifest"));
+    let named =
+        |list: &Value, name: &str| list.as_array().unwrap().iter().find(|item| item["name"] == name).cloned();
+    let schema =
+        named(&manifest["schemas"], schema).unwrap_or_else(|| panic!("no schema {schema} in the manifest"));
     named(&schema["tables"], name).unwrap_or_else(|| panic!("no table {name} in the manifest"))
 }

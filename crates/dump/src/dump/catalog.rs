@@ -56,7 +56,9 @@ const ROWS_ELSEWHERE: [&str; 6] = ["MRG_MYISAM", "FEDERATED", "CONNECT", "SPIDER
 impl Relation {
     /// Whether its rows are kept elsewhere: dumped here, they would come back twice.
     pub(crate) fn rows_elsewhere(&self) -> bool {
-        self.engine.as_ref().is_some_and(|engine| ROWS_ELSEWHERE.contains(&engine.to_ascii_uppercase().as_str()))
+        self.engine
+            .as_ref()
+            .is_some_and(|engine| ROWS_ELSEWHERE.contains(&engine.to_ascii_uppercase().as_str()))
     }
 }
 
@@ -147,7 +149,8 @@ pub(crate) fn primary_key(connection: &mut Connection, table: &Name) -> Result<O
     );
     let rows = connection.query(sql).doing(|| format!("reading the primary key of {table}"))?;
     let rows: Vec<_> = rows.into_iter().filter(|row| is_exactly(row, table)).collect();
-    let plain = rows.iter().all(|row| row.bytes(2).is_some() && row.bytes(3).is_none() && row.string(4) == "A");
+    let plain =
+        rows.iter().all(|row| row.bytes(2).is_some() && row.bytes(3).is_none() && row.string(4) == "A");
     Ok((plain && !rows.is_empty()).then(|| rows.iter().map(|row| row.string(2)).collect()))
 }
 

@@ -187,7 +187,8 @@ mod tests {
         let mut start = facts("timestamp", "timestamp(6)");
         start.generation = "ROW START".into();
         assert_eq!(to_read(&[facts("int", "int"), start.clone()], true).len(), 2);
-        let names: Vec<_> = to_read(&[facts("int", "int")], true).into_iter().map(|c| c.column.name).collect();
+        let names: Vec<_> =
+            to_read(&[facts("int", "int")], true).into_iter().map(|c| c.column.name).collect();
         assert_eq!(names, ["c", "row_start", "row_end"]);
     }
 
@@ -195,7 +196,10 @@ mod tests {
     fn a_scaled_float_is_brought_down_to_its_limit() {
         let read = |text| read_column(&facts("float", text)).column.read.unwrap();
         assert_eq!(read("float"), "CAST(`c` AS DOUBLE)");
-        assert_eq!(read("float(10,2) unsigned"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999999.99e0), 99999999.99e0)");
+        assert_eq!(
+            read("float(10,2) unsigned"),
+            "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999999.99e0), 99999999.99e0)"
+        );
         assert_eq!(read("float(4,4)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -.9999e0), .9999e0)");
         assert_eq!(read("float(5,0)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999e0), 99999e0)");
     }

@@ -26,7 +26,8 @@ pub(crate) fn check(connection: &mut Connection, selected: &Selected) -> Result<
     }
     let grants = read(connection)?;
     for schema in &selected.whole {
-        let missing: Vec<_> = NEEDED.into_iter().filter(|privilege| !holds(&grants, privilege, schema)).collect();
+        let missing: Vec<_> =
+            NEEDED.into_iter().filter(|privilege| !holds(&grants, privilege, schema)).collect();
         if !missing.is_empty() {
             return Err(missing_privileges(connection, schema, &missing));
         }
@@ -37,7 +38,8 @@ pub(crate) fn check(connection: &mut Connection, selected: &Selected) -> Result<
 fn missing_privileges(connection: &mut Connection, schema: &str, missing: &[&str]) -> Error {
     let missing = missing.join(", ");
     let hidden = hidden_tables(connection, schema);
-    let named = if hidden.is_empty() { String::new() } else { format!(" (hidden from it: {})", hidden.join(", ")) };
+    let named =
+        if hidden.is_empty() { String::new() } else { format!(" (hidden from it: {})", hidden.join(", ")) };
     Error::with_hint(
         format!(
             "this account does not have {missing} on the whole of schema '{schema}': what it cannot see would be \
@@ -60,13 +62,16 @@ fn hidden_tables(connection: &mut Connection, schema: &str) -> Vec<String> {
         )
     };
     let rows = sources.into_iter().find_map(|source| connection.query(sql(source)).ok());
-    rows.map(|rows| rows.into_iter().map(|row| format!("`{schema}`.`{}`", row.string(0))).collect()).unwrap_or_default()
+    rows.map(|rows| rows.into_iter().map(|row| format!("`{schema}`.`{}`", row.string(0))).collect())
+        .unwrap_or_default()
 }
 
 fn read(connection: &mut Connection) -> Result<Vec<Grant>> {
     let roles = connection.first("SELECT CURRENT_ROLE()").ok().flatten().and_then(|row| row.text(0));
     // MySQL shows what roles give only if they are named.
-    let using = roles.filter(|roles| roles != "NONE").map(|roles| format!("SHOW GRANTS FOR CURRENT_USER() USING {roles}"));
+    let using = roles
+        .filter(|roles| roles != "NONE")
+        .map(|roles| format!("SHOW GRANTS FOR CURRENT_USER() USING {roles}"));
     let rows = match using.and_then(|sql| connection.query(sql).ok()) {
         Some(rows) => rows,
         None => connection.query("SHOW GRANTS").doing(|| "reading the account's privileges")?,
@@ -77,7 +82,8 @@ fn read(connection: &mut Connection) -> Result<Vec<Grant>> {
 fn holds(grants: &[Grant], privilege: &str, schema: &str) -> bool {
     let about = |grant: &&Grant| {
         let named = |name: &String| name == privilege || name == "ALL PRIVILEGES" || name == "ALL";
-        grant.privileges.iter().any(named) && grant.schema.as_ref().is_none_or(|pattern| like(pattern, schema))
+        grant.privileges.iter().any(named)
+            && grant.schema.as_ref().is_none_or(|pattern| like(pattern, schema))
     };
     let (revoked, granted): (Vec<_>, Vec<_>) = grants.iter().filter(about).partition(|grant| grant.revoked);
     // A partial revoke takes one schema out of a global grant; a grant on the schema itself is not touched by it.
@@ -106,7 +112,8 @@ fn privileges(list: &[Token<'_>]) -> Vec<String> {
     list.split(|token| token.is_symbol(b','))
         .filter(|words| words.iter().all(|token| !token.is_symbol(b'(') && !token.is_symbol(b')')))
         .map(|words| {
-            let words: Vec<_> = words.iter().map(|token| String::from_utf8_lossy(token.text).to_uppercase()).collect();
+            let words: Vec<_> =
+                words.iter().map(|token| String::from_utf8_lossy(token.text).to_uppercase()).collect();
             words.join(" ")
         })
         .collect()
@@ -146,12 +153,17 @@ mod tests {
         ]);
         assert!(holds(&grants, "SELECT", "shop_a") && holds(&grants, "SHOW VIEW", "shop_a"));
         assert!(!holds(&grants, "EVENT", "shop_a") && !holds(&grants, "SELECT", "shopXa"));
-        assert!(!holds(&grants, "SELECT", "crm") && !holds(&grants, "SELECT", "x") && holds(&grants, "INSERT", "x"));
+        assert!(
+            !holds(&grants, "SELECT", "crm")
+                && !holds(&grants, "SELECT", "x")
+                && holds(&grants, "INSERT", "x")
+        );
     }
 
     #[test]
     fn all_privileges_but_for_a_partial_revoke() {
-        let grants = grants(&["GRANT ALL PRIVILEGES ON *.* TO `u`@`%`", "REVOKE SELECT ON `secret`.* FROM `u`@`%`"]);
+        let grants =
+            grants(&["GRANT ALL PRIVILEGES ON *.* TO `u`@`%`", "REVOKE SELECT ON `secret`.* FROM `u`@`%`"]);
         assert!(holds(&grants, "SELECT", "shop") && !holds(&grants, "SELECT", "secret"));
     }
 

@@ -70,10 +70,15 @@ impl Truth {
     }
 }
 
-fn look_up(connection: &mut Connection, table: &Name, columns: &[&ColumnFacts]) -> drover_db::Result<Vec<Truth>> {
+fn look_up(
+    connection: &mut Connection,
+    table: &Name,
+    columns: &[&ColumnFacts],
+) -> drover_db::Result<Vec<Truth>> {
     let temporary = format!("{}.{TEMPORARY}", quote::identifier(&table.schema));
     let names = quote::identifiers(columns.iter().map(|facts| facts.name.as_str()));
-    connection.execute(format!("CREATE TEMPORARY TABLE {temporary} AS SELECT {names} FROM {table} LIMIT 0"))?;
+    connection
+        .execute(format!("CREATE TEMPORARY TABLE {temporary} AS SELECT {names} FROM {table} LIMIT 0"))?;
     let truths = columns.iter().map(|facts| truth(connection, &temporary, facts)).collect();
     connection.execute(format!("DROP TEMPORARY TABLE {temporary}"))?;
     truths
@@ -87,10 +92,12 @@ fn truth(connection: &mut Connection, temporary: &str, facts: &ColumnFacts) -> d
         _ => index as u64 + 1,
     };
     // One row at least, for the default; the session's sql_mode lets the other columns be what they may.
-    let values: Vec<_> = (0..count.max(1)).map(|index| format!("({})", if count == 0 { 0 } else { value(index) })).collect();
+    let values: Vec<_> =
+        (0..count.max(1)).map(|index| format!("({})", if count == 0 { 0 } else { value(index) })).collect();
     connection.execute(format!("DELETE FROM {temporary}"))?;
     connection.execute(format!("INSERT INTO {temporary} ({name}) VALUES {}", values.join(", ")))?;
-    let default = connection.first(format!("SELECT CONVERT(DEFAULT({name}) USING utf8mb4) FROM {temporary} LIMIT 1"));
+    let default =
+        connection.first(format!("SELECT CONVERT(DEFAULT({name}) USING utf8mb4) FROM {temporary} LIMIT 1"));
     let default = match default {
         Err(error) if error.code() == Some(ER_NO_DEFAULT_FOR_FIELD) => None,
         other => other?.and_then(|row| row.text(0)),
@@ -98,7 +105,8 @@ fn truth(connection: &mut Connection, temporary: &str, facts: &ColumnFacts) -> d
     if count == 0 {
         return Ok(Truth { members: Vec::new().into_iter(), default });
     }
-    let rows = connection.query(format!("SELECT CONVERT({name} USING utf8mb4) FROM {temporary} ORDER BY {name} + 0"))?;
+    let rows = connection
+        .query(format!("SELECT CONVERT({name} USING utf8mb4) FROM {temporary} ORDER BY {name} + 0"))?;
     let members: Vec<_> = rows.into_iter().map(|row| row.string(0)).collect();
     Ok(Truth { members: members.into_iter(), default })
 }

@@ -26,7 +26,11 @@ pub(crate) struct Scripts<'a> {
 
 impl<'a> Scripts<'a> {
     /// Makes the schema's directory and its own script; also gives that script's path.
-    pub(crate) fn begin(connection: &mut Connection, root: &'a Path, schema: &'a str) -> Result<(Self, String)> {
+    pub(crate) fn begin(
+        connection: &mut Connection,
+        root: &'a Path,
+        schema: &'a str,
+    ) -> Result<(Self, String)> {
         session::use_schema(connection, schema)?;
         let dir = root.join(names::file_name(schema));
         fs::create_dir(&dir).map_err(Error::file(&dir))?;
@@ -60,7 +64,9 @@ impl<'a> Scripts<'a> {
         };
         let settings = [
             "SET character_set_client = utf8mb4".to_owned(),
-            format!("SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION{bear}'"),
+            format!(
+                "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION{bear}'"
+            ),
             "SET foreign_key_checks = 0".to_owned(),
         ];
         let mut statements: Vec<_> = settings.into_iter().map(String::into_bytes).collect();
@@ -78,7 +84,8 @@ impl<'a> Scripts<'a> {
         let values: Vec<_> = (0..row.len()).map(|index| row.string(index)).collect();
         let insert = format!("INSERT INTO {} VALUES ({})", quote::identifier(name), values.join(", "));
         let stem = format!("{}.sequence", names::file_name(name));
-        let path = self.write(&stem, &format!("Sequence {}", self.name(name)), &[create, insert.into_bytes()])?;
+        let path =
+            self.write(&stem, &format!("Sequence {}", self.name(name)), &[create, insert.into_bytes()])?;
         Ok(Object { kind: "SEQUENCE".into(), name: name.into(), script: path, broken: false })
     }
 
@@ -95,7 +102,11 @@ impl<'a> Scripts<'a> {
         }
         let mut objects = Vec::new();
         for view in in_order(self.schema, &texts) {
-            let path = self.write(&format!("{}.view", names::file_name(&view)), &format!("View {}", self.name(&view)), &texts[&view])?;
+            let path = self.write(
+                &format!("{}.view", names::file_name(&view)),
+                &format!("View {}", self.name(&view)),
+                &texts[&view],
+            )?;
             let broken = self.is_broken(connection, &view, warnings)?;
             objects.push(Object { kind: "VIEW".into(), name: view, script: path, broken });
         }
@@ -106,7 +117,11 @@ impl<'a> Scripts<'a> {
         match connection.query(format!("SELECT * FROM {} LIMIT 0", self.name(view))) {
             Ok(_) => Ok(false),
             Err(drover_db::Error::Server(error)) => {
-                warnings.push(format!("view {} cannot be used on this server: {}", self.name(view), error.message));
+                warnings.push(format!(
+                    "view {} cannot be used on this server: {}",
+                    self.name(view),
+                    error.message
+                ));
                 Ok(true)
             }
             Err(error) => Err(error).doing(|| format!("looking at view {}", self.name(view))),
@@ -114,14 +129,20 @@ impl<'a> Scripts<'a> {
     }
 
     /// The triggers of the given tables, in the order in which they are to be created.
-    pub(crate) fn triggers(&self, connection: &mut Connection, tables: &BTreeSet<String>) -> Result<Vec<Object>> {
+    pub(crate) fn triggers(
+        &self,
+        connection: &mut Connection,
+        tables: &BTreeSet<String>,
+    ) -> Result<Vec<Object>> {
         let sql = format!(
             "SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, TRIGGER_SCHEMA FROM information_schema.TRIGGERS WHERE \
              TRIGGER_SCHEMA = {} ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER",
             quote::string(self.schema)
         );
-        let rows = connection.query(sql).doing(|| format!("listing the triggers of schema '{}'", self.schema))?;
-        let wanted = rows.into_iter().filter(|row| row.string(2) == self.schema && tables.contains(&row.string(1)));
+        let rows =
+            connection.query(sql).doing(|| format!("listing the triggers of schema '{}'", self.schema))?;
+        let wanted =
+            rows.into_iter().filter(|row| row.string(2) == self.schema && tables.contains(&row.string(1)));
         wanted.map(|row| self.program(connection, "TRIGGER", &row.string(0))).collect()
     }
 
@@ -148,7 +169,8 @@ impl<'a> Scripts<'a> {
              {} ORDER BY FIELD(ROUTINE_TYPE, 'PACKAGE', 'PACKAGE BODY', 'FUNCTION', 'PROCEDURE'), ROUTINE_NAME",
             quote::string(self.schema)
         );
-        let rows = connection.query(sql).doing(|| format!("listing the routines of schema '{}'", self.schema))?;
+        let rows =
+            connection.query(sql).doing(|| format!("listing the routines of schema '{}'", self.schema))?;
         let wanted = rows.into_iter().filter(|row| row.string(2) == self.schema);
         for row in wanted {
             objects.push(self.program(connection, &row.string(0), &row.string(1))?);
@@ -161,7 +183,8 @@ impl<'a> Scripts<'a> {
             "SELECT EVENT_NAME, EVENT_SCHEMA FROM information_schema.EVENTS WHERE EVENT_SCHEMA = {} ORDER BY EVENT_NAME",
             quote::string(self.schema)
         );
-        let rows = connection.query(sql).doing(|| format!("listing the events of schema '{}'", self.schema))?;
+        let rows =
+            connection.query(sql).doing(|| format!("listing the events of schema '{}'", self.schema))?;
         let wanted = rows.into_iter().filter(|row| row.string(1) == self.schema);
         wanted.map(|row| self.program(connection, "EVENT", &row.string(0))).collect()
     }

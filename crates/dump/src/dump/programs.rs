@@ -22,8 +22,9 @@ pub(crate) fn definition(
     let fields = Fields::of(kind);
     let rows = match connection.query(format!("SHOW CREATE {kind} {name}")) {
         Err(drover_db::Error::Server(error)) if kind == "VIEW" && error.code == ER_VIEW_RECURSIVE => {
-            return view_from_catalogue(connection, name)?
-                .ok_or_else(|| Error::found(format!("the server can neither show nor use view {name}: {error}")));
+            return view_from_catalogue(connection, name)?.ok_or_else(|| {
+                Error::found(format!("the server can neither show nor use view {name}: {error}"))
+            });
         }
         other => other.doing(|| format!("reading the definition of {} {name}", kind.to_lowercase()))?,
     };
@@ -108,7 +109,8 @@ fn without_order(create: &[u8], dialect: Dialect) -> Vec<u8> {
         return create.to_vec();
     };
     let (Some(&from), Some(&name)) = (code.get(order), code.get(order + 1)) else { return create.to_vec() };
-    let kept = |(index, token): (usize, &Token<'_>)| (!(from..=name).contains(&index)).then(|| token.text.to_vec());
+    let kept =
+        |(index, token): (usize, &Token<'_>)| (!(from..=name).contains(&index)).then(|| token.text.to_vec());
     all.iter().enumerate().filter_map(kept).flatten().collect()
 }
 
@@ -149,7 +151,11 @@ fn comment(connection: &mut Connection, kind: &str, name: &Name) -> Result<Strin
         "PROCEDURE" | "FUNCTION" | "PACKAGE" | "PACKAGE BODY" => ("ROUTINES", "ROUTINE"),
         _ => return Ok(String::new()),
     };
-    let of_kind = if prefix == "ROUTINE" { format!(" AND ROUTINE_TYPE = {}", quote::string(kind)) } else { String::new() };
+    let of_kind = if prefix == "ROUTINE" {
+        format!(" AND ROUTINE_TYPE = {}", quote::string(kind))
+    } else {
+        String::new()
+    };
     let sql = format!(
         "SELECT {prefix}_COMMENT FROM information_schema.{table} WHERE {prefix}_SCHEMA = {} AND {prefix}_NAME = {}{of_kind}",
         quote::string(&name.schema),
@@ -200,11 +206,15 @@ fn view_from_catalogue(connection: &mut Connection, name: &Name) -> Result<Optio
     let rows = connection.query(sql).doing(|| format!("reading view {name} from the catalogue"))?;
     let column = |column: &str| rows.column(column);
     let (Some(own), Some(schema)) = (column("TABLE_NAME"), column("TABLE_SCHEMA")) else { return Ok(None) };
-    let Some(row) = rows.rows.iter().find(|row| row.string(own) == name.name && row.string(schema) == name.schema) else {
+    let Some(row) =
+        rows.rows.iter().find(|row| row.string(own) == name.name && row.string(schema) == name.schema)
+    else {
         return Ok(None);
     };
     let text = |field: &str| column(field).and_then(|at| row.text(at));
-    let (Some(definition), Some(definer)) = (text("VIEW_DEFINITION"), text("DEFINER")) else { return Ok(None) };
+    let (Some(definition), Some(definer)) = (text("VIEW_DEFINITION"), text("DEFINER")) else {
+        return Ok(None);
+    };
     let (user, host) = definer.rsplit_once('@').unwrap_or((&definer, "%"));
     let check = match text("CHECK_OPTION").as_deref() {
         Some(option @ ("CASCADED" | "LOCAL")) => format!(" WITH {option} CHECK OPTION"),
@@ -230,7 +240,8 @@ mod tests {
     #[test]
     fn the_order_of_a_trigger_is_taken_out_of_its_text() {
         let text = "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW /* x */ FOLLOWS `b` SET @x = 'FOR EACH ROW FOLLOWS c'";
-        let expected = "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW /* x */  SET @x = 'FOR EACH ROW FOLLOWS c'";
+        let expected =
+            "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW /* x */  SET @x = 'FOR EACH ROW FOLLOWS c'";
         let cut = without_order(text.as_bytes(), Dialect::default());
         assert_eq!(String::from_utf8(cut).unwrap(), expected);
     }

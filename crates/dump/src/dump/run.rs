@@ -13,11 +13,11 @@ use serde::Serialize;
 
 use super::args::DumpArgs;
 use super::catalog::{self, Name, Relation, RelationKind};
+use super::grants;
 use super::objects::Scripts;
 use super::select::{self, Selected};
 use super::snapshot::{self, Taken, Wish};
 use super::tables::{self, Place, TablePlan};
-use super::grants;
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, FORMAT, Manifest, Schema, Snapshot, Table};
 use crate::progress::Progress;
@@ -71,7 +71,12 @@ pub struct DumpReport {
 ///
 /// # Errors
 /// If anything asked for cannot be dumped as it was at the snapshot. The directory then has no manifest.
-pub fn dump(args: &DumpArgs, options: &ConnectOptions, stop: &Stop, progress: &Progress) -> Result<DumpReport> {
+pub fn dump(
+    args: &DumpArgs,
+    options: &ConnectOptions,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<DumpReport> {
     let started = Instant::now();
     let started_at = jiff::Timestamp::now().to_string();
     progress.phase("reading the catalogue");
@@ -134,7 +139,8 @@ impl<'a> Dump<'a> {
         progress.phase("taking the snapshot");
         let mut taken = self.take_snapshot(coordinator, &without_transactions)?;
         progress.phase("reading the definitions");
-        let (mut schemas, plans) = self.describe(coordinator, taken.table_locks.as_mut(), &without_transactions)?;
+        let (mut schemas, plans) =
+            self.describe(coordinator, taken.table_locks.as_mut(), &without_transactions)?;
         snapshot::release_ddl(coordinator)?;
         let settings = settings(coordinator)?;
         let snapshot = taken.snapshot.clone();
@@ -181,7 +187,11 @@ impl<'a> Dump<'a> {
         Ok(names)
     }
 
-    fn take_snapshot(&self, coordinator: &mut Connection, without_transactions: &BTreeSet<Name>) -> Result<Taken> {
+    fn take_snapshot(
+        &self,
+        coordinator: &mut Connection,
+        without_transactions: &BTreeSet<Name>,
+    ) -> Result<Taken> {
         let tables: Vec<_> = self.tables().map(|table| table.name.clone()).collect();
         let without_transactions: Vec<_> = without_transactions.iter().cloned().collect();
         let wish = Wish {
@@ -239,10 +249,16 @@ impl<'a> Dump<'a> {
                 RelationKind::Sequence => sequences.push(scripts.sequence(coordinator, &relation_name)?),
                 RelationKind::Table | RelationKind::VersionedTable => {
                     let Some((plan, create)) = plans.get(&relation.name) else { continue };
-                    tables.push(plan.describe(scripts.table(self.server.vendor, &relation_name, create.clone())?));
+                    tables.push(plan.describe(scripts.table(
+                        self.server.vendor,
+                        &relation_name,
+                        create.clone(),
+                    )?));
                     if plan.relation.rows_elsewhere() {
                         let name = &plan.relation.name;
-                        self.warnings.push(format!("table {name} shows rows that are kept elsewhere: they are not in the dump"));
+                        self.warnings.push(format!(
+                            "table {name} shows rows that are kept elsewhere: they are not in the dump"
+                        ));
                     }
                 }
             }
@@ -356,7 +372,8 @@ fn make_directory(path: &Path) -> Result<()> {
         Err(source) => return Err(Error::File { path: path.to_owned(), source }),
     }
     let first = fs::read_dir(path).map_err(Error::file(path))?.next().transpose();
-    let first: Option<fs::DirEntry> = first.map_err(|source: io::Error| Error::File { path: path.to_owned(), source })?;
+    let first: Option<fs::DirEntry> =
+        first.map_err(|source: io::Error| Error::File { path: path.to_owned(), source })?;
     match first {
         None => Ok(()),
         Some(_) if path.join(crate::format::manifest::FILE_NAME).exists() => Err(Error::with_hint(

@@ -10,7 +10,8 @@ use super::catalog::Relation;
 use crate::{Error, Result};
 
 /// Schemas that belong to the server itself.
-pub(crate) const SYSTEM_SCHEMAS: [&str; 5] = ["information_schema", "mysql", "performance_schema", "sys", "ndbinfo"];
+pub(crate) const SYSTEM_SCHEMAS: [&str; 5] =
+    ["information_schema", "mysql", "performance_schema", "sys", "ndbinfo"];
 
 /// What to dump.
 #[derive(Debug, Default)]
@@ -106,7 +107,8 @@ fn readings(text: &str) -> Vec<(String, Option<String>)> {
 /// Reads names in backticks.
 fn quoted(text: &str) -> Option<(String, Option<String>)> {
     let parts: Vec<_> = tokens(text.as_bytes(), Dialect::default()).collect();
-    let name = |index: usize| parts.get(index).and_then(|t| t.name()).and_then(|name| String::from_utf8(name).ok());
+    let name =
+        |index: usize| parts.get(index).and_then(|t| t.name()).and_then(|name| String::from_utf8(name).ok());
     let any_quoted = parts.iter().any(|token| token.kind == Kind::Quoted);
     match parts.len() {
         1 if any_quoted => Some((name(0)?, None)),

@@ -175,7 +175,9 @@ fn lock_tables(connection: &mut Connection, tables: &[Name], wish: &Wish<'_>) ->
         Ok(_) => Ok(()),
         Err(error) if is_timeout(&error) => Err(in_the_way(connection, "LOCK TABLES … READ", wish)),
         Err(error) if is_refusal(&error) => Err(Error::with_hint(
-            format!("no consistent snapshot can be taken: the account may neither FLUSH TABLES nor LOCK TABLES: {error}"),
+            format!(
+                "no consistent snapshot can be taken: the account may neither FLUSH TABLES nor LOCK TABLES: {error}"
+            ),
             "grant it RELOAD (best, also BACKUP_ADMIN on MySQL), or LOCK TABLES on the schemas to be dumped",
         )),
         Err(error) => Err(error).doing(|| "LOCK TABLES … READ"),
@@ -208,7 +210,9 @@ fn position(coordinator: &mut Connection, vendor: Vendor, warnings: &mut Vec<Str
             snapshot.binlog_position = rows.first_text("Position").and_then(|text| text.parse().ok());
             snapshot.gtid_set = rows.first_text("Executed_Gtid_Set").filter(|set| !set.is_empty());
         }
-        None => warnings.push("the account may not ask for the binary log's position (REPLICATION CLIENT)".into()),
+        None => {
+            warnings.push("the account may not ask for the binary log's position (REPLICATION CLIENT)".into())
+        }
     }
     if vendor == Vendor::MariaDb {
         snapshot.gtid_set = drover_db::server::variable(coordinator, "gtid_binlog_pos")
@@ -259,7 +263,9 @@ fn prove_same(workers: &mut [Connection], vendor: Vendor) -> Result<()> {
             .doing(|| "comparing the workers' snapshots")?;
         let now: Vec<_> = rows.into_iter().map(|row| row.string(1)).collect();
         if seen.get_or_insert_with(|| now.clone()) != &now {
-            return Err(Error::found("the workers do not see the same snapshot: a commit passed while the lock was held"));
+            return Err(Error::found(
+                "the workers do not see the same snapshot: a commit passed while the lock was held",
+            ));
         }
     }
     Ok(())

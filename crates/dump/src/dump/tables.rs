@@ -195,7 +195,14 @@ impl<'a> Cutter<'a> {
             column.error_mark.as_ref().map(|mark| (index, mark.clone().into_bytes()))
         };
         let marks = plan.columns.iter().enumerate().filter_map(mark).collect();
-        Ok(Self { plan, table, place, shape: shape(table, marks), key_columns: plan.key_columns(), chunks: Vec::new() })
+        Ok(Self {
+            plan,
+            table,
+            place,
+            shape: shape(table, marks),
+            key_columns: plan.key_columns(),
+            chunks: Vec::new(),
+        })
     }
 
     fn read(&mut self, connection: &mut Connection, progress: &Progress) -> Result<Vec<Chunk>> {
@@ -275,7 +282,9 @@ pub(crate) fn weight(relation: &Relation) -> u64 {
 
 fn at_row(error: Error, name: &Name, row: u64) -> Error {
     match error {
-        Error::Found { what, hint } => Error::Found { what: format!("{name}, row {}: {what}", row + 1), hint },
+        Error::Found { what, hint } => {
+            Error::Found { what: format!("{name}, row {}: {what}", row + 1), hint }
+        }
         Error::Server { source: drover_db::Error::Source(io), .. } => {
             let lost = drover_db::Error::Lost { to: "the server".into(), source: io };
             Error::Server { doing: format!("reading row {} of {name}", row + 1), source: lost }
@@ -290,7 +299,11 @@ mod tests {
     use crate::format::manifest::Column;
 
     fn table(key: &[&str]) -> Table {
-        let column = |name: &str, read: Option<&str>| Column { name: name.into(), read: read.map(Into::into), load: None };
+        let column = |name: &str, read: Option<&str>| Column {
+            name: name.into(),
+            read: read.map(Into::into),
+            load: None,
+        };
         Table {
             name: "t".into(),
             script: String::new(),

@@ -43,5 +43,11 @@ fn describe(row: &Row) -> String {
     if short.len() < statement.len() {
         short.push('…');
     }
-    format!("connection {} of {}@{}, for {} s: {short}", row.string(0), row.string(1), row.string(2), row.string(3))
+    format!(
+        "connection {} of {}@{}, for {} s: {short}",
+        row.string(0),
+        row.string(1),
+        row.string(2),
+        row.string(3)
+    )
 }

@@ -209,7 +209,8 @@ impl Manifest {
         let path = dir.join(FILE_NAME);
         let text = std::fs::read(&path).map_err(|error| missing(dir, &path, error))?;
         let damaged = |why: String| Error::found(format!("{}: not a manifest: {why}", path.display()));
-        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let value: serde_json::Value =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         let format = value.get("format").and_then(serde_json::Value::as_u64);
         if format.is_some_and(|format| format > u64::from(FORMAT)) {
             return Err(Error::with_hint(
@@ -259,7 +260,8 @@ impl Manifest {
 
     fn scripts(&self) -> impl Iterator<Item = &str> {
         self.schemas.iter().flat_map(|schema| {
-            let objects = [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
+            let objects =
+                [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
             std::iter::once(schema.script.as_str())
                 .chain(schema.tables.iter().map(|table| table.script.as_str()))
                 .chain(objects.into_iter().flatten().map(|object| object.script.as_str()))
@@ -270,10 +272,13 @@ impl Manifest {
     fn check_paths(&self, path: &Path) -> Result<()> {
         let files = self.tables().flat_map(|(_, table)| table.files.iter().map(|file| file.file.as_str()));
         let inside = |file: &str| {
-            Path::new(file).components().all(|part| matches!(part, std::path::Component::Normal(_))) && !file.is_empty()
+            Path::new(file).components().all(|part| matches!(part, std::path::Component::Normal(_)))
+                && !file.is_empty()
         };
         match self.scripts().chain(files).find(|file| !inside(file)) {
-            Some(file) => Err(Error::found(format!("{}: names a file outside of the dump: '{file}'", path.display()))),
+            Some(file) => {
+                Err(Error::found(format!("{}: names a file outside of the dump: '{file}'", path.display())))
+            }
             None => Ok(()),
         }
     }
@@ -290,9 +295,9 @@ impl Manifest {
                 )));
             }
         }
-        self.scripts().map(|script| dir.join(script)).try_for_each(|path: PathBuf| {
-            std::fs::metadata(&path).map(|_| ()).map_err(Error::file(&path))
-        })
+        self.scripts()
+            .map(|script| dir.join(script))
+            .try_for_each(|path: PathBuf| std::fs::metadata(&path).map(|_| ()).map_err(Error::file(&path)))
     }
 }
 
@@ -304,7 +309,10 @@ fn missing(dir: &Path, path: &Path, error: std::io::Error) -> Error {
         return Error::found(format!("{}: there is no such directory", dir.display()));
     }
     Error::with_hint(
-        format!("{}: there is no {FILE_NAME}: this is not a dump, or one that was never finished", dir.display()),
+        format!(
+            "{}: there is no {FILE_NAME}: this is not a dump, or one that was never finished",
+            dir.display()
+        ),
         "the manifest is written when all rows are safe; dump again into another directory",
     )
 }

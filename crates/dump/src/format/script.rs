@@ -34,7 +34,9 @@ pub(crate) fn render<S: AsRef<[u8]>>(comment: &str, statements: &[S]) -> Vec<u8>
 fn delimiter<S: AsRef<[u8]>>(statements: &[S]) -> String {
     let numbered = (1..).map(|n| format!("~{n}~"));
     let mut candidates = CANDIDATES.iter().map(|&text| text.to_owned()).chain(numbered);
-    let fits = |candidate: &String| statements.iter().all(|statement| ends_only(statement.as_ref(), candidate.as_bytes()));
+    let fits = |candidate: &String| {
+        statements.iter().all(|statement| ends_only(statement.as_ref(), candidate.as_bytes()))
+    };
     candidates.find(fits).unwrap_or_default() // the numbered ones never end, and a statement holds only so many
 }
 
@@ -50,7 +52,8 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
 
 /// The statements of a file that [`render`] wrote.
 pub(crate) fn parse(path: &Path, text: &[u8]) -> Result<Vec<Vec<u8>>> {
-    parse_text(text).ok_or_else(|| Error::found(format!("{}: not a whole file of statements", path.display())))
+    parse_text(text)
+        .ok_or_else(|| Error::found(format!("{}: not a whole file of statements", path.display())))
 }
 
 fn parse_text(text: &[u8]) -> Option<Vec<Vec<u8>>> {

@@ -30,7 +30,8 @@ fn find_special(value: &[u8]) -> Option<usize> {
     let (blocks, tail) = value.as_chunks::<32>();
     for (index, block) in blocks.iter().enumerate() {
         // Without a branch in it, this loop becomes a few vector instructions.
-        let hit = block.iter().fold(0, |hit, &b| hit | u8::from(b == b'\t' || b == b'\n' || b == b'\\' || b == 0));
+        let hit =
+            block.iter().fold(0, |hit, &b| hit | u8::from(b == b'\t' || b == b'\n' || b == b'\\' || b == 0));
         if hit != 0 {
             return position(block).map(|at| index * 32 + at);
         }
@@ -117,7 +118,11 @@ mod tests {
     #[test]
     fn null_is_not_its_own_spelling() {
         let mut line = Vec::new();
-        line_into(&mut line, &packet(&[None, Some(b"\\N".to_vec()), Some(b"NULL".to_vec()), Some(vec![])]), 4);
+        line_into(
+            &mut line,
+            &packet(&[None, Some(b"\\N".to_vec()), Some(b"NULL".to_vec()), Some(vec![])]),
+            4,
+        );
         assert_eq!(line, b"\\N\t\\\\N\tNULL\t");
     }
 

@@ -17,7 +17,8 @@ impl LocalInfile {
     /// Looks whether the server takes files from its clients, and lets it if `enable`.
     pub(super) fn ensure(options: &ConnectOptions, enable: bool) -> Result<Self> {
         let mut connection = session::open(options, Purpose::Restore)?;
-        let value = server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
+        let value =
+            server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
         if value.as_deref() != Some("0") {
             return Ok(Self { changed: None });
         }

@@ -165,7 +165,11 @@ impl Load<'_> {
     }
 
     /// Compares what the server did with what was sent.
-    fn check_outcome(&self, connection: &mut Connection, outcome: &Outcome) -> std::result::Result<(), Refusal> {
+    fn check_outcome(
+        &self,
+        connection: &mut Connection,
+        outcome: &Outcome,
+    ) -> std::result::Result<(), Refusal> {
         let warnings = counted(&outcome.info, "Warnings:").unwrap_or_else(|| u64::from(outcome.warnings));
         let rows = self.chunk.rows;
         if outcome.affected == rows && warnings == 0 {
@@ -177,8 +181,10 @@ impl Load<'_> {
         if outcome.affected == rows && expected {
             return Ok(());
         }
-        let is_invalid = |row: &drover_db::Row| row.parse(1) == Some(staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD);
-        let invalid_text = outcome.affected == rows && said.rows.iter().all(|row| is_invalid(row) || is_enum_error(row));
+        let is_invalid =
+            |row: &drover_db::Row| row.parse(1) == Some(staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD);
+        let invalid_text =
+            outcome.affected == rows && said.rows.iter().all(|row| is_invalid(row) || is_enum_error(row));
         let said: Vec<_> = said.rows.iter().take(3).map(|row| format!("\n  {}", row.string(2))).collect();
         let error = Error::with_hint(
             format!(
@@ -204,11 +210,18 @@ mod tests {
 
     #[test]
     fn the_statement_names_columns_and_converts_what_must_be() {
-        let column = |name: &str, load: Option<&str>| Column { name: name.into(), read: None, load: load.map(Into::into) };
+        let column = |name: &str, load: Option<&str>| Column {
+            name: name.into(),
+            read: None,
+            load: load.map(Into::into),
+        };
         let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
         let target = Name::new("s", "t");
         let sql = statement(&columns, &["g".into()], &target, "s/t.00001.tsv");
-        assert!(sql.starts_with("LOAD DATA LOCAL INFILE 's/t.00001.tsv' INTO TABLE `s`.`t` CHARACTER SET binary"), "{sql}");
+        assert!(
+            sql.starts_with("LOAD DATA LOCAL INFILE 's/t.00001.tsv' INTO TABLE `s`.`t` CHARACTER SET binary"),
+            "{sql}"
+        );
         let end = r"LINES TERMINATED BY '\n' (`a`, @v1) SET `j` = CONVERT(@v1 USING utf8mb4), `g` = DEFAULT";
         assert!(sql.ends_with(end), "{sql}");
         assert!(statement(&[], &[], &target, "f").ends_with("(@unused)"));

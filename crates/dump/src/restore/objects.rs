@@ -89,7 +89,9 @@ impl Scripts<'_> {
             self.run_in(connection, &schema.name, &object.script, warnings)?;
         }
         self.create_views(connection, manifest, warnings)?;
-        for (schema, object) in each(manifest, |schema| &schema.triggers).chain(each(manifest, |schema| &schema.events)) {
+        for (schema, object) in
+            each(manifest, |schema| &schema.triggers).chain(each(manifest, |schema| &schema.events))
+        {
             self.run_in(connection, &schema.name, &object.script, warnings)?;
         }
         Ok(())
@@ -122,7 +124,11 @@ impl Scripts<'_> {
     }
 
     /// Which tables, views and sequences of the dump the target has already, as SQL names with the word for DROP.
-    pub(super) fn existing(&self, connection: &mut Connection, manifest: &Manifest) -> Result<Vec<(String, String)>> {
+    pub(super) fn existing(
+        &self,
+        connection: &mut Connection,
+        manifest: &Manifest,
+    ) -> Result<Vec<(String, String)>> {
         let there = crate::dump::catalog::relations(connection)?;
         let mut existing = Vec::new();
         for schema in &manifest.schemas {
@@ -131,7 +137,9 @@ impl Scripts<'_> {
             let names = tables.chain(schema.views.iter().chain(&schema.sequences).map(|object| &object.name));
             for name in names {
                 let found = there.iter().find(|r| r.name.schema == target && r.name.name == *name);
-                existing.extend(found.map(|relation| (drop_word(relation.kind).to_owned(), relation.name.to_string())));
+                existing.extend(
+                    found.map(|relation| (drop_word(relation.kind).to_owned(), relation.name.to_string())),
+                );
             }
         }
         Ok(existing)
@@ -150,12 +158,17 @@ impl Scripts<'_> {
                 continue;
             }
             // A package takes its body with it; triggers went with their tables.
-            for object in schema.routines.iter().rev().chain(&schema.events) {
-                let sql = format!("DROP {} IF EXISTS {}", object.kind, quote::qualified(target, &object.name));
+            let objects = schema.routines.iter().rev().chain(&schema.events);
+            for object in objects.filter(|object| object.kind != "PACKAGE BODY") {
+                if object.kind == "PACKAGE" {
+                    connection.execute("SET SESSION sql_mode = 'ORACLE'").doing(|| "setting sql_mode")?;
+                }
+                let sql =
+                    format!("DROP {} IF EXISTS {}", object.kind, quote::qualified(target, &object.name));
                 connection.execute(&sql).doing(|| sql.clone())?;
             }
         }
-        Ok(())
+        session::set(connection, Purpose::Restore)
     }
 }
 
@@ -190,7 +203,8 @@ fn refused(failed: Vec<(&Schema, &Object, Error)>, warnings: &mut Vec<String>) -
 
 fn collect_warnings(connection: &mut Connection, relative: &str, warnings: &mut Vec<String>) -> Result<()> {
     let rows = connection.query("SHOW WARNINGS").doing(|| "asking for warnings")?;
-    let worth_saying = rows.into_iter().filter(|row| !row.parse(1).is_some_and(|code| OLD_FASHIONED.contains(&code)));
+    let worth_saying =
+        rows.into_iter().filter(|row| !row.parse(1).is_some_and(|code| OLD_FASHIONED.contains(&code)));
     warnings.extend(worth_saying.map(|row| format!("{relative}: {}", row.string(2))));
     Ok(())
 }

@@ -23,7 +23,9 @@ impl FromStr for Rename {
     type Err = String;
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         match text.split_once('=') {
-            Some((old, new)) if !old.is_empty() && !new.is_empty() => Ok(Self { old: old.into(), new: new.into() }),
+            Some((old, new)) if !old.is_empty() && !new.is_empty() => {
+                Ok(Self { old: old.into(), new: new.into() })
+            }
             _ => Err("expected OLD=NEW, two schema names".into()),
         }
     }
@@ -47,8 +49,12 @@ impl Renames {
             new.insert(rename.old.clone(), rename.new.clone());
         }
         let targets: Vec<_> = manifest.schemas.iter().map(|s| new.get(&s.name).unwrap_or(&s.name)).collect();
-        if let Some(twice) = targets.iter().find(|name| targets.iter().filter(|other| other == name).count() > 1) {
-            return Err(Error::found(format!("--into: two schemas of the dump would both be restored as '{twice}'")));
+        if let Some(twice) =
+            targets.iter().find(|name| targets.iter().filter(|other| other == name).count() > 1)
+        {
+            return Err(Error::found(format!(
+                "--into: two schemas of the dump would both be restored as '{twice}'"
+            )));
         }
         let objects = manifest.schemas.iter().flat_map(|schema| {
             let objects = [&schema.sequences, &schema.views, &schema.routines].into_iter().flatten();
@@ -143,11 +149,17 @@ mod tests {
 
     #[test]
     fn schemas_are_renamed_and_columns_are_not() {
-        assert_eq!(renamed("select `shop`.`id` from shop . orders"), "select `shop`.`id` from `new``shop` . orders");
+        assert_eq!(
+            renamed("select `shop`.`id` from shop . orders"),
+            "select `shop`.`id` from `new``shop` . orders"
+        );
         assert_eq!(renamed("`shop`.`t`.`c`, x.shop.orders"), "`new``shop`.`t`.`c`, x.shop.orders");
         assert_eq!(renamed("'shop.orders' /* shop.orders */"), "'shop.orders' /* shop.orders */");
         assert_eq!(renamed("CREATE DATABASE `shop` x"), "CREATE DATABASE `new``shop` x");
-        assert_eq!(renamed("DEFINER=`a`@`shop` REFERENCES `shop`.`orders`"), "DEFINER=`a`@`shop` REFERENCES `new``shop`.`orders`");
+        assert_eq!(
+            renamed("DEFINER=`a`@`shop` REFERENCES `shop`.`orders`"),
+            "DEFINER=`a`@`shop` REFERENCES `new``shop`.`orders`"
+        );
     }
 
     #[test]

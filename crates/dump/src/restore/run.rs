@@ -167,24 +167,25 @@ impl<'a> Restore<'a> {
             scripts.run_in(coordinator, &schema.name, &sequence.script, warnings)?;
         }
         let both_mysql = [server, &self.manifest.server].iter().all(|server| server.vendor == Vendor::MySql);
+        session::bear_old_tables(coordinator)?;
         let mut targets = Vec::new();
         for (schema, table) in self.manifest.tables() {
             let target = self.renames.schema(&schema.name);
             session::use_schema(coordinator, target)?;
-            let mut statements = scripts.read(&table.script)?;
-            let mut create = statements.pop().unwrap_or_default();
+            let mut create = scripts.read(&table.script)?.pop().unwrap_or_default();
             if table.engine == "ARCHIVE" {
                 // It takes no row below the next value that its definition gives.
                 create = without_auto_increment(&create);
             }
             let parts = CreateTable::parse(&create);
-            let mut parts = parts.ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script)))?;
+            let mut parts =
+                parts.ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script)))?;
             if both_mysql {
                 parts.inherit_collations();
             }
-            let split = parts.split(table.bytes() >= SMALL && table.engine == "InnoDB" && !table.with_history);
-            statements.push(split.create);
-            scripts.run(coordinator, &table.script, &statements, warnings)?;
+            let split =
+                parts.split(table.bytes() >= SMALL && table.engine == "InnoDB" && !table.with_history);
+            scripts.run(coordinator, &table.script, &[split.create], warnings)?;
             targets.push(Target {
                 name: Name::new(target, &table.name),
                 table,
@@ -215,9 +216,11 @@ impl<'a> Restore<'a> {
             Task::Load(target, file) => target.table.files[*file].bytes,
             Task::Index(_) => 0,
         });
-        let mut connections = session::open_many(self.options, Purpose::Restore, threads.min(tasks.len().max(1)))?;
+        let mut connections =
+            session::open_many(self.options, Purpose::Restore, threads.min(tasks.len().max(1)))?;
         let ids: Vec<_> = connections.iter().map(Connection::id).collect();
-        let result = pool::run(&mut connections, tasks, self.stop, |connection, task| self.work(connection, task));
+        let result =
+            pool::run(&mut connections, tasks, self.stop, |connection, task| self.work(connection, task));
         if result.is_err() {
             // A server does not notice that its client is gone while it builds an index.
             kill(self.options, &ids);

@@ -31,7 +31,8 @@ fn through(connection: &mut Connection, load: &Load<'_>, bytes: &Name, text: &Na
         columns.iter().map(define).collect::<Vec<_>>().join(", ")
     };
     let as_bytes = format!("CREATE TABLE {bytes} ({}) ENGINE = MyISAM", list(|column| &column.as_bytes));
-    let as_text = format!("CREATE TABLE {text} ({}) ENGINE = MERGE UNION = ({bytes})", list(|column| &column.as_text));
+    let as_text =
+        format!("CREATE TABLE {text} ({}) ENGINE = MERGE UNION = ({bytes})", list(|column| &column.as_text));
     connection.execute(as_bytes).doing(doing)?;
     load.into_table(connection, bytes, &[])?;
     connection.execute(as_text).doing(doing)?;
@@ -69,7 +70,8 @@ fn columns(connection: &mut Connection, load: &Load<'_>) -> Result<Vec<Column>> 
 
 fn column(row: &Row) -> Column {
     let null = if row.string(5) == "NO" { " NOT NULL" } else { " NULL" };
-    let set = row.text(2).map(|set| format!(" CHARACTER SET {set} COLLATE {}", row.string(3))).unwrap_or_default();
+    let set =
+        row.text(2).map(|set| format!(" CHARACTER SET {set} COLLATE {}", row.string(3))).unwrap_or_default();
     let column_type = row.string(1);
     let as_bytes = match (row.string(6).to_ascii_lowercase().as_str(), row.text(2)) {
         ("varchar", Some(_)) => format!("varbinary({})", row.string(4)),

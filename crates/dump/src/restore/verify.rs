@@ -56,7 +56,12 @@ pub struct VerifyReport {
 ///
 /// # Errors
 /// If the comparison could not be made; a difference is no error but part of the report.
-pub fn verify(args: &VerifyArgs, options: &ConnectOptions, stop: &Stop, progress: &Progress) -> Result<VerifyReport> {
+pub fn verify(
+    args: &VerifyArgs,
+    options: &ConnectOptions,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<VerifyReport> {
     let manifest = Manifest::load(&args.dir)?;
     let renames = Renames::new(&args.into, &manifest)?;
     let mut connection = session::open(options, Purpose::Dump)?;
@@ -102,7 +107,8 @@ impl Verify<'_> {
                 .execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
                 .doing(|| "starting a worker's transaction")?;
         }
-        let report = Mutex::new(VerifyReport { tables: self.manifest.tables().count(), ..VerifyReport::default() });
+        let report =
+            Mutex::new(VerifyReport { tables: self.manifest.tables().count(), ..VerifyReport::default() });
         pool::run(&mut connections, self.parts(), stop, |connection, part| {
             self.compare_rows(connection, &part, &report)?;
             Ok(Vec::new())
@@ -131,14 +137,21 @@ impl Verify<'_> {
         parts
     }
 
-    fn compare_rows(&self, connection: &mut Connection, part: &Part<'_>, report: &Mutex<VerifyReport>) -> Result<()> {
+    fn compare_rows(
+        &self,
+        connection: &mut Connection,
+        part: &Part<'_>,
+        report: &Mutex<VerifyReport>,
+    ) -> Result<()> {
         let files = part.chunk.map_or(part.table.files.as_slice(), std::slice::from_ref);
         let expected = sums(files);
         let share = Share::new(self.progress, expected.bytes / 4, expected.rows);
         let mut meter = Meter::new(self.progress, share);
         let found = match read(connection, part, &mut meter) {
             // The table or a column of it is not there.
-            Err(Error::Server { source: drover_db::Error::Server(error), .. }) if is_missing(error.code) => Err(error.message),
+            Err(Error::Server { source: drover_db::Error::Server(error), .. }) if is_missing(error.code) => {
+                Err(error.message)
+            }
             Err(error) => return Err(error),
             Ok(found) => Ok(found),
         };
@@ -158,7 +171,11 @@ impl Verify<'_> {
         report.rows += found.rows;
         report.bytes += found.bytes;
         let file = part.chunk.map(|chunk| chunk.file.clone());
-        report.differences.extend(what.map(|what| Difference { object: part.target.to_string(), file, what }));
+        report.differences.extend(what.map(|what| Difference {
+            object: part.target.to_string(),
+            file,
+            what,
+        }));
         Ok(())
     }
 
@@ -176,7 +193,8 @@ impl Verify<'_> {
             let then = self.script(&table.script)?.pop().map(|create| shown(&create));
             self.compare(report, &name, now, then.unwrap_or_default())?;
         }
-        let kinds: [fn(&Schema) -> &Vec<Object>; 4] = [|s| &s.views, |s| &s.routines, |s| &s.triggers, |s| &s.events];
+        let kinds: [fn(&Schema) -> &Vec<Object>; 4] =
+            [|s| &s.views, |s| &s.routines, |s| &s.triggers, |s| &s.events];
         for kind in kinds {
             for (schema, object) in each(self.manifest, kind).filter(|(_, object)| !object.broken) {
                 let name = Name::new(self.renames.schema(&schema.name), &object.name);
@@ -215,7 +233,9 @@ impl Verify<'_> {
 /// The servers print `?` for a character of four bytes in a definition; the scripts have the true ones.
 fn as_shown(create: &[u8]) -> Vec<u8> {
     match std::str::from_utf8(create) {
-        Ok(text) => text.chars().map(|c| if c.len_utf8() == 4 { '?' } else { c }).collect::<String>().into_bytes(),
+        Ok(text) => {
+            text.chars().map(|c| if c.len_utf8() == 4 { '?' } else { c }).collect::<String>().into_bytes()
+        }
         Err(_) => create.to_vec(),
     }
 }
