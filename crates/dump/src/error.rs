@@ -69,6 +69,10 @@ fn server_hint(error: &drover_db::Error) -> Option<String> {
         Some(1044 | 1142 | 1143 | 1227 | 1370) => {
             Some("grant the account that privilege, or use another account".into())
         }
+        Some(1418) => Some(
+            "the server writes a binary log and trusts no such functions: SET GLOBAL log_bin_trust_function_creators = ON"
+                .into(),
+        ),
         Some(1114 | 1021) => Some("the server's disk or tablespace is full: free some space there".into()),
         _ => error.hint(),
     }

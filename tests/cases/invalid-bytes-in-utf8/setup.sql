@@ -1,8 +1,8 @@
 -- utf8mb4 and utf8mb3 columns of an InnoDB table that hold bytes which are no UTF-8, as old upgrades and crashed imports leave
--- behind. The way in: a MERGE table that declares as text what its MyISAM table stores as bytes. The way back does not
--- exist: LOAD DATA and INSERT check each value, also with CHARACTER SET binary; MariaDB puts '?' for each bad byte and MySQL cuts
--- the value off at the first, both with warning 1366 only. So the restore must fail, and say table and column. Guards
--- against: the loss without an error, and a dump that stops at such a value or mends it.
+-- behind. The way in: a MERGE table that declares as text what its MyISAM table stores as bytes. LOAD DATA and INSERT check
+-- each value, also with CHARACTER SET binary: MariaDB puts '?' for each bad byte and MySQL cuts the value off at the first,
+-- both with warning 1366 only; so the way back is the same as the way in. Guards against: the loss without an error, and a
+-- dump that stops at such a value or mends it.
 DROP DATABASE IF EXISTS c_invalid_bytes_in_utf8;
 CREATE DATABASE c_invalid_bytes_in_utf8 CHARACTER SET utf8mb4;
 USE c_invalid_bytes_in_utf8;

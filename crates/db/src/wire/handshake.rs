@@ -214,7 +214,9 @@ impl Context for Exchange<'_> {
 fn refuse_error(payload: &[u8], options: &ConnectOptions) -> Result<()> {
     let to = options.address.to_string();
     match payload.first() {
-        Some(0xff) => Err(Error::Login { to, user: options.user.clone(), source: Box::new(server_error(payload)) }),
+        Some(0xff) => {
+            Err(Error::Login { to, user: options.user.clone(), source: Box::new(server_error(payload)) })
+        }
         Some(_) => Ok(()),
         None => Err(Error::Lost { to, source: io::ErrorKind::UnexpectedEof.into() }),
     }

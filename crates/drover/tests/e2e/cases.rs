@@ -3,23 +3,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, RwLock};
 
 use drover_sandbox::Flavour;
 
 use crate::client::{run_script, try_sql};
 use crate::compare;
 use crate::drover::{Output, dump, restore, run};
-use crate::servers::{Pair, on_both};
+use crate::servers::{on_both, source, target};
 
 const AT_ONCE: usize = 3;
-
-/// Servers for the cases alone: their tables without transactions are locked while they are dumped, and MySQL's FLUSH
-/// TABLES WITH READ LOCK of a second dump waits for such a lock.
-static SERVERS: Pair = Pair::new();
-/// Held for reading while a case is set up, for writing while one is dumped.
-static DUMPING: RwLock<()> = RwLock::new(());
 
 on_both!(every_case);
 
@@ -86,18 +80,14 @@ impl Case {
     }
 
     fn run(&self) -> Result<(), String> {
-        let set_up = DUMPING.read().unwrap();
         self.set_up()?;
-        drop(set_up);
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
         let out = dir.path().join("dump");
-        let mut dump = dump(SERVERS.source(self.flavour), "", &out);
+        let mut dump = dump(source(self.flavour), "", &out);
         dump.args(self.schemas.iter().map(|schema| quoted(schema))).args(self.options("args"));
-        let mut restore = restore(SERVERS.target(self.flavour), &out, "");
+        let mut restore = restore(target(self.flavour), &out, "");
         restore.args(self.options("restore-args"));
-        let alone = DUMPING.write().unwrap();
         let dumped = run(&mut dump);
-        drop(alone);
         let outputs = if dumped.code == Some(0) { vec![dumped, run(&mut restore)] } else { vec![dumped] };
         match &self.expect_failure {
             Some(text) => failed_with(&outputs, text),
@@ -109,12 +99,11 @@ impl Case {
         let own = format!("setup.{}.sql", self.flavour);
         for file in ["setup.sql", &own] {
             let Ok(script) = fs::read(self.dir.join(file)) else { continue };
-            run_script(SERVERS.source(self.flavour), None, &script)
-                .map_err(|error| format!("{file}: {error}"))?;
+            run_script(source(self.flavour), None, &script).map_err(|error| format!("{file}: {error}"))?;
         }
         let drop = |schema: &String| format!("DROP DATABASE IF EXISTS {};\n", quoted(schema));
         let drops: String = self.schemas.iter().map(drop).collect();
-        try_sql(SERVERS.target(self.flavour), &format!("SET foreign_key_checks = 0;\n{drops}")).map(drop_rows)
+        try_sql(target(self.flavour), &format!("SET foreign_key_checks = 0;\n{drops}")).map(drop_rows)
     }
 
     fn options(&self, file: &str) -> Vec<String> {
@@ -125,7 +114,7 @@ impl Case {
     fn compare(&self) -> Result<(), String> {
         let mut differences = Vec::new();
         for schema in &self.schemas {
-            let [expected, found] = [SERVERS.source(self.flavour), SERVERS.target(self.flavour)]
+            let [expected, found] = [source(self.flavour), target(self.flavour)]
                 .map(|server| compare::everything(server, schema));
             let described = compare::differences(&expected, &found).into_iter();
             differences.extend(described.map(|text| format!("   {schema}: {text}")));

@@ -15,7 +15,9 @@ pub(crate) type Contents = BTreeMap<String, Vec<String>>;
 /// max_allowed_packet, and NULL beyond it.
 const LONG: usize = 100_000;
 
-const SETTINGS: &str = "SET NAMES utf8mb4; SET time_zone = '+00:00'; SET sql_mode = '';\n";
+/// Without a character set for results everything comes as the bytes that are stored.
+const SETTINGS: &str =
+    "SET NAMES utf8mb4; SET character_set_results = NULL; SET time_zone = '+00:00'; SET sql_mode = '';\n";
 
 /// The rows of all tables and sequences of a schema, sorted.
 pub(crate) fn rows(server: &Server, schema: &str) -> Contents {
@@ -243,21 +245,27 @@ fn ask(server: &Server, questions: &[Question]) -> Contents {
     let output = feed(client(server).arg("--force"), script.as_bytes());
     let mut contents = Contents::new();
     let mut current: Option<&Question> = None;
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in lines(&output.stdout) {
         if let Some(index) = line.strip_prefix("=#=") {
             let question = &questions[index.parse::<usize>().unwrap()];
             contents.insert(question.title.clone(), Vec::new());
             current = Some(question);
         } else if let Some(question) = current {
             let cut =
-                line.rsplit_once('\t').filter(|_| question.cut_last_field).map_or(line, |(rest, _)| rest);
+                line.rsplit_once('\t').filter(|_| question.cut_last_field).map_or(&*line, |(rest, _)| rest);
             contents.entry(question.title.clone()).or_default().push(cut.to_owned());
         }
     }
     contents.values_mut().for_each(|lines| lines.sort());
-    let errors = String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect();
-    contents.insert("errors".into(), errors);
+    contents.insert("errors".into(), lines(&output.stderr).collect());
     contents
+}
+
+/// The lines of an output; one that is not UTF-8 with escapes for what is not ASCII.
+fn lines(output: &[u8]) -> impl Iterator<Item = String> {
+    let text =
+        |line: &[u8]| String::from_utf8(line.to_vec()).unwrap_or_else(|_| line.escape_ascii().to_string());
+    output.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(text)
 }
 
 fn quoted(name: &str) -> String {

@@ -18,40 +18,43 @@ pub(crate) fn drover(line: &str) -> Command {
     command
 }
 
-/// drover as root of `server`.
+/// drover as root of `server`, or as the user that `line` names.
 pub(crate) fn drover_on(server: &Server, line: &str) -> Command {
-    let mut command = drover(line);
-    command.args(["--no-defaults", "-u", "root", "-S"]).arg(server.socket());
+    let mut command = drover(&with_default(line, "-u root"));
+    command.args(["--no-defaults", "-S"]).arg(server.socket());
     command
 }
 
 /// `drover dump` into `dir`. Of the tests that run at the same time one may hold the locks that another needs.
 pub(crate) fn dump(server: &Server, what: &str, dir: &Path) -> Command {
-    let mut command = drover_on(server, &format!("dump {what} --lock-timeout 60"));
+    let line = with_default(&with_default(what, "--threads 2"), "--lock-timeout 60");
+    let mut command = drover_on(server, &format!("dump {line}"));
     command.arg("--out").arg(dir);
-    if !what.contains("--threads") {
-        command.args(["--threads", "2"]);
-    }
     command
 }
 
 /// `drover restore` from `dir`.
 pub(crate) fn restore(server: &Server, dir: &Path, options: &str) -> Command {
-    with_dir(server, "restore", dir, options)
+    let mut command = drover_on(server, &format!("restore {}", with_default(options, "--threads 2")));
+    command.arg(dir);
+    command
 }
 
 /// `drover verify` of `dir`.
 pub(crate) fn verify(server: &Server, dir: &Path, options: &str) -> Command {
-    with_dir(server, "verify", dir, options)
+    let mut command = drover_on(server, &format!("verify {}", with_default(options, "--threads 2")));
+    command.arg(dir);
+    command
 }
 
-fn with_dir(server: &Server, verb: &str, dir: &Path, options: &str) -> Command {
-    let mut command = drover_on(server, verb);
-    command.arg(dir).args(options.split_whitespace());
-    if !options.contains("--threads") {
-        command.args(["--threads", "2"]);
+/// Adds an option and its value, unless `line` gives it another value.
+fn with_default(line: &str, option: &str) -> String {
+    let name = option.split(' ').next();
+    if line.split_whitespace().any(|word| Some(word) == name) {
+        line.into()
+    } else {
+        format!("{line} {option}")
     }
-    command
 }
 
 /// Runs a command to its end.
@@ -81,7 +84,8 @@ impl Running {
 
     /// Sends it a signal, such as `STOP`.
     pub(crate) fn signal(&self, name: &str) {
-        let status = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status().unwrap();
+        let status =
+            Command::new("sh").args(["-c", &format!("kill -s {name} {}", self.pid())]).status().unwrap();
         assert!(status.success(), "{name} to {}", self.line);
     }
 

@@ -4,11 +4,16 @@
 //! failure. What a test expects of the data is found with the vendor's own client, never with drover.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod big;
 mod client;
 mod compare;
 mod drover;
 mod files;
 mod servers;
 
+mod by_hand;
 mod cases;
 mod consistency;
+mod failures;
+mod options;
+mod sandbox;

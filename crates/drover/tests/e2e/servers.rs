@@ -34,40 +34,18 @@ pub(crate) fn run(flavour: Flavour, test: fn(Flavour)) {
 /// One server per vendor, started when it is first asked for.
 type PerFlavour = [OnceLock<Server>; 2];
 
-/// A server to dump from and one to restore into, shared by several tests.
-pub(crate) struct Pair {
-    source: PerFlavour,
-    target: PerFlavour,
-}
-
-/// The servers that all tests share but those of `cases`.
-static SHARED: Pair = Pair::new();
-
-impl Pair {
-    pub(crate) const fn new() -> Self {
-        Self { source: [const { OnceLock::new() }; 2], target: [const { OnceLock::new() }; 2] }
-    }
-
-    pub(crate) fn source(&'static self, flavour: Flavour) -> &'static Server {
-        let options = ["--max-connections=400", "--default-time-zone=+05:30"];
-        self.source[flavour as usize].get_or_init(|| start(flavour, &options))
-    }
-
-    /// Its time zone is another one than the source's: no value may depend on it.
-    pub(crate) fn target(&'static self, flavour: Flavour) -> &'static Server {
-        let options = ["--max-connections=400", "--default-time-zone=-08:00"];
-        self.target[flavour as usize].get_or_init(|| start(flavour, &options))
-    }
-}
-
 /// The shared server to dump from.
 pub(crate) fn source(flavour: Flavour) -> &'static Server {
-    SHARED.source(flavour)
+    static SERVERS: PerFlavour = [const { OnceLock::new() }; 2];
+    SERVERS[flavour as usize]
+        .get_or_init(|| start(flavour, &["--max-connections=400", "--default-time-zone=+05:30"]))
 }
 
-/// The shared server to restore into.
+/// The shared server to restore into. Its time zone is another one than the source's: no value may depend on it.
 pub(crate) fn target(flavour: Flavour) -> &'static Server {
-    SHARED.target(flavour)
+    static SERVERS: PerFlavour = [const { OnceLock::new() }; 2];
+    SERVERS[flavour as usize]
+        .get_or_init(|| start(flavour, &["--max-connections=400", "--default-time-zone=-08:00"]))
 }
 
 /// A private server, gone when the value is dropped.

@@ -4,12 +4,16 @@
 use drover_db::Connection;
 use drover_db::sql::{Dialect, Token, tokens};
 
+use super::catalog::{Name, RelationKind};
 use super::select::Selected;
 use crate::error::Doing;
 use crate::{Error, Result};
 
 /// What it takes to see all of a schema's tables, triggers and events.
 const NEEDED: [&str; 4] = ["SELECT", "SHOW VIEW", "TRIGGER", "EVENT"];
+/// Each of these lets an account see that there are routines; whether it may read them shows when it does.
+const SHOWS_ROUTINES: [&str; 5] =
+    ["EXECUTE", "ALTER ROUTINE", "CREATE ROUTINE", "SHOW_ROUTINE", "SHOW CREATE ROUTINE"];
 
 #[derive(Debug, PartialEq, Eq)]
 struct Grant {
@@ -17,22 +21,42 @@ struct Grant {
     privileges: Vec<String>,
     /// A pattern as LIKE reads it; `None` for all schemas.
     schema: Option<String>,
+    /// `None` for all tables.
+    table: Option<String>,
 }
 
-/// Checks the schemas that are dumped whole.
+/// Checks the schemas that are dumped whole, and the triggers of tables that are dumped by name.
 pub(crate) fn check(connection: &mut Connection, selected: &Selected) -> Result<()> {
-    if selected.whole.is_empty() {
-        return Ok(());
-    }
     let grants = read(connection)?;
     for schema in &selected.whole {
-        let missing: Vec<_> =
+        let mut missing: Vec<_> =
             NEEDED.into_iter().filter(|privilege| !holds(&grants, privilege, schema)).collect();
+        if !shows_routines(&grants, schema) {
+            missing.push("EXECUTE");
+        }
         if !missing.is_empty() {
             return Err(missing_privileges(connection, schema, &missing));
         }
     }
-    Ok(())
+    let single = selected.relations.iter().filter(|relation| !selected.whole.contains(&relation.name.schema));
+    let tables =
+        single.filter(|relation| matches!(relation.kind, RelationKind::Table | RelationKind::VersionedTable));
+    match tables.map(|table| &table.name).find(|name| !holds_on(&grants, "TRIGGER", name)) {
+        Some(name) => Err(Error::with_hint(
+            format!(
+                "this account does not have TRIGGER on table {name}: its triggers would be missing from the dump"
+            ),
+            format!("GRANT TRIGGER ON {name} to the account"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Besides the privileges on routines, SELECT on all schemas (MySQL) or on `mysql.proc` (MariaDB) shows them.
+fn shows_routines(grants: &[Grant], schema: &str) -> bool {
+    SHOWS_ROUTINES.into_iter().any(|privilege| holds(grants, privilege, schema))
+        || holds_on(grants, "SELECT", &Name::new("mysql", "proc"))
+        || grants.iter().any(|grant| !grant.revoked && grant.schema.is_none() && grant.gives("SELECT"))
 }
 
 fn missing_privileges(connection: &mut Connection, schema: &str, missing: &[&str]) -> Error {
@@ -79,32 +103,50 @@ fn read(connection: &mut Connection) -> Result<Vec<Grant>> {
     Ok(rows.into_iter().filter_map(|row| parse(row.bytes(0)?)).collect())
 }
 
-fn holds(grants: &[Grant], privilege: &str, schema: &str) -> bool {
-    let about = |grant: &&Grant| {
-        let named = |name: &String| name == privilege || name == "ALL PRIVILEGES" || name == "ALL";
-        grant.privileges.iter().any(named)
-            && grant.schema.as_ref().is_none_or(|pattern| like(pattern, schema))
+impl Grant {
+    fn gives(&self, privilege: &str) -> bool {
+        self.privileges.iter().any(|name| name == privilege || name == "ALL PRIVILEGES" || name == "ALL")
+    }
+
+    fn is_on_schema(&self, schema: &str) -> bool {
+        self.table.is_none() && self.schema.as_ref().is_none_or(|pattern| like(pattern, schema))
+    }
+}
+
+/// Whether the account has a privilege on a table, by itself or by its schema.
+fn holds_on(grants: &[Grant], privilege: &str, table: &Name) -> bool {
+    let named = |grant: &&Grant| {
+        grant.table.as_ref() == Some(&table.name) && grant.schema.as_ref() == Some(&table.schema)
     };
+    holds(grants, privilege, &table.schema) || grants.iter().filter(named).any(|grant| grant.gives(privilege))
+}
+
+fn holds(grants: &[Grant], privilege: &str, schema: &str) -> bool {
+    let about = |grant: &&Grant| grant.gives(privilege) && grant.is_on_schema(schema);
     let (revoked, granted): (Vec<_>, Vec<_>) = grants.iter().filter(about).partition(|grant| grant.revoked);
     // A partial revoke takes one schema out of a global grant; a grant on the schema itself is not touched by it.
     granted.iter().any(|grant| revoked.is_empty() || grant.schema.is_some())
 }
 
-/// Reads `GRANT … ON schema.* TO …`; `None` for grants on single tables, routines, roles and proxies.
+/// Reads `GRANT … ON schema.table TO …`; `None` for grants on routines, roles and proxies.
 fn parse(line: &[u8]) -> Option<Grant> {
     let all: Vec<_> = tokens(line, Dialect::default()).filter(Token::is_code).collect();
     let (verb, rest) = all.split_first()?;
     let revoked = verb.is_word("REVOKE");
     let on = rest.iter().position(|token| token.is_word("ON"))?;
     let scope = &rest[on + 1..];
-    if !(scope.get(1)?.is_symbol(b'.') && scope.get(2)?.is_symbol(b'*')) {
-        return None;
+    if !scope.get(1)?.is_symbol(b'.') {
+        return None; // PROCEDURE, FUNCTION and the like stand before the name
     }
     let schema = match scope.first()? {
         star if star.is_symbol(b'*') => None,
         name => Some(String::from_utf8(name.name()?).ok()?),
     };
-    Some(Grant { revoked, privileges: privileges(&rest[..on]), schema })
+    let table = match scope.get(2)? {
+        star if star.is_symbol(b'*') => None,
+        name => Some(String::from_utf8(name.name()?).ok()?),
+    };
+    Some(Grant { revoked, privileges: privileges(&rest[..on]), schema, table })
 }
 
 /// Privileges on single columns are left out: they show no table whole.
@@ -158,6 +200,20 @@ mod tests {
                 && !holds(&grants, "SELECT", "x")
                 && holds(&grants, "INSERT", "x")
         );
+    }
+
+    #[test]
+    fn grants_on_single_tables_count_for_those() {
+        let grants = grants(&[
+            "GRANT SELECT, TRIGGER ON `shop`.`orders` TO `u`@`%`",
+            "GRANT SELECT ON `mysql`.`proc` TO `u`@`%`",
+        ]);
+        assert!(holds_on(&grants, "TRIGGER", &Name::new("shop", "orders")));
+        assert!(
+            !holds_on(&grants, "TRIGGER", &Name::new("shop", "people")) && !holds(&grants, "SELECT", "shop")
+        );
+        assert!(shows_routines(&grants, "shop"));
+        assert!(!shows_routines(&[], "shop"));
     }
 
     #[test]

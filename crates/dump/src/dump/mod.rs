@@ -11,6 +11,7 @@ mod run;
 mod select;
 mod snapshot;
 pub(crate) mod tables;
+pub(crate) mod views;
 mod waits;
 
 pub use args::DumpArgs;

@@ -10,6 +10,7 @@ use drover_db::{Connection, Vendor, quote};
 
 use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
+use super::views::{self, View};
 use crate::error::Doing;
 use crate::format::manifest::Object;
 use crate::format::{names, script};
@@ -86,7 +87,13 @@ impl<'a> Scripts<'a> {
         let stem = format!("{}.sequence", names::file_name(name));
         let path =
             self.write(&stem, &format!("Sequence {}", self.name(name)), &[create, insert.into_bytes()])?;
-        Ok(Object { kind: "SEQUENCE".into(), name: name.into(), script: path, broken: false })
+        Ok(Object {
+            kind: "SEQUENCE".into(),
+            name: name.into(),
+            script: path,
+            broken: false,
+            catalogue: None,
+        })
     }
 
     /// Views, each after those that it reads.
@@ -98,34 +105,21 @@ impl<'a> Scripts<'a> {
     ) -> Result<Vec<Object>> {
         let mut texts = BTreeMap::new();
         for view in views {
-            texts.insert(view.clone(), definition(connection, "VIEW", &self.name(view), &self.collation)?);
+            texts.insert(view.clone(), views::read(connection, &self.name(view), &self.collation)?);
         }
         let mut objects = Vec::new();
-        for view in in_order(self.schema, &texts) {
-            let path = self.write(
-                &format!("{}.view", names::file_name(&view)),
-                &format!("View {}", self.name(&view)),
-                &texts[&view],
-            )?;
-            let broken = self.is_broken(connection, &view, warnings)?;
-            objects.push(Object { kind: "VIEW".into(), name: view, script: path, broken });
+        for name in in_order(self.schema, &texts) {
+            let view = &texts[&name];
+            let stem = format!("{}.view", names::file_name(&name));
+            let script = self.write(&stem, &format!("View {}", self.name(&name)), &view.statements)?;
+            let unusable = view.broken.as_ref();
+            warnings.extend(
+                unusable.map(|why| format!("view {} cannot be used on this server: {why}", self.name(&name))),
+            );
+            let (broken, catalogue) = (view.broken.is_some(), view.catalogue.clone());
+            objects.push(Object { kind: "VIEW".into(), name, script, broken, catalogue });
         }
         Ok(objects)
-    }
-
-    fn is_broken(&self, connection: &mut Connection, view: &str, warnings: &mut Vec<String>) -> Result<bool> {
-        match connection.query(format!("SELECT * FROM {} LIMIT 0", self.name(view))) {
-            Ok(_) => Ok(false),
-            Err(drover_db::Error::Server(error)) => {
-                warnings.push(format!(
-                    "view {} cannot be used on this server: {}",
-                    self.name(view),
-                    error.message
-                ));
-                Ok(true)
-            }
-            Err(error) => Err(error).doing(|| format!("looking at view {}", self.name(view))),
-        }
     }
 
     /// The triggers of the given tables, in the order in which they are to be created.
@@ -193,15 +187,15 @@ impl<'a> Scripts<'a> {
         let statements = definition(connection, kind, &self.name(name), &self.collation)?;
         let stem = format!("{}.{}", names::file_name(name), kind.to_lowercase().replace(' ', "-"));
         let path = self.write(&stem, &format!("{kind} {}", self.name(name)), &statements)?;
-        Ok(Object { kind: kind.into(), name: name.into(), script: path, broken: false })
+        Ok(Object { kind: kind.into(), name: name.into(), script: path, broken: false, catalogue: None })
     }
 }
 
 /// The views' names, each after those that its text names. Views that name each other in a circle, as an alias may make
 /// it look, come last in alphabetical order: the restore tries again what failed.
-fn in_order(schema: &str, texts: &BTreeMap<String, Vec<Vec<u8>>>) -> Vec<String> {
+fn in_order(schema: &str, texts: &BTreeMap<String, View>) -> Vec<String> {
     let mut waiting: BTreeMap<&String, BTreeSet<&String>> =
-        texts.iter().map(|(view, statements)| (view, named(schema, view, statements, texts))).collect();
+        texts.iter().map(|(name, view)| (name, named(schema, name, &view.statements, texts))).collect();
     let mut order = Vec::new();
     while !waiting.is_empty() {
         let ready = waiting.iter().find(|(_, needs)| needs.is_empty()).map(|(view, _)| *view);
@@ -219,7 +213,7 @@ fn named<'a>(
     schema: &str,
     view: &str,
     statements: &[Vec<u8>],
-    views: &'a BTreeMap<String, Vec<Vec<u8>>>,
+    views: &'a BTreeMap<String, View>,
 ) -> BTreeSet<&'a String> {
     let text = statements.last().map_or(&[][..], Vec::as_slice);
     let names = tokens(text, Dialect::default()).filter_map(|token| String::from_utf8(token.name()?).ok());
@@ -235,7 +229,7 @@ mod tests {
 
     #[test]
     fn views_come_after_those_they_read() {
-        let view = |text: &str| vec![text.as_bytes().to_vec()];
+        let view = |text: &str| View { statements: vec![text.into()], catalogue: None, broken: None };
         let texts = BTreeMap::from([
             ("a".to_owned(), view("CREATE VIEW `a` AS select `b`.`x` AS `x` from `b`")),
             ("b".to_owned(), view("CREATE VIEW `b` AS select 1 AS `x` from `s`.`c`")),
@@ -246,7 +240,7 @@ mod tests {
 
     #[test]
     fn views_that_seem_to_need_each_other_are_all_there() {
-        let view = |text: &str| vec![text.as_bytes().to_vec()];
+        let view = |text: &str| View { statements: vec![text.into()], catalogue: None, broken: None };
         let texts = BTreeMap::from([("a".to_owned(), view("`b`")), ("b".to_owned(), view("`a`"))]);
         assert_eq!(in_order("s", &texts), ["a", "b"]);
     }

@@ -9,9 +9,6 @@ use super::catalog::Name;
 use crate::error::Doing;
 use crate::{Error, Result};
 
-/// "View contains view recursion".
-const ER_VIEW_RECURSIVE: u16 = 1462;
-
 /// The statements that create an object in the surroundings that it was made in.
 pub(crate) fn definition(
     connection: &mut Connection,
@@ -20,14 +17,9 @@ pub(crate) fn definition(
     schema_collation: &str,
 ) -> Result<Vec<Vec<u8>>> {
     let fields = Fields::of(kind);
-    let rows = match connection.query(format!("SHOW CREATE {kind} {name}")) {
-        Err(drover_db::Error::Server(error)) if kind == "VIEW" && error.code == ER_VIEW_RECURSIVE => {
-            return view_from_catalogue(connection, name)?.ok_or_else(|| {
-                Error::found(format!("the server can neither show nor use view {name}: {error}"))
-            });
-        }
-        other => other.doing(|| format!("reading the definition of {} {name}", kind.to_lowercase()))?,
-    };
+    let rows = connection
+        .query(format!("SHOW CREATE {kind} {name}"))
+        .doing(|| format!("reading the definition of {} {name}", kind.to_lowercase()))?;
     let create = rows.column(fields.statement).and_then(|at| rows.first()?.bytes(at)).ok_or_else(|| {
         Error::with_hint(
             format!("the server does not show this account the text of {} {name}", kind.to_lowercase()),
@@ -182,7 +174,7 @@ fn escaped(text: &str, backslashes: bool) -> String {
 }
 
 /// The text in another character set; the server knows them all.
-fn converted(connection: &mut Connection, text: &str, character_set: &str) -> Result<Vec<u8>> {
+pub(super) fn converted(connection: &mut Connection, text: &str, character_set: &str) -> Result<Vec<u8>> {
     let sql = format!("SELECT CONVERT(_utf8mb4 {} USING {character_set})", quote::hex(text.as_bytes()));
     let row = connection.first(sql).doing(|| format!("converting a text to {character_set}"))?;
     Ok(row.and_then(|row| row.bytes(0).map(<[u8]>::to_vec)).unwrap_or_default())
@@ -193,44 +185,6 @@ fn replace_first(text: Vec<u8>, what: &[u8], with: &[u8]) -> Vec<u8> {
         Some(at) => [&text[..at], with, &text[at + what.len()..]].concat(),
         None => text,
     }
-}
-
-/// A view that the server cannot show, put together from the catalogue. MySQL and MariaDB take a view on views whose names
-/// differ from its own in case only for one that reads itself.
-fn view_from_catalogue(connection: &mut Connection, name: &Name) -> Result<Option<Vec<Vec<u8>>>> {
-    let sql = format!(
-        "SELECT * FROM information_schema.VIEWS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-        quote::string(&name.schema),
-        quote::string(&name.name)
-    );
-    let rows = connection.query(sql).doing(|| format!("reading view {name} from the catalogue"))?;
-    let column = |column: &str| rows.column(column);
-    let (Some(own), Some(schema)) = (column("TABLE_NAME"), column("TABLE_SCHEMA")) else { return Ok(None) };
-    let Some(row) =
-        rows.rows.iter().find(|row| row.string(own) == name.name && row.string(schema) == name.schema)
-    else {
-        return Ok(None);
-    };
-    let text = |field: &str| column(field).and_then(|at| row.text(at));
-    let (Some(definition), Some(definer)) = (text("VIEW_DEFINITION"), text("DEFINER")) else {
-        return Ok(None);
-    };
-    let (user, host) = definer.rsplit_once('@').unwrap_or((&definer, "%"));
-    let check = match text("CHECK_OPTION").as_deref() {
-        Some(option @ ("CASCADED" | "LOCAL")) => format!(" WITH {option} CHECK OPTION"),
-        _ => String::new(),
-    };
-    let create = format!(
-        "CREATE ALGORITHM={} DEFINER={}@{} SQL SECURITY {} VIEW {} AS {definition}{check}",
-        text("ALGORITHM").unwrap_or_else(|| "UNDEFINED".into()),
-        quote::identifier(user),
-        quote::identifier(host),
-        text("SECURITY_TYPE").unwrap_or_else(|| "DEFINER".into()),
-        quote::identifier(&name.name),
-    );
-    // The catalogue's texts are in UTF-8, whatever the view was written in.
-    let settings = ["SET character_set_client = utf8mb4".to_owned(), "SET sql_mode = ''".to_owned(), create];
-    Ok(Some(settings.into_iter().map(String::into_bytes).collect()))
 }
 
 #[cfg(test)]

@@ -38,13 +38,13 @@ pub(crate) fn select(args: &DumpArgs, schemas: &[String], all: Vec<Relation>) ->
         named && (args.include.is_empty() || include.is_match(&path)) && !exclude.is_match(&path)
     };
     let relations: Vec<_> = all.into_iter().filter(chosen).collect();
-    if relations.is_empty() && names.whole.is_empty() {
+    let filtered = !args.include.is_empty();
+    if relations.is_empty() && (names.whole.is_empty() || filtered) {
         return Err(Error::with_hint(
             "there is nothing to dump",
             "no schema but the server's own is visible to this account, or --include and --exclude leave none",
         ));
     }
-    let filtered = !args.include.is_empty();
     Ok(Selected { relations, whole: if filtered { BTreeSet::new() } else { names.whole } })
 }
 

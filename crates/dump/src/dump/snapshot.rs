@@ -1,7 +1,7 @@
 //! One consistent snapshot over all workers: while a short lock holds writers back, each worker begins a transaction and
 //! the binary log's position is read; then the lock is released.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
 use drover_db::wire::Rows;
@@ -123,20 +123,37 @@ fn lock(coordinator: &mut Connection, wish: &Wish<'_>, warnings: &mut Vec<String
     if let Some(connection) = backup_stage(coordinator, wish)? {
         return Ok(Lock::BackupStage(connection));
     }
-    match coordinator.execute("FLUSH TABLES WITH READ LOCK") {
-        Ok(_) => return Ok(Lock::GlobalRead),
-        Err(error) if is_timeout(&error) => {
-            return Err(in_the_way(coordinator, "FLUSH TABLES WITH READ LOCK", wish));
-        }
-        Err(error) if is_refusal(&error) => {}
-        Err(error) => return Err(error).doing(|| "FLUSH TABLES WITH READ LOCK"),
+    if global_read_lock(coordinator, wish)? {
+        return Ok(Lock::GlobalRead);
     }
     warnings.push(
         "the account may not hold back all writers (it lacks RELOAD): the tables that are dumped were locked instead"
             .into(),
     );
+    session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     lock_tables(coordinator, wish.tables, wish)?;
     Ok(Lock::Tables)
+}
+
+/// Tries for a second at a time, with pauses: while it waits all writers wait, and among them one may hold the row that
+/// another's statement waits for, which the lock waits for. Whether the account may have it at all.
+fn global_read_lock(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<bool> {
+    const LOCK: &str = "FLUSH TABLES WITH READ LOCK";
+    let give_up = Instant::now() + Duration::from_secs(wish.lock_timeout);
+    session::limit_lock_wait(coordinator, 1)?;
+    loop {
+        match coordinator.execute(LOCK) {
+            Ok(_) => break,
+            Err(error) if is_timeout(&error) && Instant::now() < give_up => {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            Err(error) if is_timeout(&error) => return Err(in_the_way(coordinator, LOCK, wish)),
+            Err(error) if is_refusal(&error) => return Ok(false),
+            Err(error) => return Err(error).doing(|| LOCK),
+        }
+    }
+    session::limit_lock_wait(coordinator, wish.lock_timeout)?;
+    Ok(true)
 }
 
 /// MariaDB's own lock for backups, which needs a session for itself.

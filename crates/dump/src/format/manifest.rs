@@ -111,6 +111,10 @@ pub struct Object {
     /// Whether the server could not use it when it was dumped (a view on a table that is gone, for one).
     #[serde(default, skip_serializing_if = "is_false")]
     pub broken: bool,
+    /// A view's statement put together from the catalogue, which verification compares where SHOW CREATE VIEW does not
+    /// work or lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalogue: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {

@@ -9,6 +9,7 @@ mod rename;
 mod run;
 mod staging;
 mod verify;
+mod views;
 
 pub use args::{RestoreArgs, VerifyArgs};
 pub use run::{RestoreReport, restore};

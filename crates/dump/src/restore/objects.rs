@@ -5,6 +5,7 @@ use std::path::Path;
 use drover_db::{Connection, quote};
 
 use super::rename::Renames;
+use super::views;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema};
 use crate::format::script;
@@ -12,8 +13,8 @@ use crate::session::{self, Purpose};
 use crate::{Error, Result};
 
 /// Warnings that say only that an older way of writing is going out of use: integer display widths, names of character
-/// sets, collations and options. They come for nearly every table of an older server.
-const OLD_FASHIONED: [u16; 5] = [1287, 1681, 3719, 3720, 3778];
+/// sets, collations, options and sql_modes. They come for nearly every object of an older server.
+const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
 
 /// Where scripts are read from and what is changed in them.
 pub(super) struct Scripts<'a> {
@@ -56,8 +57,24 @@ impl Scripts<'_> {
         relative: &str,
         warnings: &mut Vec<String>,
     ) -> Result<()> {
+        self.run_changed(connection, schema, relative, warnings, |create| create.to_vec())
+    }
+
+    /// The same with its CREATE statement changed; there may be settings before it and a collation after it.
+    pub(super) fn run_changed(
+        &self,
+        connection: &mut Connection,
+        schema: &str,
+        relative: &str,
+        warnings: &mut Vec<String>,
+        change: impl Fn(&[u8]) -> Vec<u8>,
+    ) -> Result<()> {
         session::use_schema(connection, self.renames.schema(schema))?;
-        let result = self.run(connection, relative, &self.read(relative)?, warnings);
+        let mut statements = self.read(relative)?;
+        for create in statements.iter_mut().filter(|statement| statement.starts_with(b"CREATE ")) {
+            *create = change(create);
+        }
+        let result = self.run(connection, relative, &statements, warnings);
         session::set(connection, Purpose::Restore)?;
         result
     }
@@ -88,39 +105,13 @@ impl Scripts<'_> {
         for (schema, object) in each(manifest, |schema| &schema.routines) {
             self.run_in(connection, &schema.name, &object.script, warnings)?;
         }
-        self.create_views(connection, manifest, warnings)?;
+        views::create(self, connection, manifest, warnings)?;
         for (schema, object) in
             each(manifest, |schema| &schema.triggers).chain(each(manifest, |schema| &schema.events))
         {
             self.run_in(connection, &schema.name, &object.script, warnings)?;
         }
         Ok(())
-    }
-
-    /// Views of several schemas may read each other: what fails is tried again as long as others succeed.
-    fn create_views(
-        &self,
-        connection: &mut Connection,
-        manifest: &Manifest,
-        warnings: &mut Vec<String>,
-    ) -> Result<()> {
-        let mut waiting: Vec<_> = each(manifest, |schema| &schema.views).collect();
-        loop {
-            let (before, mut failed) = (waiting.len(), Vec::new());
-            for (schema, view) in waiting {
-                match self.run_in(connection, &schema.name, &view.script, warnings) {
-                    Ok(()) => {}
-                    Err(error @ Error::Server { source: drover_db::Error::Server(_), .. }) => {
-                        failed.push((schema, view, error));
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            if failed.len() == before || failed.is_empty() {
-                return refused(failed, warnings);
-            }
-            waiting = failed.into_iter().map(|(schema, view, _)| (schema, view)).collect();
-        }
     }
 
     /// Which tables, views and sequences of the dump the target has already, as SQL names with the word for DROP.
@@ -187,18 +178,6 @@ pub(super) fn each<'a>(
     objects: impl Fn(&'a Schema) -> &'a Vec<Object>,
 ) -> impl Iterator<Item = (&'a Schema, &'a Object)> {
     manifest.schemas.iter().flat_map(move |schema| objects(schema).iter().map(move |object| (schema, object)))
-}
-
-/// Views that cannot be created: one that was broken when it was dumped is only reported.
-fn refused(failed: Vec<(&Schema, &Object, Error)>, warnings: &mut Vec<String>) -> Result<()> {
-    for (schema, view, error) in failed {
-        if !view.broken {
-            return Err(error);
-        }
-        let name = quote::qualified(&schema.name, &view.name);
-        warnings.push(format!("view {name} was broken when it was dumped, and was not created: {error}"));
-    }
-    Ok(())
 }
 
 fn collect_warnings(connection: &mut Connection, relative: &str, warnings: &mut Vec<String>) -> Result<()> {

@@ -127,7 +127,7 @@ impl<'a> Restore<'a> {
             bytes: self.manifest.bytes(),
             seconds: 0.0,
             load_seconds,
-            warnings,
+            warnings: grouped(&warnings),
             verify: self.verify(threads)?,
         })
     }
@@ -259,6 +259,26 @@ impl Target<'_> {
     }
 }
 
+/// The same warning of many scripts becomes one.
+fn grouped(warnings: &[String]) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for warning in warnings {
+        // No script's name holds a colon.
+        let (script, message) = warning.split_once(": ").unwrap_or(("", warning));
+        match groups.iter_mut().find(|(known, _)| *known == message) {
+            Some((_, scripts)) if !scripts.contains(&script) => scripts.push(script),
+            Some(_) => {}
+            None => groups.push((message, vec![script])),
+        }
+    }
+    let show = |(message, scripts): &(&str, Vec<&str>)| match scripts.as_slice() {
+        [one] => format!("{one}: {message}"),
+        [first, rest @ ..] => format!("{first} and {} more: {message}", rest.len()),
+        [] => (*message).to_owned(),
+    };
+    groups.iter().map(show).collect()
+}
+
 fn alter(connection: &mut Connection, target: &Target<'_>, items: &[Vec<u8>]) -> Result<()> {
     if items.is_empty() {
         return Ok(());
@@ -277,5 +297,16 @@ fn kill(options: &ConnectOptions, ids: &[u32]) {
     let Ok(mut connection) = Connection::open(options) else { return };
     for id in ids {
         let _ = connection.execute(format!("KILL {id}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_of_many_scripts_become_one() {
+        let warnings = ["a.sql: x", "b.sql: y: z", "c.sql: x", "a.sql: x"].map(str::to_owned);
+        assert_eq!(grouped(&warnings), ["a.sql and 1 more: x", "b.sql: y: z"]);
     }
 }

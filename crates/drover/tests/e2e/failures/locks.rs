@@ -1,0 +1,96 @@
+//! Sessions that are in the way of the snapshot's lock, and those that the dump must not be in the way of.
+
+use std::time::Instant;
+
+use drover_sandbox::{Flavour, Server};
+
+use crate::client::{Session, sql, try_sql};
+use crate::drover::{Output, Running, dump, run};
+use crate::files::{manifest, manifest_path, table};
+use crate::servers::{on_both, start};
+
+on_both!(who_is_in_the_way_is_said, open_transactions_are_not_in_the_way, others_go_on);
+
+fn impatient_dump(server: &Server) -> Output {
+    let dir = tempfile::tempdir().unwrap();
+    let started = Instant::now();
+    let output = run(&mut dump(server, "locked --lock-timeout 1", dir.path()));
+    assert!(started.elapsed().as_secs() < 20, "it waited for {:?}: {output}", started.elapsed());
+    assert_eq!(output.code == Some(0), manifest_path(dir.path()).exists(), "{output}");
+    output
+}
+
+fn prepared(flavour: Flavour) -> Server {
+    let server = start(flavour, &[]);
+    sql(
+        &server,
+        "CREATE DATABASE locked; CREATE TABLE locked.t (id INT PRIMARY KEY, v INT) ENGINE = InnoDB;
+         CREATE TABLE locked.m (id INT PRIMARY KEY, v INT) ENGINE = MyISAM;
+         INSERT INTO locked.t VALUES (1, 1), (2, 2); INSERT INTO locked.m VALUES (1, 1)",
+    );
+    server
+}
+
+fn who_is_in_the_way_is_said(flavour: Flavour) {
+    let server = prepared(flavour);
+    let mut session = Session::open(&server);
+    session.send("UPDATE locked.m SET v = v + SLEEP(60)");
+    session.wait_until_running("SLEEP(60)");
+    impatient_dump(&server).refused(&["UPDATE locked.m SET v = v + SLEEP(60)", "1 s", "--lock-timeout"]);
+    drop(session);
+
+    for table in ["t", "m"] {
+        let mut session = Session::open(&server);
+        session.run(&format!("LOCK TABLES locked.{table} WRITE"));
+        impatient_dump(&server).refused(&["root@localhost", "LOCK TABLES", "--lock-timeout"]);
+    }
+    // Nothing of drover's is left that would hold anybody back.
+    sql(
+        &server,
+        "SET lock_wait_timeout = 5; UPDATE locked.t SET v = 5; UPDATE locked.m SET v = 5; CREATE TABLE locked.n (id INT)",
+    );
+    assert_eq!(impatient_dump(&server).code, Some(0));
+}
+
+fn open_transactions_are_not_in_the_way(flavour: Flavour) {
+    let (server, dir) = (prepared(flavour), tempfile::tempdir().unwrap());
+    let mut session = Session::open(&server);
+    session
+        .run("START TRANSACTION; INSERT INTO locked.t VALUES (3, 3); UPDATE locked.t SET v = 0 WHERE id = 1");
+    run(&mut dump(&server, "locked --lock-timeout 5", dir.path())).done();
+    assert_eq!(
+        table(&manifest(dir.path()), "locked", "t")["files"][0]["rows"],
+        2,
+        "an uncommitted row was dumped"
+    );
+    session.run("COMMIT");
+}
+
+/// While dumps run one after the other, two of them at once, others write, make and drop tables, and no statement fails.
+fn others_go_on(flavour: Flavour) {
+    let (server, dir) = (&prepared(flavour), tempfile::tempdir().unwrap());
+    let statements = |number: usize| {
+        let one = format!(
+            "CREATE TABLE other{number}.x (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO other{number}.x VALUES (1); \
+             ALTER TABLE other{number}.x ADD COLUMN v INT; DROP TABLE other{number}.x;\n"
+        );
+        format!("CREATE DATABASE other{number};\n{}", one.repeat(60))
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> =
+            (0..2).map(|number| scope.spawn({ move || try_sql(server, &statements(number)) })).collect();
+        let mut number = 0;
+        while !others.iter().all(|other| other.is_finished()) {
+            let dumps = [0, 1].map(|half| {
+                let out = dir.path().join(format!("{number}-{half}"));
+                Running::start(&mut dump(server, "locked --lock-timeout 20", &out))
+            });
+            dumps.into_iter().for_each(|dump| drop(dump.finish().done()));
+            number += 1;
+        }
+        assert!(number > 1, "there was no time for two dumps: the test proves nothing");
+        others
+            .into_iter()
+            .for_each(|other| drop(other.join().unwrap().unwrap_or_else(|error| panic!("{error}"))));
+    });
+}

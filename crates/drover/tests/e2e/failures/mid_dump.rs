@@ -1,0 +1,144 @@
+//! Things that happen while a dump reads: it is frozen (SIGSTOP) as soon as the rows of the first, large table are being
+//! written, and goes on when the deed is done. With one worker the small table is not read before the large one.
+//!
+//! The server is shared by these tests alone, one at a time: MySQL's FLUSH TABLES WITH READ LOCK of another dump would wait for
+//! the frozen one and hold up the deed that is to end the freeze.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use drover_sandbox::{Flavour, Server};
+
+use super::{assert_unfinished, wait_until_alone};
+use crate::big::make;
+use crate::client::sql;
+use crate::drover::{Output, Running, dump};
+use crate::files::{has_rows, manifest, table};
+use crate::servers::{on_both, start};
+
+on_both!(
+    dropped,
+    truncated,
+    altered,
+    renamed,
+    made_anew,
+    rows_changed,
+    server_killed,
+    connection_killed,
+    interrupted
+);
+
+/// The server with table `big.wide`, and the turn to use it.
+fn server(flavour: Flavour) -> (&'static Server, MutexGuard<'static, ()>) {
+    static SERVERS: [OnceLock<Server>; 2] = [const { OnceLock::new() }; 2];
+    static TURNS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
+    let turn = TURNS[flavour as usize].lock().unwrap_or_else(PoisonError::into_inner);
+    let server = SERVERS[flavour as usize].get_or_init(|| {
+        let server = start(flavour, &[]);
+        make(&server);
+        server
+    });
+    (server, turn)
+}
+
+/// Dumps `big` and `schema`, and calls `deed` while `big` is being read.
+fn meanwhile(server: &Server, schema: &str, out: &Path, deed: impl FnOnce(&Running)) -> Output {
+    // gzip at its slowest gives ample time to freeze it.
+    let mut dump =
+        Running::start(&mut dump(server, &format!("big {schema} --threads 1 --compress gzip:9"), out));
+    dump.freeze_when("the first rows are written", || has_rows(out));
+    deed(&dump);
+    dump.signal("CONT");
+    dump.finish()
+}
+
+fn make_small(server: &Server, schema: &str) {
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; CREATE TABLE {schema}.small (id INT NOT NULL PRIMARY \
+             KEY, v INT); INSERT INTO {schema}.small VALUES (1, 10), (2, 20), (3, 30)"
+        ),
+    );
+}
+
+/// `statements` on `SCHEMA.small` make the dump fail, and it says that it is for that table.
+fn spoilt_by(flavour: Flavour, schema: &str, statements: &str) {
+    let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
+    make_small(server, schema);
+    let spoil = |_: &Running| drop(sql(server, format!("USE {schema}; {statements}")));
+    let output = meanwhile(server, schema, dir.path(), spoil);
+    output.refused(&[&format!("`{schema}`.`small`"), "while the dump was running"]);
+    assert_unfinished(flavour, dir.path());
+}
+
+fn dropped(flavour: Flavour) {
+    spoilt_by(flavour, "mid_dropped", "DROP TABLE small");
+}
+
+fn truncated(flavour: Flavour) {
+    spoilt_by(flavour, "mid_truncated", "TRUNCATE TABLE small");
+}
+
+fn altered(flavour: Flavour) {
+    spoilt_by(flavour, "mid_altered", "ALTER TABLE small ADD COLUMN w INT DEFAULT 7, ALGORITHM = INSTANT");
+}
+
+fn renamed(flavour: Flavour) {
+    spoilt_by(flavour, "mid_renamed", "RENAME TABLE small TO other");
+}
+
+fn made_anew(flavour: Flavour) {
+    let anew = "CREATE TABLE other LIKE small; INSERT INTO other SELECT * FROM small WHERE id < 3; \
+                RENAME TABLE small TO gone, other TO small";
+    spoilt_by(flavour, "mid_made_anew", anew);
+}
+
+/// Changes of rows are no reason to fail: the dump has those of the snapshot.
+fn rows_changed(flavour: Flavour) {
+    let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
+    make_small(server, "mid_rows");
+    let change = "USE mid_rows; DELETE FROM small WHERE id = 1; UPDATE small SET v = 0; INSERT INTO small VALUES (4, 40), (5, 50)";
+    meanwhile(server, "mid_rows", dir.path(), |_| drop(sql(server, change))).done();
+    let files = table(&manifest(dir.path()), "mid_rows", "small")["files"].clone();
+    assert_eq!(files[0]["rows"], 3, "{files}");
+}
+
+fn server_killed(flavour: Flavour) {
+    let (mut server, dir) = (start(flavour, &[]), tempfile::tempdir().unwrap());
+    make(&server);
+    let mut dump = Running::start(&mut dump(&server, "big --threads 1 --compress gzip:9", dir.path()));
+    dump.freeze_when("the first rows are written", || has_rows(dir.path()));
+    server.kill();
+    dump.signal("CONT");
+    dump.finish().refused(&["`big`.`wide`", "lost"]);
+    assert_unfinished(flavour, dir.path());
+}
+
+fn connection_killed(flavour: Flavour) {
+    let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
+    make_small(server, "mid_killed");
+    let kill = |_: &Running| {
+        let running = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT%`big`.`wide`%' AND ID <> CONNECTION_ID()";
+        for row in sql(server, running) {
+            sql(server, format!("KILL {}", row[0]));
+        }
+    };
+    meanwhile(server, "mid_killed", dir.path(), kill).refused(&["`big`.`wide`"]);
+    assert_unfinished(flavour, dir.path());
+}
+
+fn interrupted(flavour: Flavour) {
+    let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
+    make_small(server, "mid_interrupted");
+    sql(server, "CREATE USER IF NOT EXISTS interrupted@localhost; GRANT ALL ON *.* TO interrupted@localhost");
+    let mut command =
+        dump(server, "big mid_interrupted --threads 1 --compress gzip:9 -u interrupted", dir.path());
+    let mut dump = Running::start(&mut command);
+    dump.freeze_when("the first rows are written", || has_rows(dir.path()));
+    dump.signal("INT");
+    dump.signal("CONT");
+    dump.finish().refused(&["stopped", &dir.path().display().to_string()]);
+    assert_unfinished(flavour, dir.path());
+    wait_until_alone(server, "interrupted");
+}

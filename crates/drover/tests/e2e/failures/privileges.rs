@@ -1,0 +1,131 @@
+//! Accounts that may not see or make everything: what they cannot see must not be missing without a word.
+
+use std::path::Path;
+use std::process::Command;
+
+use drover_sandbox::{Flavour, Server};
+
+use crate::client::{sql, value};
+use crate::drover::{dump, restore, run};
+use crate::files::manifest;
+use crate::servers::{on_both, source, target};
+
+on_both!(
+    one_table_hidden,
+    one_column_hidden,
+    view_without_privilege,
+    trigger_hidden,
+    event_and_routine_hidden,
+    may_not_create
+);
+
+/// A schema of two tables, and an account of its name that may take snapshots and look into the server, but read nothing.
+fn schema_and_account(server: &Server, name: &str) {
+    sql(
+        server,
+        format!(
+            "DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}; USE {name};
+             CREATE TABLE open (id INT PRIMARY KEY, v INT); INSERT INTO open VALUES (1, 1);
+             CREATE TABLE secret (id INT PRIMARY KEY, v INT); INSERT INTO secret VALUES (1, 1);
+             DROP USER IF EXISTS {name}@localhost; CREATE USER {name}@localhost;
+             GRANT RELOAD, PROCESS, REPLICATION CLIENT ON *.* TO {name}@localhost"
+        ),
+    );
+}
+
+fn dump_as(server: &Server, account: &str, what: &str, out: &Path) -> Command {
+    dump(server, &format!("{what} -u {account}"), out)
+}
+
+fn one_table_hidden(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    schema_and_account(server, "hidden_table");
+    sql(server, "GRANT SELECT, SHOW VIEW, TRIGGER ON hidden_table.open TO hidden_table@localhost");
+    let out = dir.path().join("out");
+    let refused = |what: &str, culprit: &str| {
+        run(&mut dump_as(server, "hidden_table", what, &out)).refused(&[culprit]);
+        assert!(!out.exists(), "a directory was made");
+    };
+    refused("hidden_table", "`hidden_table`.`secret`");
+    refused("hidden_table.open hidden_table.secret", "'hidden_table.secret'");
+    refused("hidden_table.secret", "'hidden_table.secret'");
+    run(&mut dump_as(server, "hidden_table", "hidden_table.open", &out)).done();
+}
+
+fn one_column_hidden(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    schema_and_account(server, "hidden_column");
+    sql(
+        server,
+        "GRANT SELECT, SHOW VIEW, TRIGGER ON hidden_column.open TO hidden_column@localhost;
+         GRANT SELECT (id) ON hidden_column.secret TO hidden_column@localhost",
+    );
+    let out = dir.path().join("out");
+    let output = run(&mut dump_as(server, "hidden_column", "hidden_column.open hidden_column.secret", &out));
+    output.refused(&["secret"]);
+    super::assert_unfinished(flavour, &out);
+}
+
+fn view_without_privilege(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    schema_and_account(server, "hidden_view");
+    sql(
+        server,
+        "USE hidden_view; CREATE VIEW looks AS SELECT id FROM secret;
+         GRANT SELECT, TRIGGER, EVENT ON hidden_view.* TO hidden_view@localhost",
+    );
+    run(&mut dump_as(server, "hidden_view", "hidden_view", &dir.path().join("whole")))
+        .refused(&["SHOW VIEW", "hidden_view"]);
+    run(&mut dump_as(server, "hidden_view", "hidden_view.looks", &dir.path().join("named")))
+        .refused(&["looks"]);
+}
+
+/// An account without TRIGGER on a table is shown none of its triggers.
+fn trigger_hidden(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    schema_and_account(server, "hidden_trigger");
+    sql(
+        server,
+        "USE hidden_trigger; CREATE TRIGGER counts BEFORE INSERT ON open FOR EACH ROW SET NEW.v = NEW.v + 1;
+         GRANT SELECT, SHOW VIEW ON hidden_trigger.* TO hidden_trigger@localhost",
+    );
+    run(&mut dump_as(server, "hidden_trigger", "hidden_trigger", &dir.path().join("whole")))
+        .refused(&["TRIGGER"]);
+    run(&mut dump_as(server, "hidden_trigger", "hidden_trigger.open", &dir.path().join("named")))
+        .refused(&["TRIGGER"]);
+}
+
+fn event_and_routine_hidden(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    schema_and_account(server, "hidden_event");
+    sql(
+        server,
+        "USE hidden_event; CREATE EVENT later ON SCHEDULE AT '2037-01-01 00:00:00' DISABLE DO SET @x = 1;
+         CREATE PROCEDURE does() SET @x = 1;
+         GRANT SELECT, SHOW VIEW, TRIGGER ON hidden_event.* TO hidden_event@localhost",
+    );
+    run(&mut dump_as(server, "hidden_event", "hidden_event", &dir.path().join("event"))).refused(&["EVENT"]);
+    sql(server, "GRANT EVENT ON hidden_event.* TO hidden_event@localhost");
+    let out = dir.path().join("routine");
+    let output = run(&mut dump_as(server, "hidden_event", "hidden_event", &out));
+    let is_in_it = || manifest(&out)["schemas"][0]["routines"].as_array().is_some_and(|list| list.len() == 1);
+    assert!(
+        output.code == Some(2) && output.error().contains("does") || is_in_it(),
+        "the procedure is missing: {output}"
+    );
+}
+
+fn may_not_create(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    schema_and_account(server, "may_not_create");
+    run(&mut dump(server, "may_not_create", dir.path())).done();
+    let target = target(flavour);
+    sql(
+        target,
+        "DROP USER IF EXISTS poor@localhost; CREATE USER poor@localhost; DROP DATABASE IF EXISTS may_not_create",
+    );
+    run(&mut restore(target, dir.path(), "-u poor")).refused(&["may_not_create"]);
+    sql(target, "GRANT CREATE, SELECT ON may_not_create.* TO poor@localhost");
+    run(&mut restore(target, dir.path(), "-u poor")).refused(&["may_not_create", "INSERT"]);
+    assert_eq!(value(target, "SELECT COUNT(*) FROM may_not_create.open"), "0");
+}

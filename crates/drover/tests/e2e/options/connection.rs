@@ -1,0 +1,116 @@
+//! Ways to say which server: option files and URLs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use drover_sandbox::{Flavour, Server};
+
+use crate::client::sql;
+use crate::drover::{drover, run};
+use crate::files::manifest_path;
+use crate::servers::{on_both, source};
+
+on_both!(option_files, urls, password_from_a_terminal);
+
+const PASSWORD: &str = "in a 'file' # only";
+
+fn account(server: &Server) {
+    sql(
+        server,
+        "CREATE DATABASE IF NOT EXISTS connection; CREATE TABLE IF NOT EXISTS connection.t (id INT PRIMARY KEY)",
+    );
+    for host in ["localhost", "127.0.0.1"] {
+        let password = PASSWORD.replace('\'', "''");
+        sql(
+            server,
+            format!(
+                "CREATE USER IF NOT EXISTS filed@'{host}' IDENTIFIED BY '{password}'; GRANT ALL ON *.* TO filed@'{host}'"
+            ),
+        );
+    }
+}
+
+fn dump_connection(options: &str, out: &Path) -> Command {
+    let mut command = drover(&format!("dump connection --threads 1 --lock-timeout 60 {options}"));
+    command.arg("--out").arg(out);
+    command
+}
+
+fn option_files(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    account(server);
+    let path = |name: &str| dir.path().join(name);
+    let credentials = format!("[client]\nuser = filed\npassword = \"{PASSWORD}\"\n");
+    let place = format!("socket={}\n", server.socket().display());
+    fs::write(path("all.cnf"), format!("{credentials}{place}")).unwrap();
+    fs::write(path("group.cnf"), format!("{credentials}socket=/nowhere\n[drover]\n{place}")).unwrap();
+    fs::write(
+        path("suffix.cnf"),
+        format!(
+            "[client]\nsocket=/nowhere\n[client_other]\nuser=filed\npassword='{}'\n{place}",
+            PASSWORD.replace('\'', "\\'")
+        ),
+    )
+    .unwrap();
+    fs::write(path("tcp.cnf"), format!("{credentials}host=127.0.0.1\nport={}\n", server.port())).unwrap();
+    let file = |name: &str| path(name).display().to_string();
+    for (number, options) in [
+        format!("--defaults-file={}", file("all.cnf")),
+        format!("--defaults-file {}", file("group.cnf")),
+        format!("--defaults-file={} --defaults-group-suffix=_other", file("suffix.cnf")),
+        format!("--defaults-extra-file={} -S {}", file("tcp.cnf"), server.socket().display()),
+        format!("--defaults-file={}", file("tcp.cnf")),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let out = path(&number.to_string());
+        run(&mut dump_connection(options, &out)).done();
+        assert!(manifest_path(&out).exists());
+    }
+    fs::rename(path("all.cnf"), path(".my.cnf")).unwrap();
+    run(dump_connection("", &path("home")).env("HOME", dir.path())).done();
+    run(&mut dump_connection("--defaults-file=/nowhere.cnf", &path("x"))).refused(&["/nowhere.cnf"]);
+    // The command line wins over the file.
+    let wrong = format!("--defaults-file={} --password=wrong", file("tcp.cnf"));
+    run(&mut dump_connection(&wrong, &path("x"))).refused(&["refused the login of 'filed'"]);
+}
+
+fn urls(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    account(server);
+    let password = "in%20a%20'file'%20%23%20only";
+    let (port, socket) = (server.port(), server.socket().display().to_string());
+    for (number, url) in [
+        format!("mysql://filed:{password}@127.0.0.1:{port}"),
+        format!("mysql://filed:{password}@127.0.0.1:{port}/connection"),
+        format!("mysql://filed:{password}@localhost?socket={socket}"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        run(&mut dump_connection(
+            &format!("--no-defaults --url {url}"),
+            &dir.path().join(number.to_string()),
+        ))
+        .done();
+    }
+    let overridden = format!(
+        "--no-defaults --url mysql://nobody:x@127.0.0.1:1 -u root -S {socket} --protocol=SOCKET --password="
+    );
+    run(&mut dump_connection(&overridden, &dir.path().join("overridden"))).done();
+    run(&mut dump_connection("--no-defaults --url http://x", &dir.path().join("x")))
+        .refused(&["URL", "mysql://"]);
+}
+
+/// A bare -p asks on the terminal; a test has none.
+fn password_from_a_terminal(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    account(server);
+    let options = format!("--no-defaults -u filed -S {} -p", server.socket().display());
+    let mut command = Command::new("setsid");
+    command.arg("--wait").arg(env!("CARGO_BIN_EXE_drover"));
+    command.args(dump_connection(&options, &dir.path().join("x")).get_args());
+    run(&mut command).refused(&["password"]);
+}

@@ -1,0 +1,10 @@
+//! What the options say, happens.
+
+mod connection;
+mod into;
+mod large;
+mod local_infile;
+mod reports;
+mod selection;
+mod tls;
+mod verify;

@@ -1,0 +1,48 @@
+//! A server that sends anything at all: login, a statement, its rows.
+#![no_main]
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
+
+use drover_db::Connection;
+use drover_db::options::{Address, ConnectOptions, SslMode, SslOptions};
+use drover_db::wire::{RawRow, next_field};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("s");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let _ = stream.write_all(bytes);
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        talk(Address::Socket(path));
+    });
+});
+
+fn talk(address: Address) {
+    let options = ConnectOptions {
+        user: "root".into(),
+        password: Some("secret".into()),
+        address,
+        database: None,
+        ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
+        connect_timeout: Duration::from_secs(1),
+    };
+    let Ok(mut connection) = Connection::open(&options) else { return };
+    let _ = connection.execute("DO 1");
+    let _ = connection.query("SELECT 1");
+    let _ = connection.load("LOAD DATA", |upload| upload.send(b"1\n"));
+    let Ok(mut rows) = connection.stream("SELECT 2") else { return };
+    while let Ok(Some(row)) = rows.next_row() {
+        match row {
+            RawRow::Whole(mut payload) => while next_field(&mut payload).is_some() {},
+            RawRow::Large(mut row) => while row.next_field().is_ok() {},
+        }
+    }
+}
