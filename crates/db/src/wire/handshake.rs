@@ -37,7 +37,10 @@ pub(super) fn log_in(stream: Stream, options: &ConnectOptions) -> Result<(Packet
     let handshake: HandshakePacket<'_> =
         ParseBuf(&payload).parse(()).map_err(|_| protocol(options, "no greeting"))?;
 
-    let mut capabilities = wanted_capabilities() & handshake.capabilities();
+    let mut wanted = wanted_capabilities();
+    // MySQL refuses a login whose capabilities are not those of the request for TLS before it.
+    wanted.set(CapabilityFlags::CLIENT_CONNECT_WITH_DB, options.database.is_some());
+    let mut capabilities = wanted & handshake.capabilities();
     packets = start_tls(packets, &mut capabilities, options)?;
     let mut login = Login {
         options,

@@ -57,7 +57,9 @@ impl Renames {
             )));
         }
         let objects = manifest.schemas.iter().flat_map(|schema| {
-            let objects = [&schema.sequences, &schema.views, &schema.routines].into_iter().flatten();
+            let objects =
+                [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
+            let objects = objects.into_iter().flatten();
             let names = schema.tables.iter().map(|t| &t.name).chain(objects.map(|object| &object.name));
             names.map(|name| (schema.name.clone(), name.clone()))
         });

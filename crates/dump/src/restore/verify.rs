@@ -198,9 +198,9 @@ impl Verify<'_> {
         for kind in kinds {
             for (schema, object) in each(self.manifest, kind) {
                 let name = Name::new(self.renames.schema(&schema.name), &object.name);
-                session::use_schema(connection, &name.schema)?;
-                let collation = schema_collation(connection)?;
-                let now = definition(connection, &object.kind, &name, &collation);
+                let now = session::use_schema(connection, &name.schema)
+                    .and_then(|()| schema_collation(connection))
+                    .and_then(|collation| definition(connection, &object.kind, &name, &collation));
                 let then = self.script(&object.script)?;
                 if now.as_ref().is_ok_and(|now| *now == then)
                     || !self.is_same_view(connection, &name, object)?
