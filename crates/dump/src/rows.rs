@@ -21,6 +21,9 @@ pub(crate) struct Shape {
     pub(crate) columns: usize,
     /// Fields of ENUM columns, and the text of each that stands for its error value.
     pub(crate) error_marks: Vec<(usize, Vec<u8>)>,
+    /// Fields of which the text as stored comes again behind the fields of the line: where it is another than the one that
+    /// loading makes of it, the row is counted.
+    pub(crate) twins: Vec<usize>,
 }
 
 /// What was read so far.
@@ -31,6 +34,8 @@ pub(crate) struct Sums {
     pub(crate) bytes: u64,
     pub(crate) digest: Digest,
     pub(crate) enum_errors: u64,
+    /// Rows of which loading changes the text of a value.
+    pub(crate) retyped: u64,
 }
 
 /// Turns rows into lines.
@@ -68,7 +73,8 @@ impl<'a> Lines<'a> {
     #[inline]
     fn whole(&mut self, payload: &[u8]) -> Result<()> {
         let start = self.buffer.len();
-        if !text::line_into(&mut self.buffer, payload, self.shape.columns) {
+        let rest = text::line_into(&mut self.buffer, payload, self.shape.columns).ok_or_else(malformed)?;
+        if rest.is_empty() != self.shape.twins.is_empty() {
             return Err(malformed());
         }
         self.sums.digest.add_line(&self.buffer[start..]);
@@ -76,7 +82,20 @@ impl<'a> Lines<'a> {
         if !self.shape.error_marks.is_empty() {
             self.count_error_marks(payload);
         }
+        if !self.shape.twins.is_empty() {
+            self.count_retyped(payload);
+        }
         Ok(())
+    }
+
+    fn count_retyped(&mut self, mut payload: &[u8]) {
+        let mut fields = Vec::with_capacity(self.shape.columns + self.shape.twins.len());
+        while let Some(field) = next_field(&mut payload) {
+            fields.push(field);
+        }
+        let pairs = self.shape.twins.iter().zip(fields.iter().skip(self.shape.columns));
+        let differs = |(&column, twin): (&usize, &Field<'_>)| fields.get(column) != Some(twin);
+        self.sums.retyped += u64::from(pairs.into_iter().any(differs));
     }
 
     fn count_error_marks(&mut self, mut payload: &[u8]) {

@@ -19,7 +19,7 @@ pub(crate) fn make(server: &Server) {
         server,
         format!(
             "{deep} CREATE DATABASE big CHARACTER SET latin1; USE big;
-             CREATE TABLE wide (id INT NOT NULL PRIMARY KEY, a CHAR(128) NOT NULL, b CHAR(128) NOT NULL, c CHAR(64) NOT NULL);
+             CREATE TABLE wide (id INT PRIMARY KEY, a CHAR(128) NOT NULL, b CHAR(128) NOT NULL, c CHAR(64) NOT NULL);
              INSERT INTO wide WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 100000)
                SELECT n, SHA2(n, 512), SHA2(-n, 512), SHA2(n, 256) FROM s;
              ANALYZE TABLE wide"

@@ -16,28 +16,33 @@ use crate::servers::{on_both, source, target};
 
 on_both!(tables_by_hand);
 
-const PLAIN: &str = r"CREATE TABLE plain (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, t TEXT, b VARBINARY(20), f FLOAT, d DOUBLE,
-  n DECIMAL(20,10), e ENUM('', 'a', 'it''s'), s SET('', 'x', 'y'), w TIMESTAMP(6) NULL, z DATE, bits BIT(9), p POINT,
+const PLAIN: &str = r"CREATE TABLE plain (
+  id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, t TEXT, b VARBINARY(20), f FLOAT, d DOUBLE, n DECIMAL(20,10),
+  e ENUM('', 'a', 'it''s'), s SET('', 'x', 'y'), w TIMESTAMP(6) NULL, z DATE, bits BIT(9), p POINT,
   l VARCHAR(20) CHARACTER SET latin1, `odd ``name` INT, twice DOUBLE AS (d * 2) VIRTUAL, KEY (l)) DEFAULT CHARSET = utf8mb4;
 SET sql_mode = '', time_zone = '+02:00';
 INSERT INTO plain (id, t, b, f, d, n, e, s, w, z, bits, p, l, `odd ``name`) VALUES
-  (1, 'tab\tnewline\nbackslash\\nul\0é日', x'00095C0A2227', 0.1, 5e-324, 1.1, 'a', 'x,y', '2023-10-29 02:30:00.123456', '2024-02-29', b'101010101', POINT(1, 0.1), 'é', 1),
+  (1, 'tab\tnewline\nbackslash\\nul\0é日', x'00095C0A2227', 0.1, 5e-324, 1.1, 'a', 'x,y', '2023-10-29 02:30:00.123456',
+    '2024-02-29', b'101010101', POINT(1, 0.1), 'é', 1),
   (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-  (3, '', '', 16777217, -0e0, -0.0000000001, '', '', '1970-01-02 00:00:00', '0000-00-00', 0, ST_GeomFromText('POINT(1 2)', 4326), '', 0),
+  (3, '', '', 16777217, -0e0, -0.0000000001, '', '', '1970-01-02 00:00:00',
+    '0000-00-00', 0, ST_GeomFromText('POINT(1 2)', 4326), '', 0),
   (4, '\\N', 'NULL', 3.4e38, 1e307, 9999999999, 'it''s', 'x', '2038-01-01 00:00:00', '2023-02-31', 255, NULL, '\\N', -5);";
+
+const SPECIAL_MYSQL: &str = r#"CREATE TABLE special (id INT PRIMARY KEY, j JSON);
+INSERT INTO special VALUES (1, '{"a": "tab\\t é \\\\ \\"", "b": [1.5, null]}'), (2, NULL);"#;
+
+const SPECIAL_MARIADB: &str = "CREATE TABLE special (id INT PRIMARY KEY, u UUID, i INET6);
+INSERT INTO special VALUES (1, UUID(), '::1'), (2, NULL, 'ff::');";
 
 fn tables_by_hand(flavour: Flavour) {
     let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
     let special = match flavour {
-        Flavour::MySql => {
-            r#"CREATE TABLE special (id INT PRIMARY KEY, j JSON); INSERT INTO special VALUES (1, '{"a": "tab\\t é \\\\ \\"", "b": [1.5, null]}'), (2, NULL);"#
-        }
-        Flavour::MariaDb => {
-            "CREATE TABLE special (id INT PRIMARY KEY, u UUID, i INET6); INSERT INTO special VALUES (1, UUID(), '::1'), (2, NULL, 'ff::');"
-        }
+        Flavour::MySql => SPECIAL_MYSQL,
+        Flavour::MariaDb => SPECIAL_MARIADB,
     };
-    sql(server, format!("CREATE DATABASE by_hand CHARACTER SET utf8mb4; USE by_hand; {special}"));
-    run_script(server, Some("by_hand"), PLAIN.as_bytes()).unwrap();
+    sql(server, "CREATE DATABASE by_hand CHARACTER SET utf8mb4");
+    run_script(server, Some("by_hand"), format!("{special}\n{PLAIN}").as_bytes()).unwrap();
     run(&mut dump(server, "by_hand", dir.path())).done();
 
     let target = target(flavour);

@@ -261,10 +261,14 @@ fn ask(server: &Server, questions: &[Question]) -> Contents {
     contents
 }
 
-/// The lines of an output; one that is not UTF-8 with escapes for what is not ASCII.
+/// The lines of an output; those that are not UTF-8 with escapes for all that is not ASCII.
 fn lines(output: &[u8]) -> impl Iterator<Item = String> {
-    let text =
-        |line: &[u8]| String::from_utf8(line.to_vec()).unwrap_or_else(|_| line.escape_ascii().to_string());
+    let escaped =
+        |&byte: &u8| if byte.is_ascii() { char::from(byte).to_string() } else { format!("\\x{byte:02x}") };
+    let text = move |line: &[u8]| match std::str::from_utf8(line) {
+        Ok(text) => text.to_owned(),
+        Err(_) => line.iter().map(escaped).collect(),
+    };
     output.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(text)
 }
 

@@ -25,9 +25,7 @@ const AT_FIRST: i64 = 1000;
 on_both!(dumps_under_load_and_the_binary_log_after_them);
 
 fn dumps_under_load_and_the_binary_log_after_them(flavour: Flavour) {
-    // MySQL's global read lock can be one side of a circle that only this timeout breaks: a writer waits for a row of
-    // another one whose next statement waits for the lock, which waits for the first.
-    let source = start(flavour, &["--binlog-format=ROW", "--innodb-lock-wait-timeout=1"]);
+    let source = start(flavour, &["--binlog-format=ROW"]);
     let target = start(flavour, &[]);
     run_script(&source, None, schema().as_bytes()).unwrap();
     let writers: Vec<_> = (0..WRITERS).map(|number| Writer::start(&source, number)).collect();

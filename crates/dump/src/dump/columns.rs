@@ -10,6 +10,8 @@ use crate::format::manifest::Column;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadColumn {
     pub(crate) column: Column,
+    /// What shows the value's text as it is stored, where `read` shows it as loading will make it.
+    pub(crate) stored: Option<String>,
     /// The text that stands for the "error value" of an ENUM.
     pub(crate) error_mark: Option<String>,
     /// How a value is written as a literal that compares in the column's own order; `None` if it cannot be.
@@ -64,6 +66,7 @@ pub(crate) fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn>
         // The columns that MariaDB adds by itself are in no list, but can be read and loaded by these names.
         columns.extend(["row_start", "row_end"].map(|name| ReadColumn {
             column: Column { name: name.into(), read: None, load: None },
+            stored: None,
             error_mark: None,
             literal: None,
         }));
@@ -77,7 +80,7 @@ fn is_row_time(generation: &str) -> bool {
 
 fn read_column(facts: &ColumnFacts) -> ReadColumn {
     let name = quote::identifier(&facts.name);
-    let (mut read, mut load, mut error_mark) = (None, None, None);
+    let (mut read, mut load, mut stored, mut error_mark) = (None, None, None, None);
     match facts.data_type.as_str() {
         // Its own text form has six digits; that of the double it equals has as many as it takes.
         "float" => read = Some(float(&name, &facts.column_type)),
@@ -88,13 +91,19 @@ fn read_column(facts: &ColumnFacts) -> ReadColumn {
         }
         // An empty member and no member at all look the same.
         "set" if members(&facts.column_type).iter().any(Vec::is_empty) => read = Some(format!("{name} + 0")),
-        // Text in the character set `binary` is no JSON for MySQL, and no text form of these types for MariaDB.
-        "json" => load = Some("CONVERT(@value USING utf8mb4)".into()),
+        // A DECIMAL inside a JSON value has no text of its own: 1.10 is read back as the DOUBLE 1.1. So the text is that of a
+        // value which was read back already. Text in the character set `binary` is no JSON.
+        "json" => {
+            read = Some(format!("CAST(CAST({name} AS CHAR) AS JSON)"));
+            load = Some("CONVERT(@value USING utf8mb4)".into());
+            stored = Some(name.clone());
+        }
+        // In the character set `binary` these would be taken for the value's bytes (MariaDB).
         "uuid" | "inet4" | "inet6" => load = Some("CONVERT(@value USING ascii)".into()),
         _ => {}
     }
     let column = Column { name: facts.name.clone(), read, load };
-    ReadColumn { column, error_mark, literal: Literal::of(facts) }
+    ReadColumn { column, stored, error_mark, literal: Literal::of(facts) }
 }
 
 /// A FLOAT(M,D) may hold more than its own limit, since the limit itself is rounded to a float: 99999999.99 becomes 1e8.

@@ -149,6 +149,7 @@ impl<'a> Dump<'a> {
         progress.phase("dumping");
         let chunks = self.read_rows(taken, plans, &schemas, &without_transactions, stop, progress)?;
         fill_in(&mut schemas, chunks);
+        self.warnings.extend(retyped(&schemas));
         progress.phase("writing the manifest");
         let manifest = Manifest {
             format: FORMAT,
@@ -343,6 +344,21 @@ fn fill_in(schemas: &mut [Schema], mut chunks: BTreeMap<Name, Vec<Chunk>>) {
             table.files = chunks.remove(&Name::new(&schema.name, &table.name)).unwrap_or_default();
         }
     }
+}
+
+/// What text cannot keep is said for each table.
+fn retyped(schemas: &[Schema]) -> Vec<String> {
+    let tables = schemas.iter().flat_map(|schema| schema.tables.iter().map(move |table| (schema, table)));
+    let rows = tables.map(|(schema, table)| {
+        (Name::new(&schema.name, &table.name), table.files.iter().map(|file| file.retyped).sum::<u64>())
+    });
+    let say = |(name, rows): (Name, u64)| {
+        format!(
+            "table {name}: {rows} rows hold JSON with a DECIMAL inside, which loading makes a DOUBLE: 1.10 becomes 1.1, and \
+             digits beyond the 17th are lost"
+        )
+    };
+    rows.filter(|(_, rows)| *rows > 0).map(say).collect()
 }
 
 /// Asks for the table once more, to hear why it cannot be opened.

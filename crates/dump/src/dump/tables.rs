@@ -87,12 +87,13 @@ fn literal_of<'a>(columns: &'a [ReadColumn], name: &str) -> Option<&'a columns::
 }
 
 /// The shape of the rows that [`select`] gives.
-pub(crate) fn shape(table: &Table, error_marks: Vec<(usize, Vec<u8>)>) -> Shape {
-    Shape { columns: table.columns.len().max(1), error_marks }
+pub(crate) fn shape(table: &Table) -> Shape {
+    Shape { columns: table.columns.len().max(1), ..Shape::default() }
 }
 
 /// The statement that reads a table's rows: in the order of its key, and within the bounds of one file if one is given.
-pub(crate) fn select(table: &Table, name: &Name, bounds: Option<&Chunk>) -> String {
+/// `more` are expressions to select behind the columns.
+pub(crate) fn select(table: &Table, name: &Name, bounds: Option<&Chunk>, more: &[&str]) -> String {
     let read = |column: &crate::format::manifest::Column| match &column.read {
         Some(expression) => expression.clone(),
         None => quote::identifier(&column.name),
@@ -101,6 +102,7 @@ pub(crate) fn select(table: &Table, name: &Name, bounds: Option<&Chunk>) -> Stri
     if list.is_empty() {
         list.push("1".into()); // a table in which the server computes every column
     }
+    list.extend(more.iter().map(|&expression| expression.to_owned()));
     let mut sql = format!("SELECT {} FROM {name}", list.join(", "));
     if table.with_history {
         sql.push_str(" FOR SYSTEM_TIME ALL");
@@ -194,22 +196,18 @@ impl<'a> Cutter<'a> {
         let mark = |(index, column): (usize, &ReadColumn)| {
             column.error_mark.as_ref().map(|mark| (index, mark.clone().into_bytes()))
         };
-        let marks = plan.columns.iter().enumerate().filter_map(mark).collect();
-        Ok(Self {
-            plan,
-            table,
-            place,
-            shape: shape(table, marks),
-            key_columns: plan.key_columns(),
-            chunks: Vec::new(),
-        })
+        let error_marks = plan.columns.iter().enumerate().filter_map(mark).collect();
+        let twins = (0..plan.columns.len()).filter(|&index| plan.columns[index].stored.is_some()).collect();
+        let shape = Shape { error_marks, twins, ..shape(table) };
+        Ok(Self { plan, table, place, shape, key_columns: plan.key_columns(), chunks: Vec::new() })
     }
 
     fn read(&mut self, connection: &mut Connection, progress: &Progress) -> Result<Vec<Chunk>> {
         let name = self.plan.relation.name.clone();
         let shape = self.shape.clone();
+        let stored: Vec<_> = self.plan.columns.iter().filter_map(|column| column.stored.as_deref()).collect();
         let mut stream = connection
-            .stream(select(self.table, &name, None))
+            .stream(select(self.table, &name, None, &stored))
             .doing(|| format!("reading the rows of {name}"))?;
         let mut lines = Lines::new(&shape, Some(self.create_file(0)?));
         let share = Share::new(progress, weight(&self.plan.relation), self.plan.relation.rows);
@@ -268,6 +266,7 @@ impl<'a> Cutter<'a> {
             checksum: stored.checksum,
             digest: sums.digest,
             enum_errors: sums.enum_errors,
+            retyped: sums.retyped,
             after: self.chunks.last().and_then(|chunk| chunk.up_to.clone()),
             up_to,
         });
@@ -327,6 +326,7 @@ mod tests {
             checksum: Default::default(),
             digest: Default::default(),
             enum_errors: 0,
+            retyped: 0,
             after: values(after),
             up_to: values(up_to),
         }
@@ -335,10 +335,10 @@ mod tests {
     #[test]
     fn statements_that_read_a_table() {
         let name = Name::new("s", "t");
-        assert_eq!(select(&table(&[]), &name, None), "SELECT `a`, CAST(`b` AS DOUBLE) FROM `s`.`t`");
+        assert_eq!(select(&table(&[]), &name, None, &[]), "SELECT `a`, CAST(`b` AS DOUBLE) FROM `s`.`t`");
         let chunk = bounds(Some(&["1", "X'00'"]), Some(&["2", "X'01'"]));
         assert_eq!(
-            select(&table(&["a", "b"]), &name, Some(&chunk)),
+            select(&table(&["a", "b"]), &name, Some(&chunk), &[]),
             "SELECT `a`, CAST(`b` AS DOUBLE) FROM `s`.`t` FORCE INDEX (PRIMARY) \
              WHERE (`a` > 1 OR (`a` = 1 AND (`b` > X'00'))) AND NOT (`a` > 2 OR (`a` = 2 AND (`b` > X'01'))) \
              ORDER BY `a`, `b`"

@@ -180,6 +180,9 @@ pub struct Chunk {
     /// How many values are the "error value" of an ENUM, index 0, whose loading makes MariaDB warn.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub enum_errors: u64,
+    /// How many rows hold a JSON value whose text is another one on the server: one with a DECIMAL inside (MySQL).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retyped: u64,
     /// Key values as SQL literals: all rows lie behind these. Absent for the first file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<String>>,
@@ -334,6 +337,7 @@ mod tests {
             checksum: Digest::default(),
             digest: Digest::default(),
             enum_errors: 0,
+            retyped: 0,
             after: None,
             up_to: None,
         };

@@ -44,9 +44,10 @@ fn position(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|&b| ESCAPES[usize::from(b)] != 0)
 }
 
-/// Appends the line of a row with `columns` fields, without the newline; `false` if the row does not hold so many.
+/// Appends the line of a row's first `columns` fields, without the newline, and gives the fields that are left; `None` if the
+/// row does not hold so many.
 #[inline]
-pub(crate) fn line_into(out: &mut Vec<u8>, mut row: &[u8], columns: usize) -> bool {
+pub(crate) fn line_into<'a>(out: &mut Vec<u8>, mut row: &'a [u8], columns: usize) -> Option<&'a [u8]> {
     for column in 0..columns {
         if column > 0 {
             out.push(b'\t');
@@ -54,10 +55,10 @@ pub(crate) fn line_into(out: &mut Vec<u8>, mut row: &[u8], columns: usize) -> bo
         match next_field(&mut row) {
             Some(Field::Bytes(value)) => escape_into(out, value),
             Some(Field::Null) => out.extend_from_slice(b"\\N"),
-            None => return false,
+            None => return None,
         }
     }
-    row.is_empty()
+    Some(row)
 }
 
 #[cfg(test)]
@@ -109,7 +110,8 @@ mod tests {
         fn lines_read_back(fields in prop::collection::vec(prop::option::of(prop::collection::vec(
             prop_oneof![4 => any::<u8>(), 1 => prop::sample::select(b"\t\n\\\0N".to_vec())], 0..100)), 1..8)) {
             let mut line = Vec::new();
-            prop_assert!(line_into(&mut line, &packet(&fields), fields.len()));
+            let row = packet(&fields);
+            prop_assert_eq!(line_into(&mut line, &row, fields.len()), Some(&[][..]));
             prop_assert!(!line.contains(&b'\n'));
             prop_assert_eq!(fields_of(&line), fields);
         }
@@ -129,7 +131,7 @@ mod tests {
     #[test]
     fn a_row_with_too_few_or_too_many_fields_is_seen() {
         let row = packet(&[None, None]);
-        assert!(!line_into(&mut Vec::new(), &row, 3));
-        assert!(!line_into(&mut Vec::new(), &row, 1));
+        assert_eq!(line_into(&mut Vec::new(), &row, 3), None);
+        assert_eq!(line_into(&mut Vec::new(), &row, 1), Some(&[0xfb][..]));
     }
 }

@@ -271,9 +271,9 @@ fn sums(files: &[Chunk]) -> Sums {
 
 fn read(connection: &mut Connection, part: &Part<'_>, meter: &mut Meter<'_>) -> Result<Sums> {
     let what = format!("reading {} back", part.target);
-    let sql = tables::select(part.table, &part.target, part.chunk);
+    let sql = tables::select(part.table, &part.target, part.chunk, &[]);
     let stream = connection.stream(sql).doing(|| what.clone())?;
-    rows::sum(stream, &tables::shape(part.table, Vec::new()), meter, &what)
+    rows::sum(stream, &tables::shape(part.table), meter, &what)
 }
 
 /// The first line in which two definitions differ.

@@ -18,9 +18,10 @@ fn small_dump(flavour: Flavour, schema: &str, options: &str) -> (tempfile::TempD
     sql(
         server,
         format!(
-            "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT NOT NULL \
-             PRIMARY KEY, v VARCHAR(80) NOT NULL, n INT NOT NULL); INSERT INTO t WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT \
-             n + 1 FROM s WHERE n < 500) SELECT n, CONCAT(SHA2(n, 256), ' row'), n * 7 FROM s"
+            "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema};
+             CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v VARCHAR(80) NOT NULL, n INT NOT NULL);
+             INSERT INTO t WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 500)
+               SELECT n, CONCAT(SHA2(n, 256), ' row'), n * 7 FROM s"
         ),
     );
     sql(target(flavour), format!("DROP DATABASE IF EXISTS {schema}"));

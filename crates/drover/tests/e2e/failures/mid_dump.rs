@@ -1,8 +1,8 @@
 //! Things that happen while a dump reads: it is frozen (SIGSTOP) as soon as the rows of the first, large table are being
 //! written, and goes on when the deed is done. With one worker the small table is not read before the large one.
 //!
-//! The server is shared by these tests alone, one at a time: MySQL's FLUSH TABLES WITH READ LOCK of another dump would wait for
-//! the frozen one and hold up the deed that is to end the freeze.
+//! The server is shared by these tests alone, one at a time: MySQL's FLUSH TABLES WITH READ LOCK of another dump would wait
+//! for the frozen one and hold up the deed that is to end the freeze.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,7 +12,7 @@ use drover_sandbox::{Flavour, Server};
 use super::{assert_unfinished, wait_until_alone};
 use crate::big::make;
 use crate::client::sql;
-use crate::drover::{Output, Running, dump};
+use crate::drover::{Output, Running, dump, run};
 use crate::files::{has_rows, manifest, table};
 use crate::servers::{on_both, start};
 
@@ -98,10 +98,13 @@ fn made_anew(flavour: Flavour) {
 fn rows_changed(flavour: Flavour) {
     let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
     make_small(server, "mid_rows");
-    let change = "USE mid_rows; DELETE FROM small WHERE id = 1; UPDATE small SET v = 0; INSERT INTO small VALUES (4, 40), (5, 50)";
-    meanwhile(server, "mid_rows", dir.path(), |_| drop(sql(server, change))).done();
-    let files = table(&manifest(dir.path()), "mid_rows", "small")["files"].clone();
-    assert_eq!(files[0]["rows"], 3, "{files}");
+    let digest = |out: &Path| table(&manifest(out), "mid_rows", "small")["files"][0]["digest"].clone();
+    let (before, during) = (dir.path().join("before"), dir.path().join("during"));
+    run(&mut dump(server, "mid_rows", &before)).done();
+    let change =
+        "DELETE FROM small WHERE id = 1; UPDATE small SET v = 0; INSERT INTO small VALUES (4, 40), (5, 50)";
+    meanwhile(server, "mid_rows", &during, |_| drop(sql(server, format!("USE mid_rows; {change}")))).done();
+    assert_eq!(digest(&during), digest(&before));
 }
 
 fn server_killed(flavour: Flavour) {
@@ -119,8 +122,8 @@ fn connection_killed(flavour: Flavour) {
     let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
     make_small(server, "mid_killed");
     let kill = |_: &Running| {
-        let running = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT%`big`.`wide`%' AND ID <> CONNECTION_ID()";
-        for row in sql(server, running) {
+        let of_dump = "INFO LIKE 'SELECT%`big`.`wide`%' AND ID <> CONNECTION_ID()";
+        for row in sql(server, format!("SELECT ID FROM information_schema.PROCESSLIST WHERE {of_dump}")) {
             sql(server, format!("KILL {}", row[0]));
         }
     };

@@ -74,8 +74,8 @@ fn unreadable_tables(flavour: Flavour) {
     two_tables(server, "unreadable");
     sql(
         server,
-        "USE unreadable; CREATE TABLE part (id INT) ENGINE = MyISAM; CREATE TABLE broken (id INT) ENGINE = MERGE UNION = (part); \
-         DROP TABLE part",
+        "USE unreadable; CREATE TABLE part (id INT) ENGINE = MyISAM;
+         CREATE TABLE broken (id INT) ENGINE = MERGE UNION = (part); DROP TABLE part",
     );
     run(&mut dump(server, "unreadable", &dir.path().join("merge"))).refused(&["`unreadable`.`broken`"]);
     sql(

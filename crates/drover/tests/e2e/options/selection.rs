@@ -106,7 +106,8 @@ fn compressions(flavour: Flavour) {
     sql(
         server,
         "CREATE DATABASE compressions; USE compressions; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(200) NOT NULL);
-         INSERT INTO t WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 900) SELECT n, REPEAT(n, 20) FROM s;
+         INSERT INTO t WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 900)
+           SELECT n, REPEAT(n, 20) FROM s;
          CREATE TABLE no_rows (id INT PRIMARY KEY)",
     );
     let mut digests = Vec::new();

@@ -1,4 +1,5 @@
-//! TLS and the ways to log in. MySQL makes itself certificates in its data directory; MariaDB has none, unless it is lent MySQL's.
+//! TLS and the ways to log in. MySQL makes itself certificates in its data directory; MariaDB has none, unless it is lent
+//! MySQL's.
 
 use std::path::Path;
 use std::process::Command;
@@ -115,8 +116,8 @@ fn with_mysqls_certificates(flavour: Flavour) {
 /// Debian packs the plugin with the whole server, not with its core: without it there is nothing to test.
 fn ed25519(flavour: Flavour) {
     let server = source(flavour);
-    if let Err(error) = try_sql(server, "INSTALL SONAME 'auth_ed25519'") {
-        return eprintln!("no auth_ed25519 here: {error}");
+    if try_sql(server, "INSTALL SONAME 'auth_ed25519'").is_err() {
+        return;
     }
     prepare(server);
     account(server, "edward", "IDENTIFIED VIA ed25519 USING PASSWORD('pw')", "");

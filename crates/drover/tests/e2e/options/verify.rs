@@ -15,9 +15,11 @@ fn make(flavour: Flavour, schema: &str, dir: &Path) -> &'static Server {
     let script = format!(
         "CREATE DATABASE {schema}; USE {schema};
          CREATE TABLE keyed (id INT PRIMARY KEY, v VARCHAR(40), t INT AS (id * 2) STORED, KEY (v));
-         INSERT INTO keyed (id, v) WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 500) SELECT n * 10, CONCAT('value ', n) FROM s;
+         INSERT INTO keyed (id, v) WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 500)
+           SELECT n * 10, CONCAT('value ', n) FROM s;
          CREATE TABLE keyless (id INT, v VARCHAR(40)); INSERT INTO keyless VALUES (1, 'one'), (1, 'one'), (2, NULL);
-         CREATE VIEW v AS SELECT id FROM keyed; CREATE PROCEDURE p() SELECT 1; CREATE FUNCTION f() RETURNS INT NO SQL RETURN 1;
+         CREATE VIEW v AS SELECT id FROM keyed;
+         CREATE PROCEDURE p() SELECT 1; CREATE FUNCTION f() RETURNS INT NO SQL RETURN 1;
          CREATE TRIGGER tr BEFORE INSERT ON keyless FOR EACH ROW SET @x = 1;
          CREATE EVENT e ON SCHEDULE AT '2037-01-01 00:00:00' DISABLE DO SET @x = 1"
     );
