@@ -202,6 +202,7 @@ impl<'a> Dump<'a> {
             lock_timeout: self.args.lock_timeout,
             tables: &tables,
             without_transactions: &without_transactions,
+            own: &[],
         };
         snapshot::take(coordinator, &wish)
     }

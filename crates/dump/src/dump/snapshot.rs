@@ -15,6 +15,7 @@ use crate::session::{self, Purpose};
 use crate::{Error, Result};
 
 /// What a snapshot needs to know.
+#[derive(Clone, Copy)]
 pub(crate) struct Wish<'a> {
     pub(crate) options: &'a ConnectOptions,
     pub(crate) vendor: Vendor,
@@ -25,6 +26,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) tables: &'a [Name],
     /// Those of them whose engine has no transactions.
     pub(crate) without_transactions: &'a [Name],
+    /// Connections of drover's own, which are in nobody's way: [`take`] adds those that it opens.
+    pub(crate) own: &'a [u32],
 }
 
 /// A snapshot that was taken.
@@ -73,6 +76,9 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     let mut workers = session::open_many(wish.options, Purpose::Dump, wish.threads)?;
     let needs_locks = !wish.without_transactions.is_empty();
     let mut table_locks = needs_locks.then(|| session::open(wish.options, Purpose::Dump)).transpose()?;
+    let own: Vec<_> =
+        workers.iter().chain(&table_locks).map(Connection::id).chain([coordinator.id()]).collect();
+    let wish = &Wish { own: &own, ..*wish };
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     let mut warnings = Vec::new();
     // MariaDB's BLOCK_COMMIT keeps others from locking tables, MySQL's global lock waits for those who have: each in turn.
@@ -167,7 +173,12 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<
         match connection.execute(format!("BACKUP STAGE {stage}")) {
             Ok(_) => {}
             Err(error) if is_timeout(&error) => {
-                return Err(in_the_way(coordinator, &format!("BACKUP STAGE {stage}"), wish));
+                let own: Vec<_> = wish.own.iter().copied().chain([connection.id()]).collect();
+                return Err(in_the_way(
+                    coordinator,
+                    &format!("BACKUP STAGE {stage}"),
+                    &Wish { own: &own, ..*wish },
+                ));
             }
             Err(error) if is_refusal(&error) => return Ok(None),
             Err(error) => return Err(error).doing(|| format!("BACKUP STAGE {stage}")),
@@ -202,7 +213,7 @@ fn lock_tables(connection: &mut Connection, tables: &[Name], wish: &Wish<'_>) ->
 }
 
 fn in_the_way(connection: &mut Connection, lock: &str, wish: &Wish<'_>) -> Error {
-    let who = waits::blockers(connection, &[]);
+    let who = waits::blockers(connection, wish.own);
     Error::with_hint(
         format!("{lock} did not get through in {} s; in its way:\n  {who}", wish.lock_timeout),
         "wait until that is done or KILL it, or give --lock-timeout more seconds; all writers wait as long as it waits",
