@@ -31,7 +31,7 @@ pub struct StartOptions {
     pub server_options: Vec<String>,
     /// Whether the server ends with this process and leaves nothing behind.
     pub ephemeral: bool,
-    /// The directory in which the sandbox gets its own; `None` takes [`default_root`](crate::default_root) for a named
+    /// The directory in which the sandbox gets its own; `None` takes [`crate::default_root`] for a named
     /// one and the system's temporary directory for an ephemeral one.
     pub root: Option<PathBuf>,
 }

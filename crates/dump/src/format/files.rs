@@ -202,7 +202,7 @@ impl FileWriter {
 enum Decoder {
     None(Metered),
     Zstd(zstd::Decoder<'static, BufReader<Metered>>),
-    Gzip(flate2::bufread::MultiGzDecoder<BufReader<Metered>>),
+    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Metered>>>),
     Lz4(Box<lz4_flex::frame::FrameDecoder<Metered>>),
 }
 
@@ -221,7 +221,9 @@ impl FileReader {
             Compression::Zstd => {
                 Decoder::Zstd(zstd::Decoder::with_buffer(buffered(metered)).map_err(Error::file(path))?)
             }
-            Compression::Gzip => Decoder::Gzip(flate2::bufread::MultiGzDecoder::new(buffered(metered))),
+            Compression::Gzip => {
+                Decoder::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(buffered(metered))))
+            }
             Compression::Lz4 => Decoder::Lz4(Box::new(lz4_flex::frame::FrameDecoder::new(metered))),
         };
         Ok(Self { path: path.to_owned(), decoder })

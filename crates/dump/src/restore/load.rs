@@ -86,7 +86,7 @@ impl Load<'_> {
         }
         connection.execute("START TRANSACTION").doing(|| self.doing())?;
         let target = self.target.clone();
-        match self.into_table(connection, &target, &self.table.computed) {
+        match self.load_into(connection, &target, &self.table.computed) {
             Ok(()) => connection.execute("COMMIT").map(drop).doing(|| self.doing())?,
             Err(error) => {
                 // If this fails the connection is gone, and the server rolls back by itself.
@@ -114,7 +114,7 @@ impl Load<'_> {
     }
 
     /// Loads the file into `target`, which has the columns of the table; nothing is committed.
-    pub(super) fn into_table(
+    pub(super) fn load_into(
         &self,
         connection: &mut Connection,
         target: &Name,

@@ -34,7 +34,7 @@ fn through(connection: &mut Connection, load: &Load<'_>, bytes: &Name, text: &Na
     let as_text =
         format!("CREATE TABLE {text} ({}) ENGINE = MERGE UNION = ({bytes})", list(|column| &column.as_text));
     connection.execute(as_bytes).doing(doing)?;
-    load.into_table(connection, bytes, &[])?;
+    load.load_into(connection, bytes, &[])?;
     connection.execute(as_text).doing(doing)?;
 
     let names = quote::identifiers(columns.iter().map(|column| column.name.as_str()));
