@@ -7,9 +7,13 @@ use std::fmt::Write as _;
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{Rows, client, feed, sql};
+use crate::servers::{on_both, source};
 
 /// A piece of a schema, such as `rows of t` or `TRIGGER x`, and the lines that the client prints for it.
 pub(crate) type Contents = BTreeMap<String, Vec<String>>;
+
+/// What the client says of statements that fail.
+const ERRORS: &str = "errors";
 
 /// Values longer than this many bytes are compared by their SHA-512: the result of HEX() is limited by
 /// max_allowed_packet, and NULL beyond it.
@@ -21,16 +25,14 @@ const SETTINGS: &str =
 
 /// The rows of all tables and sequences of a schema, sorted.
 pub(crate) fn rows(server: &Server, schema: &str) -> Contents {
-    let catalogue = Catalogue::read(server, schema);
-    ask(server, &catalogue.row_questions())
+    Catalogue::read(server, schema).rows(server)
 }
 
 /// Rows and definitions.
 pub(crate) fn everything(server: &Server, schema: &str) -> Contents {
     let catalogue = Catalogue::read(server, schema);
-    let mut questions = catalogue.row_questions();
-    questions.extend(catalogue.definition_questions());
-    let mut contents = ask(server, &questions);
+    let mut contents = ask(server, &catalogue.definition_questions());
+    contents.extend(catalogue.rows(server));
     contents.insert("objects".into(), catalogue.objects.iter().map(|object| format!("{object:?}")).collect());
     contents
 }
@@ -155,6 +157,14 @@ impl Catalogue {
         Self { schema: schema.into(), objects, columns }
     }
 
+    /// All rows. That they cannot be read on two servers would look like the same rows.
+    fn rows(&self, server: &Server) -> Contents {
+        let mut contents = ask(server, &self.row_questions());
+        let errors = contents.remove(ERRORS);
+        assert_eq!(errors, Some(Vec::new()), "the rows of {} cannot be compared", self.schema);
+        contents
+    }
+
     fn row_questions(&self) -> Vec<Question> {
         let questions = self.objects.iter().filter(|object| object.holds_rows()).map(|object| {
             let name = quoted(&object.name);
@@ -257,7 +267,7 @@ fn ask(server: &Server, questions: &[Question]) -> Contents {
         }
     }
     contents.values_mut().for_each(|lines| lines.sort());
-    contents.insert("errors".into(), lines(&output.stderr).collect());
+    contents.insert(ERRORS.into(), lines(&output.stderr).collect());
     contents
 }
 
@@ -279,4 +289,35 @@ fn quoted(name: &str) -> String {
 fn unhex(digits: &str) -> String {
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     String::from_utf8(digits.as_bytes().chunks(2).map(byte).collect()).unwrap()
+}
+
+on_both!(finds_what_differs);
+
+/// A comparison that finds nothing must not be one that sees nothing.
+fn finds_what_differs(flavour: Flavour) {
+    let server = source(flavour);
+    sql(
+        server,
+        "CREATE DATABASE compared; USE compared; SET sql_mode = '';
+         CREATE TABLE t (f FLOAT, d DOUBLE, e ENUM('', 'a'), c CHAR(5) CHARACTER SET latin1, b LONGBLOB, i INT INVISIBLE);
+         INSERT INTO t (f, d, e, c, b, i) VALUES (0.1, 0.1, '', 'a', REPEAT('x', 200000), 1);
+         CREATE TRIGGER one BEFORE INSERT ON t FOR EACH ROW SET @x = 1;
+         CREATE TRIGGER two BEFORE INSERT ON t FOR EACH ROW SET @x = 1",
+    );
+    let before = everything(server, "compared");
+    assert_same(&before, &everything(server, "compared"));
+    for (change, undo) in [
+        ("UPDATE t SET f = 0.10000001", "UPDATE t SET f = 0.1"),
+        ("UPDATE t SET d = 0.1 + 1e-17 + 1e-17", "UPDATE t SET d = 0.1"),
+        ("UPDATE t SET e = 0", "UPDATE t SET e = ''"),
+        ("UPDATE t SET c = 'A'", "UPDATE t SET c = 'a'"),
+        ("UPDATE t SET b = CONCAT(REPEAT('x', 199999), 'y')", "UPDATE t SET b = REPEAT('x', 200000)"),
+        ("UPDATE t SET i = NULL", "UPDATE t SET i = 1"),
+        ("DROP TRIGGER two", "CREATE TRIGGER two BEFORE INSERT ON t FOR EACH ROW SET @x = 1"),
+        ("DROP TRIGGER one; CREATE TRIGGER one BEFORE INSERT ON t FOR EACH ROW SET @x = 1", "DO 0"),
+    ] {
+        sql(server, format!("USE compared; SET sql_mode = ''; {change}"));
+        assert_ne!(differences(&before, &everything(server, "compared")), [""; 0], "{change} was not seen");
+        sql(server, format!("USE compared; SET sql_mode = ''; {undo}"));
+    }
 }

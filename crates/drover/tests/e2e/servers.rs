@@ -21,14 +21,20 @@ pub(crate) use on_both;
 
 /// Runs a test if its vendor is asked for.
 pub(crate) fn run(flavour: Flavour, test: fn(Flavour)) {
+    if is_wanted(flavour) {
+        test(flavour);
+    }
+}
+
+/// Whether tests may use this vendor's server; then it must be there.
+pub(crate) fn is_wanted(flavour: Flavour) -> bool {
     let named = std::env::var("DROVER_TEST_FLAVOURS").unwrap_or_else(|_| "mariadb,mysql".into());
     let wanted = named.split(',').map(|name| match name.trim().parse::<Flavour>() {
         Ok(flavour) => flavour,
         Err(error) => panic!("DROVER_TEST_FLAVOURS: {error}"),
     });
-    if wanted.collect::<Vec<_>>().contains(&flavour) {
-        test(flavour);
-    }
+    // All names are read, so that a wrong one is an error wherever it stands.
+    wanted.collect::<Vec<_>>().contains(&flavour)
 }
 
 /// One server per vendor, started when it is first asked for.

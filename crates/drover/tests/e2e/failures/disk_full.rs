@@ -1,18 +1,20 @@
 //! A disk that fills up under a dump: a file system of a few megabytes, mounted by the test, which root may do.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use drover_sandbox::Flavour;
+use drover_sandbox::{Flavour, Server, StartOptions};
 
 use super::assert_unfinished;
-use crate::big::big_source;
+use crate::big::{big_dump, big_source};
 use crate::client::sql;
-use crate::drover::{dump, run};
+use crate::compare;
+use crate::drover::{dump, restore, run};
 use crate::servers::on_both;
 
-on_both!(in_the_rows, at_the_manifest);
+on_both!(in_the_rows, at_the_manifest, on_the_server);
 
 struct SmallDisk(tempfile::TempDir);
 
@@ -70,4 +72,32 @@ fn at_the_manifest(flavour: Flavour) {
             .refused(&["No space left on device", &out.display().to_string()]);
         assert_unfinished(flavour, &out);
     }
+}
+
+/// The server has no room for the rows; when it has, the same restore goes through.
+fn on_the_server(flavour: Flavour) {
+    let disk = SmallDisk::mount("size=400m");
+    let options =
+        ["--skip-log-bin", "--loose-innodb-log-file-size=16M", "--loose-innodb-redo-log-capacity=16M"];
+    let options = StartOptions {
+        root: Some(disk.path().to_owned()),
+        server_options: options.map(str::to_owned).to_vec(),
+        ..StartOptions::ephemeral(flavour)
+    };
+    let server = Server::start(&options).unwrap();
+    let filler = disk.path().join("filler");
+    leave_room(&filler, 8 << 20);
+    run(&mut restore(&server, &big_dump(flavour), "")).refused(&["wide", "full"]);
+    fs::remove_file(filler).unwrap();
+    run(&mut restore(&server, &big_dump(flavour), "--drop-existing")).done();
+    compare::assert_same(&compare::rows(big_source(flavour), "big"), &compare::rows(&server, "big"));
+}
+
+/// Fills the file system of `filler` up to `bytes`.
+fn leave_room(filler: &Path, bytes: usize) {
+    let mut file = fs::File::create(filler).unwrap();
+    let zeros = vec![0; 1 << 20];
+    while file.write_all(&zeros).is_ok() {}
+    let length = file.metadata().unwrap().len();
+    file.set_len(length - bytes as u64).unwrap();
 }

@@ -9,7 +9,13 @@ use crate::drover::{Output, Running, dump, run};
 use crate::files::{manifest, manifest_path, table};
 use crate::servers::{on_both, start};
 
-on_both!(who_is_in_the_way_is_said, open_transactions_are_not_in_the_way, contended_rows, others_go_on);
+on_both!(
+    who_is_in_the_way_is_said,
+    open_transactions_are_not_in_the_way,
+    contended_rows,
+    interrupted_while_waiting,
+    others_go_on
+);
 
 fn impatient_dump(server: &Server) -> Output {
     let dir = tempfile::tempdir().unwrap();
@@ -82,6 +88,22 @@ fn contended_rows(flavour: Flavour) {
     assert!(started.elapsed().as_secs() < 6, "a writer was held for {:?}", started.elapsed());
     second.run("DO 0");
     dumping.finish().done();
+}
+
+/// Ctrl-C while the lock does not come through: nothing of drover's stays in the queue for it.
+fn interrupted_while_waiting(flavour: Flavour) {
+    let (server, dir) = (&prepared(flavour), tempfile::tempdir().unwrap());
+    let mut session = Session::open(server);
+    session.run("LOCK TABLES locked.m WRITE");
+    let mut dumping = Running::start(&mut dump(server, "locked --lock-timeout 60", dir.path()));
+    let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'FLUSH TABLES%' OR INFO LIKE 'LOCK TABLES%'";
+    wait_until("the dump waits for its lock", || dumping.has_ended() || value(server, waiting) == "1");
+    let started = Instant::now();
+    dumping.signal("INT");
+    dumping.finish().refused(&["stopped"]);
+    assert!(started.elapsed().as_secs() < 20, "it went on for {:?}", started.elapsed());
+    wait_until("nobody waits", || value(server, waiting) == "0");
+    sql(server, "SET lock_wait_timeout = 5; UPDATE locked.t SET v = 5");
 }
 
 /// While dumps run one after the other, two of them at once, others write, make and drop tables, and no statement fails.

@@ -1,6 +1,7 @@
 //! What is refused before anything is done.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use drover_sandbox::{Flavour, Server};
 
@@ -103,6 +104,8 @@ fn out_directory_in_use(flavour: Flavour) {
 
     let there = dir.path().join("there");
     run(&mut dump(server, "out_directory", &there)).done();
+    let mode = fs::metadata(&there).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "others may look into the dump");
     let before = fs::read(there.join("manifest.json")).unwrap();
     run(&mut dump(server, "out_directory", &there)).refused(&["there is a dump in this directory already"]);
     assert_eq!(fs::read(there.join("manifest.json")).unwrap(), before);

@@ -8,7 +8,7 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::client::{sql, try_sql};
 use crate::drover::{Output, drover, run};
-use crate::servers::{source, start};
+use crate::servers::{is_wanted, source, start};
 
 /// A certificate authority that has signed no server's certificate. Its key is lost.
 const STRANGER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/options/stranger-ca.pem");
@@ -104,6 +104,9 @@ fn required_but_not_offered(flavour: Flavour) {
 }
 
 fn with_mysqls_certificates(flavour: Flavour) {
+    if !is_wanted(Flavour::MySql) {
+        return;
+    }
     let pem = |name: &str| source(Flavour::MySql).datadir().join(name);
     let option = |name: &str, file: &str| format!("--ssl-{name}={}", pem(file).display());
     let options =
