@@ -137,7 +137,7 @@ impl<'a> Dump<'a> {
     ) -> Result<(Manifest, usize)> {
         let without_transactions = self.without_transactions(coordinator)?;
         progress.phase("taking the snapshot");
-        let mut taken = self.take_snapshot(coordinator, &without_transactions)?;
+        let mut taken = self.take_snapshot(coordinator, &without_transactions, stop)?;
         progress.phase("reading the definitions");
         let (mut schemas, plans) =
             self.describe(coordinator, taken.table_locks.as_mut(), &without_transactions)?;
@@ -192,6 +192,7 @@ impl<'a> Dump<'a> {
         &self,
         coordinator: &mut Connection,
         without_transactions: &BTreeSet<Name>,
+        stop: &Stop,
     ) -> Result<Taken> {
         let tables: Vec<_> = self.tables().map(|table| table.name.clone()).collect();
         let without_transactions: Vec<_> = without_transactions.iter().cloned().collect();
@@ -203,6 +204,7 @@ impl<'a> Dump<'a> {
             tables: &tables,
             without_transactions: &without_transactions,
             own: &[],
+            stop,
         };
         snapshot::take(coordinator, &wish)
     }

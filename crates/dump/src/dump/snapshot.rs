@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
 use drover_db::wire::Rows;
-use drover_db::{Connection, Vendor};
+use drover_db::{Connection, Stop, Vendor, Watched};
 
 use super::catalog::Name;
 use super::waits;
@@ -28,6 +28,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) without_transactions: &'a [Name],
     /// Connections of drover's own, which are in nobody's way: [`take`] adds those that it opens.
     pub(crate) own: &'a [u32],
+    /// Ends the wait for a lock.
+    pub(crate) stop: &'a Stop,
 }
 
 /// A snapshot that was taken.
@@ -76,6 +78,7 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     let mut workers = session::open_many(wish.options, Purpose::Dump, wish.threads)?;
     let needs_locks = !wish.without_transactions.is_empty();
     let mut table_locks = needs_locks.then(|| session::open(wish.options, Purpose::Dump)).transpose()?;
+    let _watched = table_locks.as_ref().map(|connection| watch(connection, wish)).transpose()?;
     let own: Vec<_> =
         workers.iter().chain(&table_locks).map(Connection::id).chain([coordinator.id()]).collect();
     let wish = &Wish { own: &own, ..*wish };
@@ -169,6 +172,7 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<
     }
     let mut connection = session::open(wish.options, Purpose::Dump)?;
     session::limit_lock_wait(&mut connection, wish.lock_timeout)?;
+    let _watched = watch(&connection, wish)?;
     for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
         match connection.execute(format!("BACKUP STAGE {stage}")) {
             Ok(_) => {}
@@ -185,6 +189,10 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<
         }
     }
     Ok(Some(connection))
+}
+
+fn watch<'a>(connection: &Connection, wish: &Wish<'a>) -> Result<Watched<'a>> {
+    wish.stop.watch(connection).doing(|| "watching a connection")
 }
 
 /// Locks the tables without transactions, if there are any.
