@@ -54,26 +54,26 @@ fn run(cli: &Cli, printer: &Printer, stop: &Stop) -> Result<Outcome, Failure> {
             let report =
                 progress::show(printer, |progress| drover_dump::dump(args, &options, stop, progress))
                     .map_err(|error| Failure::dump(error, &args.out))?;
-            Ok(printer.dump(&report))
+            printer.dump(&report)
         }
         Command::Restore(args) => {
             let options = printer.connection(&args.server)?;
             let report =
                 progress::show(printer, |progress| drover_dump::restore(args, &options, stop, progress))
                     .map_err(Failure::restore)?;
-            Ok(printer.restore(&report))
+            printer.restore(&report)
         }
         Command::Verify(args) => {
             let options = printer.connection(&args.server)?;
             let report =
                 progress::show(printer, |progress| drover_dump::verify(args, &options, stop, progress))?;
-            Ok(printer.verify(&report))
+            printer.verify(&report)
         }
         Command::Sandbox(args) => {
-            let mut ready = |report: &drover_sandbox::SandboxReport| printer.sandbox(report);
+            let mut printed = Ok(());
+            let mut ready = |report: &drover_sandbox::SandboxReport| printed = printer.sandbox(report);
             let report = drover_sandbox::run(args, stop.flag(), &mut ready)?;
-            printer.sandbox(&report);
-            Ok(Outcome::Done)
+            printed.and_then(|()| printer.sandbox(&report)).map(|()| Outcome::Done)
         }
     }
 }

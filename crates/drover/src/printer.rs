@@ -1,5 +1,6 @@
 //! The one place that writes to the terminal: results to stdout, all else to stderr.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::io::{self, Write as _};
 
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
 use drover_dump::{DumpReport, RestoreReport, VerifyReport};
@@ -29,7 +30,7 @@ impl Printer {
 
     /// A line that tells how far the work is, where no bar can be drawn.
     pub(crate) fn status(self, line: &str) {
-        eprintln!("{line}");
+        said(line);
     }
 
     /// Where the server is; what the option files are to be warned about is printed.
@@ -41,36 +42,36 @@ impl Printer {
 
     fn warning(self, text: &str) {
         if !self.quiet {
-            eprintln!("warning: {text}");
+            said(&format!("warning: {text}"));
         }
     }
 
     pub(crate) fn failure(self, failure: &Failure) {
-        eprintln!("error: {}", failure.error);
+        said(&format!("error: {}", failure.error));
         if let Some(hint) = &failure.hint {
-            eprintln!("hint: {hint}");
+            said(&format!("hint: {hint}"));
         }
     }
 
-    pub(crate) fn dump(self, dump: &DumpReport) -> Outcome {
+    pub(crate) fn dump(self, dump: &DumpReport) -> Result<Outcome, Failure> {
         dump.warnings.iter().for_each(|warning| self.warning(warning));
-        self.result(dump, report::dump(dump));
-        Outcome::Done
+        self.result(dump, report::dump(dump))?;
+        Ok(Outcome::Done)
     }
 
-    pub(crate) fn restore(self, restore: &RestoreReport) -> Outcome {
+    pub(crate) fn restore(self, restore: &RestoreReport) -> Result<Outcome, Failure> {
         self.server_warnings(&restore.warnings);
-        self.result(restore, report::restore(restore));
-        restore.verify.as_ref().map_or(Outcome::Done, |verify| self.differences(verify))
+        self.result(restore, report::restore(restore))?;
+        Ok(restore.verify.as_ref().map_or(Outcome::Done, outcome))
     }
 
-    pub(crate) fn verify(self, verify: &VerifyReport) -> Outcome {
-        self.result(verify, report::verify(verify));
-        self.differences(verify)
+    pub(crate) fn verify(self, verify: &VerifyReport) -> Result<Outcome, Failure> {
+        self.result(verify, report::verify(verify))?;
+        Ok(outcome(verify))
     }
 
-    pub(crate) fn sandbox(self, sandbox: &SandboxReport) {
-        self.result(sandbox, sandbox.to_text());
+    pub(crate) fn sandbox(self, sandbox: &SandboxReport) -> Result<(), Failure> {
+        self.result(sandbox, sandbox.to_text())
     }
 
     /// The server says much about old syntax: all of it only if asked for.
@@ -82,26 +83,30 @@ impl Printer {
         }
     }
 
-    fn differences(self, verify: &VerifyReport) -> Outcome {
-        if verify.differences.is_empty() {
-            return Outcome::Done;
+    fn result(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
+        let shown = match self.json {
+            true => serde_json::to_string_pretty(value).map_err(io::Error::from),
+            false => Ok(text.trim_end().to_owned()),
+        };
+        let written = shown.and_then(|shown| match shown.as_str() {
+            "" => Ok(()),
+            shown => writeln!(io::stdout(), "{shown}"),
+        });
+        match written {
+            // Who reads the output has seen enough of it.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|error| {
+                Failure::new(format!("the work is done, but its result cannot be printed: {error}"))
+            }),
         }
-        if !self.json {
-            for line in report::differences(verify) {
-                println!("{line}");
-            }
-        }
-        Outcome::Found
     }
+}
 
-    fn result(self, value: &impl Serialize, text: String) {
-        if self.json {
-            match serde_json::to_string_pretty(value) {
-                Ok(json) => println!("{json}"),
-                Err(error) => eprintln!("error: the result cannot be written as JSON: {error}"),
-            }
-        } else if !text.is_empty() {
-            println!("{}", text.trim_end());
-        }
-    }
+/// Writes to stderr; where that is closed there is nobody to tell.
+fn said(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn outcome(verify: &VerifyReport) -> Outcome {
+    if verify.differences.is_empty() { Outcome::Done } else { Outcome::Found }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use drover_dump::{DumpReport, RestoreReport, VerifyReport};
 
-use crate::size::{bytes, count, rate, seconds};
+use crate::size::{bytes, rate, seconds, things};
 
 /// How a command ended that did its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +29,16 @@ pub(crate) fn dump(dump: &DumpReport) -> String {
     };
     let gtid = snapshot.gtid_set.as_deref().unwrap_or("none").replace('\n', "");
     format!(
-        "dumped    {} tables of {} schemas from {}, {} rows\n\
+        "dumped    {} of {} from {}, {}\n\
          text      {} in {} ({})\n\
          stored    {} in {}\n\
          snapshot  {} under {}, writers held for {} ms\n\
          binlog    {position}\n\
          gtid      {gtid}",
-        count(dump.tables as u64),
-        count(dump.schemas as u64),
+        things(dump.tables as u64, "table"),
+        things(dump.schemas as u64, "schema"),
         dump.server,
-        count(dump.rows),
+        things(dump.rows, "row"),
         bytes(dump.bytes),
         seconds(dump.seconds),
         rate(dump.bytes, dump.seconds),
@@ -52,11 +52,11 @@ pub(crate) fn dump(dump: &DumpReport) -> String {
 
 pub(crate) fn restore(restore: &RestoreReport) -> String {
     let loaded = format!(
-        "restored  {} tables into {}, {} rows\n\
+        "restored  {} into {}, {}\n\
          text      {} in {} ({})",
-        count(restore.tables as u64),
+        things(restore.tables as u64, "table"),
         restore.server,
-        count(restore.rows),
+        things(restore.rows, "row"),
         bytes(restore.bytes),
         seconds(restore.load_seconds),
         rate(restore.bytes, restore.load_seconds),
@@ -70,23 +70,23 @@ pub(crate) fn restore(restore: &RestoreReport) -> String {
 pub(crate) fn verify(verify: &VerifyReport) -> String {
     let verdict = match verify.differences.len() {
         0 => "identical".to_owned(),
-        1 => "1 difference".to_owned(),
-        many => format!("{} differences", count(many as u64)),
+        found => things(found as u64, "difference"),
     };
     let definitions = match verify.definitions {
         0 => "definitions not compared: another vendor or version writes them differently".to_owned(),
-        definitions => format!("{} definitions", count(definitions as u64)),
+        definitions => things(definitions as u64, "definition"),
     };
-    format!(
-        "verified  {verdict}: {} rows of {} tables read back in {}; {definitions}",
-        count(verify.rows),
-        count(verify.tables as u64),
+    let first = format!(
+        "verified  {verdict}: {} of {} read back in {}; {definitions}",
+        things(verify.rows, "row"),
+        things(verify.tables as u64, "table"),
         seconds(verify.seconds),
-    )
+    );
+    [first].into_iter().chain(differences(verify)).collect::<Vec<_>>().join("\n")
 }
 
 /// A line for each difference, up to a number that a person still reads.
-pub(crate) fn differences(verify: &VerifyReport) -> Vec<String> {
+fn differences(verify: &VerifyReport) -> Vec<String> {
     const SHOWN: usize = 50;
     let line = |difference: &drover_dump::Difference| match &difference.file {
         Some(file) => format!("differs   {} ({file}): {}", difference.object, difference.what),

@@ -34,6 +34,11 @@ pub(crate) fn count(number: u64) -> String {
     out
 }
 
+/// A number of things: `1 table`, `2,000 tables`.
+pub(crate) fn things(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// A length of time: `0.42 s`, `12.3 s`, `4 min 05 s`, `2 h 03 min`.
 pub(crate) fn seconds(seconds: f64) -> String {
     match seconds {
@@ -69,5 +74,10 @@ mod tests {
             ["0.42 s", "12.3 s", "4 min 05 s", "2 h 03 min"]
         );
         assert_eq!(rate(1000, 0.5), "2.00 kB/s");
+    }
+
+    #[test]
+    fn one_thing_and_more() {
+        assert_eq!([1, 0, 2000].map(|number| things(number, "row")), ["1 row", "0 rows", "2,000 rows"]);
     }
 }
