@@ -19,9 +19,11 @@ const PIECE: usize = 256 << 10;
 pub(crate) struct Shape {
     /// How many fields a row has.
     pub(crate) columns: usize,
+    /// How many fields follow that are in no line: the stored generated columns.
+    pub(crate) generated: usize,
     /// Fields of ENUM columns, and the text of each that stands for its error value.
     pub(crate) error_marks: Vec<(usize, Vec<u8>)>,
-    /// Fields of which the text as stored comes again behind the fields of the line: where it is another than the one that
+    /// Fields of which the text as stored comes again behind all others: where it is another than the one that
     /// loading makes of it, the row is counted.
     pub(crate) twins: Vec<usize>,
 }
@@ -33,6 +35,8 @@ pub(crate) struct Sums {
     /// Of the text, with newlines.
     pub(crate) bytes: u64,
     pub(crate) digest: Digest,
+    /// Of the rows with their generated columns; 0 if there are none.
+    pub(crate) generated: Digest,
     pub(crate) enum_errors: u64,
     /// Rows of which loading changes the text of a value.
     pub(crate) retyped: u64,
@@ -73,11 +77,19 @@ impl<'a> Lines<'a> {
     #[inline]
     fn whole(&mut self, payload: &[u8]) -> Result<()> {
         let start = self.buffer.len();
-        let rest = text::line_into(&mut self.buffer, payload, self.shape.columns).ok_or_else(malformed)?;
+        let mut rest =
+            text::line_into(&mut self.buffer, payload, self.shape.columns).ok_or_else(malformed)?;
+        self.sums.digest.add_line(&self.buffer[start..]);
+        if self.shape.generated > 0 {
+            let end = self.buffer.len();
+            self.buffer.push(b'\t');
+            rest = text::line_into(&mut self.buffer, rest, self.shape.generated).ok_or_else(malformed)?;
+            self.sums.generated.add_line(&self.buffer[start..]);
+            self.buffer.truncate(end);
+        }
         if rest.is_empty() != self.shape.twins.is_empty() {
             return Err(malformed());
         }
-        self.sums.digest.add_line(&self.buffer[start..]);
         self.buffer.push(b'\n');
         if !self.shape.error_marks.is_empty() {
             self.count_error_marks(payload);
@@ -89,11 +101,12 @@ impl<'a> Lines<'a> {
     }
 
     fn count_retyped(&mut self, mut payload: &[u8]) {
-        let mut fields = Vec::with_capacity(self.shape.columns + self.shape.twins.len());
+        let mut fields = Vec::new();
         while let Some(field) = next_field(&mut payload) {
             fields.push(field);
         }
-        let pairs = self.shape.twins.iter().zip(fields.iter().skip(self.shape.columns));
+        let before = self.shape.columns + self.shape.generated;
+        let pairs = self.shape.twins.iter().zip(fields.iter().skip(before));
         let differs = |(&column, twin): (&usize, &Field<'_>)| fields.get(column) != Some(twin);
         self.sums.retyped += u64::from(pairs.into_iter().any(differs));
     }
@@ -144,6 +157,30 @@ impl<'a> Lines<'a> {
         hash.update(&self.buffer[hashed..]);
         self.sums.digest.add_hashed(&hash);
         self.buffer.push(b'\n');
+        self.large_generated(row, hash)
+    }
+
+    /// The generated columns of a row whose line is already in the hash.
+    fn large_generated(&mut self, mut row: LargeRow<'_>, mut hash: Xxh3) -> Result<()> {
+        let mut text = Vec::new();
+        for _ in 0..self.shape.generated {
+            hash.update(b"\t");
+            if row.next_field().map_err(broken)?.is_none() {
+                hash.update(b"\\N");
+            }
+            loop {
+                let piece = row.piece().map_err(broken)?;
+                if piece.is_empty() {
+                    break;
+                }
+                text.clear();
+                text::escape_into(&mut text, piece);
+                hash.update(&text);
+            }
+        }
+        if self.shape.generated > 0 {
+            self.sums.generated.add_hashed(&hash);
+        }
         Ok(())
     }
 

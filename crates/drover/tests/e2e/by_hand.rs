@@ -49,8 +49,12 @@ fn tables_by_hand(flavour: Flavour) {
     sql(target, "CREATE DATABASE by_hand CHARACTER SET utf8mb4");
     for name in ["plain", "special"] {
         let table = table(&manifest(dir.path()), "by_hand", name);
-        run_script(target, Some("by_hand"), &fs::read(dir.path().join(text(&table["script"]))).unwrap())
-            .unwrap();
+        run_script(
+            target,
+            Some("by_hand"),
+            &fs::read(dir.path().join(text(&table["script"]["file"]))).unwrap(),
+        )
+        .unwrap();
         for file in table["files"].as_array().unwrap() {
             let text_file = decompressed(&dir.path().join(text(&file["file"])));
             let answers =

@@ -36,6 +36,17 @@ pub(crate) fn manifest(dir: &Path) -> Value {
     serde_json::from_slice(&fs::read(manifest_path(dir)).unwrap()).unwrap()
 }
 
+/// Changes the manifest, and its checksum with it.
+pub(crate) fn change_manifest(dir: &Path, change: impl FnOnce(&mut Value)) {
+    let mut value = manifest(dir);
+    value.as_object_mut().unwrap().remove("checksum");
+    change(&mut value);
+    let text = serde_json::to_string_pretty(&value).unwrap() + "\n";
+    let checksum = xxhash_rust::xxh3::xxh3_128(text.as_bytes());
+    let (first, rest) = text.split_at(2);
+    fs::write(manifest_path(dir), format!("{first}  \"checksum\": \"{checksum:032x}\",\n{rest}")).unwrap();
+}
+
 /// What the manifest says of one table.
 pub(crate) fn table(manifest: &Value, schema: &str, name: &str) -> Value {
     let named =

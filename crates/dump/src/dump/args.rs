@@ -18,11 +18,11 @@ pub struct DumpArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 
-    /// Dump only tables and views that match this glob on SCHEMA.NAME, such as 'shop.order*' (repeatable)
+    /// Dump only tables and views that match this glob on SCHEMA.NAME, such as 'shop.order*', or on NAME alone (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
 
-    /// Leave out tables and views that match this glob on SCHEMA.NAME, such as '*.log_*' (repeatable)
+    /// Leave out tables and views that match this glob on SCHEMA.NAME or on NAME alone, such as 'log_*' (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
 

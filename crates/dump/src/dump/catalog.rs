@@ -117,13 +117,15 @@ pub(crate) struct ColumnFacts {
     pub(crate) character_set: Option<String>,
     /// The expression of a generated column; `ROW START` and `ROW END` for those of a system-versioned table.
     pub(crate) generation: String,
+    /// Whether the values of a generated column are stored.
+    pub(crate) stored: bool,
 }
 
 /// The columns of a table in their order.
 pub(crate) fn columns(connection: &mut Connection, table: &Name) -> Result<Vec<ColumnFacts>> {
     let sql = format!(
         "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, \
-         GENERATION_EXPRESSION FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
+         GENERATION_EXPRESSION, EXTRA FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
         is_table(table)
     );
     let rows = connection.query(sql).doing(|| format!("reading the columns of {table}"))?;
@@ -137,6 +139,7 @@ fn column(row: &Row) -> ColumnFacts {
         column_type: row.string(4),
         character_set: row.text(5),
         generation: row.string(6),
+        stored: row.string(7).to_ascii_uppercase().contains("STORED GENERATED"),
     }
 }
 

@@ -74,6 +74,12 @@ pub(crate) fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn>
     columns
 }
 
+/// Stored generated columns: the server computes them again, but whether it comes to the same values is to be proved.
+pub(crate) fn to_prove(facts: &[ColumnFacts]) -> Vec<Column> {
+    let stored = facts.iter().filter(|facts| facts.stored && !is_row_time(&facts.generation));
+    stored.map(|facts| Column { load: None, ..read_column(facts).column }).collect()
+}
+
 fn is_row_time(generation: &str) -> bool {
     matches!(generation.to_ascii_uppercase().as_str(), "ROW START" | "ROW END")
 }
@@ -170,6 +176,7 @@ mod tests {
             column_type: column_type.into(),
             character_set: Some("latin1".into()),
             generation: String::new(),
+            stored: false,
         }
     }
 
@@ -192,6 +199,9 @@ mod tests {
     fn generated_columns_are_left_to_the_server() {
         let mut generated = facts("int", "int");
         generated.generation = "`a` + 1".into();
+        assert_eq!(to_prove(std::slice::from_ref(&generated)).len(), 0);
+        generated.stored = true;
+        assert_eq!(to_prove(std::slice::from_ref(&generated)).len(), 1);
         assert_eq!(to_read(&[facts("int", "int"), generated], false).len(), 1);
         let mut start = facts("timestamp", "timestamp(6)");
         start.generation = "ROW START".into();

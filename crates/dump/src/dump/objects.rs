@@ -12,7 +12,8 @@ use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
 use super::views::{self, View};
 use crate::error::Doing;
-use crate::format::manifest::Object;
+use crate::format::digest::Digest;
+use crate::format::manifest::{Object, Script};
 use crate::format::{names, script};
 use crate::session;
 use crate::{Error, Result};
@@ -26,12 +27,12 @@ pub(crate) struct Scripts<'a> {
 }
 
 impl<'a> Scripts<'a> {
-    /// Makes the schema's directory and its own script; also gives that script's path.
+    /// Makes the schema's directory and its own script, and gives that script too.
     pub(crate) fn begin(
         connection: &mut Connection,
         root: &'a Path,
         schema: &'a str,
-    ) -> Result<(Self, String)> {
+    ) -> Result<(Self, Script)> {
         session::use_schema(connection, schema)?;
         let dir = root.join(names::file_name(schema));
         fs::create_dir(&dir).map_err(Error::file(&dir))?;
@@ -41,16 +42,17 @@ impl<'a> Scripts<'a> {
             .doing(|| format!("reading the definition of schema '{schema}'"))?;
         let create = row.and_then(|row| row.bytes(1).map(<[u8]>::to_vec)).unwrap_or_default();
         // No name in a server becomes a file name with an @, so these cannot clash with a table's.
-        let path = scripts.write("@schema", &format!("Schema {}", quote::identifier(schema)), &[create])?;
-        Ok((scripts, path))
+        let script = scripts.write("@schema", &format!("Schema {}", quote::identifier(schema)), &[create])?;
+        Ok((scripts, script))
     }
 
-    fn write(&self, stem: &str, comment: &str, statements: &[Vec<u8>]) -> Result<String> {
-        let relative = format!("{}/{stem}.sql", names::file_name(self.schema));
-        let path = self.root.join(&relative);
+    fn write(&self, stem: &str, comment: &str, statements: &[Vec<u8>]) -> Result<Script> {
+        let file = format!("{}/{stem}.sql", names::file_name(self.schema));
+        let path = self.root.join(&file);
         let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        fs::write(&path, script::render(&comment, statements)).map_err(Error::file(&path))?;
-        Ok(relative)
+        let text = script::render(&comment, statements);
+        fs::write(&path, &text).map_err(Error::file(&path))?;
+        Ok(Script { file, checksum: Digest::of(&text) })
     }
 
     fn name(&self, name: &str) -> Name {
@@ -58,7 +60,7 @@ impl<'a> Scripts<'a> {
     }
 
     /// A table's script; the settings are those under which its text means the same everywhere.
-    pub(crate) fn table(&self, vendor: Vendor, name: &str, create: Vec<u8>) -> Result<String> {
+    pub(crate) fn table(&self, vendor: Vendor, name: &str, create: Vec<u8>) -> Result<Script> {
         let bear = match vendor {
             Vendor::MariaDb => ",IGNORE_BAD_TABLE_OPTIONS",
             Vendor::MySql => "",
@@ -85,15 +87,9 @@ impl<'a> Scripts<'a> {
         let values: Vec<_> = (0..row.len()).map(|index| row.string(index)).collect();
         let insert = format!("INSERT INTO {} VALUES ({})", quote::identifier(name), values.join(", "));
         let stem = format!("{}.sequence", names::file_name(name));
-        let path =
+        let script =
             self.write(&stem, &format!("Sequence {}", self.name(name)), &[create, insert.into_bytes()])?;
-        Ok(Object {
-            kind: "SEQUENCE".into(),
-            name: name.into(),
-            script: path,
-            broken: false,
-            catalogue: None,
-        })
+        Ok(Object { kind: "SEQUENCE".into(), name: name.into(), script, broken: false, catalogue: None })
     }
 
     /// Views, each after those that it reads.
@@ -186,8 +182,8 @@ impl<'a> Scripts<'a> {
     fn program(&self, connection: &mut Connection, kind: &str, name: &str) -> Result<Object> {
         let statements = definition(connection, kind, &self.name(name), &self.collation)?;
         let stem = format!("{}.{}", names::file_name(name), kind.to_lowercase().replace(' ', "-"));
-        let path = self.write(&stem, &format!("{kind} {}", self.name(name)), &statements)?;
-        Ok(Object { kind: kind.into(), name: name.into(), script: path, broken: false, catalogue: None })
+        let script = self.write(&stem, &format!("{kind} {}", self.name(name)), &statements)?;
+        Ok(Object { kind: kind.into(), name: name.into(), script, broken: false, catalogue: None })
     }
 }
 

@@ -17,7 +17,7 @@ use super::grants;
 use super::objects::Scripts;
 use super::select::{self, Selected};
 use super::snapshot::{self, Taken, Wish};
-use super::tables::{self, Place, TablePlan};
+use super::tables::{self, Patience, Place, TablePlan};
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, FORMAT, Manifest, Schema, Snapshot, Table};
 use crate::progress::Progress;
@@ -293,8 +293,10 @@ impl<'a> Dump<'a> {
         progress.expect(plans.iter().map(|plan| tables::weight(&plan.relation)).sum());
         let is_locked = |plan: &TablePlan| without_transactions.contains(&plan.relation.name);
         let (locked, free): (Vec<_>, Vec<_>) = plans.into_iter().partition(is_locked);
+        let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
+        let patience = Patience { lock_timeout: self.args.lock_timeout, own: &own };
         let read = |connection: &mut Connection, plan: &TablePlan, table: &Table| {
-            tables::dump(connection, plan, table, &self.place, progress)
+            tables::dump(connection, plan, table, &self.place, patience, progress)
         };
         let mut chunks = BTreeMap::new();
         if let Some(connection) = taken.table_locks.take() {

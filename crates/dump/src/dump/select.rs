@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use drover_db::sql::{Dialect, Kind, tokens};
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobMatcher};
 
 use super::args::DumpArgs;
-use super::catalog::Relation;
+use super::catalog::{Name, Relation};
 use crate::{Error, Result};
 
 /// Schemas that belong to the server itself.
@@ -30,12 +30,12 @@ pub(crate) fn select(args: &DumpArgs, schemas: &[String], all: Vec<Relation>) ->
     if args.what.is_empty() {
         names.whole = schemas.iter().filter(|schema| !is_system(schema)).cloned().collect();
     }
-    let (include, exclude) = (globs(&args.include)?, globs(&args.exclude)?);
+    let (include, exclude) = (patterns(&args.include)?, patterns(&args.exclude)?);
     let chosen = |relation: &Relation| {
-        let path = format!("{}.{}", relation.name.schema, relation.name.name);
         let named = names.whole.contains(&relation.name.schema)
             || names.single.contains(&(relation.name.schema.clone(), relation.name.name.clone()));
-        named && (args.include.is_empty() || include.is_match(&path)) && !exclude.is_match(&path)
+        let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(&relation.name));
+        named && (args.include.is_empty() || matches(&include)) && !matches(&exclude)
     };
     let relations: Vec<_> = all.into_iter().filter(chosen).collect();
     let filtered = !args.include.is_empty();
@@ -52,12 +52,49 @@ fn is_system(schema: &str) -> bool {
     SYSTEM_SCHEMAS.iter().any(|system| system.eq_ignore_ascii_case(schema))
 }
 
-fn globs(patterns: &[String]) -> Result<GlobSet> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(Glob::new(pattern).map_err(|error| Error::found(format!("glob '{pattern}': {error}")))?);
+/// A glob on the schema and one on the name in it, so that `shop.*` does not reach into a schema `shop.old`.
+struct Pattern {
+    schema: Option<GlobMatcher>,
+    name: GlobMatcher,
+}
+
+impl Pattern {
+    /// Reads `SCHEMA.NAME`, or `NAME` for any schema.
+    fn parse(text: &str) -> Result<Self> {
+        let glob = |part: &str| match Glob::new(part) {
+            Ok(glob) => Ok(glob.compile_matcher()),
+            Err(error) => Err(Error::found(format!("glob '{text}': {error}"))),
+        };
+        match first_dot(text) {
+            Some(at) => Ok(Self { schema: Some(glob(&text[..at])?), name: glob(&text[at + 1..])? }),
+            None => Ok(Self { schema: None, name: glob(text)? }),
+        }
     }
-    set.build().map_err(|error| Error::found(format!("the globs are too large: {error}")))
+
+    fn matches(&self, name: &Name) -> bool {
+        self.schema.as_ref().is_none_or(|schema| schema.is_match(&name.schema))
+            && self.name.is_match(&name.name)
+    }
+}
+
+/// The dot between the two globs: the first that stands for itself and in neither brackets nor braces.
+fn first_dot(text: &str) -> Option<usize> {
+    let (mut escaped, mut depth) = (false, 0usize);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            '.' if depth == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn patterns(texts: &[String]) -> Result<Vec<Pattern>> {
+    texts.iter().map(|text| Pattern::parse(text)).collect()
 }
 
 #[derive(Debug, Default)]
@@ -128,5 +165,18 @@ mod tests {
         assert_eq!(readings("a.b.c"), [("a.b.c".to_owned(), None), pair("a", "b.c"), pair("a.b", "c")]);
         assert_eq!(readings("`a.b`.c"), [pair("a.b", "c")]);
         assert_eq!(readings("`a``b`"), [("a`b".to_owned(), None)]);
+    }
+
+    #[test]
+    fn globs_are_on_schema_and_name_apart() {
+        let matches = |glob: &str, schema: &str, name: &str| {
+            Pattern::parse(glob).unwrap().matches(&Name::new(schema, name))
+        };
+        assert!(matches("shop.*", "shop", "a.b") && !matches("shop.*", "shop.old", "a"));
+        assert!(matches("log_?", "any", "log_1") && !matches("log_?", "log_1", "a"));
+        assert!(matches("shop\\.old.*", "shop.old", "a") && !matches("shop\\.old.*", "shop", "old.a"));
+        assert!(matches("{a,b.c}.t", "b.c", "t") && matches("*.[.]", "x", "."));
+        assert!(matches("a.b/*", "a", "b/c/d"));
+        assert!(Pattern::parse("a.[").is_err());
     }
 }

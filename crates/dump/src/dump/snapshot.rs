@@ -49,11 +49,6 @@ fn is_refusal(error: &drover_db::Error) -> bool {
     matches!(error.code(), Some(1044 | 1045 | 1142 | 1227 | 1064 | 1235 | 1290 | 1148))
 }
 
-fn is_timeout(error: &drover_db::Error) -> bool {
-    // 1205 lock wait timeout; 1969 and 3024 statement time limits
-    matches!(error.code(), Some(1205 | 1969 | 3024))
-}
-
 enum Lock {
     /// MariaDB: commits are held back, reads and uncommitted writes go on.
     BackupStage(Connection),
@@ -107,6 +102,9 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     snapshot.lock_held_ms = u64::try_from(held_since.elapsed().as_millis()).unwrap_or(u64::MAX);
     snapshot.taken_at = taken_at.to_string();
     prove_same(&mut workers, wish.vendor)?;
+    for worker in &mut workers {
+        session::limit_lock_wait(worker, wish.lock_timeout)?;
+    }
     Ok(Taken { workers, table_locks, snapshot, warnings })
 }
 
@@ -153,10 +151,10 @@ fn global_read_lock(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<boo
     loop {
         match coordinator.execute(LOCK) {
             Ok(_) => break,
-            Err(error) if is_timeout(&error) && Instant::now() < give_up => {
+            Err(error) if waits::is_timeout(&error) && Instant::now() < give_up => {
                 std::thread::sleep(Duration::from_millis(200));
             }
-            Err(error) if is_timeout(&error) => return Err(in_the_way(coordinator, LOCK, wish)),
+            Err(error) if waits::is_timeout(&error) => return Err(in_the_way(coordinator, LOCK, wish)),
             Err(error) if is_refusal(&error) => return Ok(false),
             Err(error) => return Err(error).doing(|| LOCK),
         }
@@ -176,7 +174,7 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<
     for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
         match connection.execute(format!("BACKUP STAGE {stage}")) {
             Ok(_) => {}
-            Err(error) if is_timeout(&error) => {
+            Err(error) if waits::is_timeout(&error) => {
                 let own: Vec<_> = wish.own.iter().copied().chain([connection.id()]).collect();
                 return Err(in_the_way(
                     coordinator,
@@ -209,7 +207,7 @@ fn lock_tables(connection: &mut Connection, tables: &[Name], wish: &Wish<'_>) ->
     let list = tables.iter().map(|table| format!("{table} READ")).collect::<Vec<_>>().join(", ");
     match connection.execute(format!("LOCK TABLES {list}")) {
         Ok(_) => Ok(()),
-        Err(error) if is_timeout(&error) => Err(in_the_way(connection, "LOCK TABLES … READ", wish)),
+        Err(error) if waits::is_timeout(&error) => Err(in_the_way(connection, "LOCK TABLES … READ", wish)),
         Err(error) if is_refusal(&error) => Err(Error::with_hint(
             format!(
                 "no consistent snapshot can be taken: the account may neither FLUSH TABLES nor LOCK TABLES: {error}"

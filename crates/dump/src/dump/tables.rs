@@ -7,11 +7,11 @@ use drover_db::{Connection, quote};
 
 use super::catalog::{self, Name, Relation, RelationKind};
 use super::columns::{self, ReadColumn};
-use super::members;
+use super::{members, waits};
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
 use crate::format::files::{Compressor, FileWriter};
-use crate::format::manifest::{Chunk, Table};
+use crate::format::manifest::{Chunk, Column, Script, Table};
 use crate::format::names;
 use crate::progress::{Progress, Share};
 use crate::rows::{Lines, METER_ROWS, Meter, Shape};
@@ -28,6 +28,7 @@ pub(crate) struct TablePlan {
     /// As the server gave it when the dump began, without AUTO_INCREMENT's value.
     definition: Vec<u8>,
     columns: Vec<ReadColumn>,
+    generated: Vec<Column>,
     computed: Vec<String>,
     key: Option<Vec<String>>,
 }
@@ -57,17 +58,18 @@ impl TablePlan {
         let definition = without_auto_increment(&shown);
         let (create, warning) = members::mend(connection, name, &facts, shown)?;
         warnings.extend(warning);
-        let computed = columns::to_compute(&facts);
-        Ok((Self { relation, definition, columns, computed, key }, create))
+        let (generated, computed) = (columns::to_prove(&facts), columns::to_compute(&facts));
+        Ok((Self { relation, definition, columns, generated, computed, key }, create))
     }
 
     /// The table as the manifest describes it, with no files yet.
-    pub(crate) fn describe(&self, script: String) -> Table {
+    pub(crate) fn describe(&self, script: Script) -> Table {
         Table {
             name: self.relation.name.name.clone(),
             script,
             engine: self.relation.engine.clone().unwrap_or_default(),
             columns: self.columns.iter().map(|column| column.column.clone()).collect(),
+            generated: self.generated.clone(),
             computed: self.computed.clone(),
             rows_elsewhere: self.relation.rows_elsewhere(),
             with_history: self.relation.kind == RelationKind::VersionedTable,
@@ -88,13 +90,13 @@ fn literal_of<'a>(columns: &'a [ReadColumn], name: &str) -> Option<&'a columns::
 
 /// The shape of the rows that [`select`] gives.
 pub(crate) fn shape(table: &Table) -> Shape {
-    Shape { columns: table.columns.len().max(1), ..Shape::default() }
+    Shape { columns: table.columns.len().max(1), generated: table.generated.len(), ..Shape::default() }
 }
 
 /// The statement that reads a table's rows: in the order of its key, and within the bounds of one file if one is given.
-/// `more` are expressions to select behind the columns.
+/// `more` are expressions to select behind all columns.
 pub(crate) fn select(table: &Table, name: &Name, bounds: Option<&Chunk>, more: &[&str]) -> String {
-    let read = |column: &crate::format::manifest::Column| match &column.read {
+    let read = |column: &Column| match &column.read {
         Some(expression) => expression.clone(),
         None => quote::identifier(&column.name),
     };
@@ -102,6 +104,7 @@ pub(crate) fn select(table: &Table, name: &Name, bounds: Option<&Chunk>, more: &
     if list.is_empty() {
         list.push("1".into()); // a table in which the server computes every column
     }
+    list.extend(table.generated.iter().map(read));
     list.extend(more.iter().map(|&expression| expression.to_owned()));
     let mut sql = format!("SELECT {} FROM {name}", list.join(", "));
     if table.with_history {
@@ -138,17 +141,57 @@ fn beyond(key: &[String], values: &[String], operator: &str) -> String {
     }
 }
 
+/// How long a worker waits for a table that somebody else has locked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience<'a> {
+    /// One attempt, in seconds; the workers' lock_wait_timeout.
+    pub(crate) lock_timeout: u64,
+    /// Connections of drover's own, which are in nobody's way.
+    pub(crate) own: &'a [u32],
+}
+
+impl Patience<'_> {
+    /// So many times as long as for the snapshot: nobody else waits meanwhile.
+    const ATTEMPTS: u64 = 30;
+
+    /// Takes the lock on the table's definition that every reader has, for as long as the transaction or its savepoint.
+    fn open(self, connection: &mut Connection, name: &Name, progress: &Progress) -> Result<()> {
+        let sql = format!("SELECT 1 FROM {name} LIMIT 0");
+        for _ in 0..Self::ATTEMPTS {
+            match connection.query(&sql) {
+                Err(error) if waits::is_timeout(&error) => {
+                    progress.phase(&format!("waiting for a lock on {name}"));
+                }
+                other => return other.map(drop).doing(|| format!("opening table {name}")),
+            }
+        }
+        Err(Error::with_hint(
+            format!(
+                "table {name} was locked for {} s while the dump was running; in the way:\n  {}",
+                self.lock_timeout * Self::ATTEMPTS,
+                waits::blockers(connection, self.own)
+            ),
+            "end that session or wait until it is done, and dump again; --lock-timeout makes drover wait longer",
+        ))
+    }
+}
+
 /// Reads one table into its files.
 pub(crate) fn dump(
     connection: &mut Connection,
     plan: &TablePlan,
     table: &Table,
     place: &Place,
+    patience: Patience<'_>,
     progress: &Progress,
 ) -> Result<Vec<Chunk>> {
     let name = &plan.relation.name;
-    let result = Cutter::new(plan, table, place).and_then(|mut cutter| cutter.read(connection, progress));
-    let chunks = result.map_err(|error| explain(error, name))?;
+    let read = |connection: &mut Connection| {
+        patience.open(connection, name, progress)?;
+        progress.phase("dumping");
+        Cutter::new(plan, table, place).read(connection, progress)
+    };
+    let chunks = read(connection).map_err(|error| explain(error, name))?;
     // The rows hold a lock on the table's definition until the savepoint is undone: what it is now, it was then.
     check_definition(connection, plan)?;
     Ok(chunks)
@@ -192,14 +235,14 @@ struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    fn new(plan: &'a TablePlan, table: &'a Table, place: &'a Place) -> Result<Self> {
+    fn new(plan: &'a TablePlan, table: &'a Table, place: &'a Place) -> Self {
         let mark = |(index, column): (usize, &ReadColumn)| {
             column.error_mark.as_ref().map(|mark| (index, mark.clone().into_bytes()))
         };
         let error_marks = plan.columns.iter().enumerate().filter_map(mark).collect();
         let twins = (0..plan.columns.len()).filter(|&index| plan.columns[index].stored.is_some()).collect();
         let shape = Shape { error_marks, twins, ..shape(table) };
-        Ok(Self { plan, table, place, shape, key_columns: plan.key_columns(), chunks: Vec::new() })
+        Self { plan, table, place, shape, key_columns: plan.key_columns(), chunks: Vec::new() }
     }
 
     fn read(&mut self, connection: &mut Connection, progress: &Progress) -> Result<Vec<Chunk>> {
@@ -265,6 +308,7 @@ impl<'a> Cutter<'a> {
             stored_bytes: stored.bytes,
             checksum: stored.checksum,
             digest: sums.digest,
+            generated: sums.generated,
             enum_errors: sums.enum_errors,
             retyped: sums.retyped,
             after: self.chunks.last().and_then(|chunk| chunk.up_to.clone()),
@@ -295,7 +339,6 @@ fn at_row(error: Error, name: &Name, row: u64) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::manifest::Column;
 
     fn table(key: &[&str]) -> Table {
         let column = |name: &str, read: Option<&str>| Column {
@@ -305,9 +348,10 @@ mod tests {
         };
         Table {
             name: "t".into(),
-            script: String::new(),
+            script: Script::default(),
             engine: "InnoDB".into(),
             columns: vec![column("a", None), column("b", Some("CAST(`b` AS DOUBLE)"))],
+            generated: vec![],
             computed: vec![],
             rows_elsewhere: false,
             with_history: false,
@@ -325,6 +369,7 @@ mod tests {
             stored_bytes: 0,
             checksum: Default::default(),
             digest: Default::default(),
+            generated: Default::default(),
             enum_errors: 0,
             retyped: 0,
             after: values(after),

@@ -21,6 +21,12 @@ const IDLE: &str = "SELECT ID, USER, HOST, TIME, 'nothing at the moment: it may 
     FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND = 'Sleep' \
     AND ID NOT IN (SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'event_scheduler') ORDER BY TIME DESC LIMIT 5";
 
+/// Whether somebody else's lock kept a statement waiting for as long as it may.
+pub(super) fn is_timeout(error: &drover_db::Error) -> bool {
+    // 1205 lock wait timeout; 1969 and 3024 statement time limits
+    matches!(error.code(), Some(1205 | 1969 | 3024))
+}
+
 /// The sessions in the way, one a line, as far as this account may see them; `own` are drover's connections.
 pub(super) fn blockers(connection: &mut Connection, own: &[u32]) -> String {
     for sql in [HOLDERS, RUNNING, IDLE] {

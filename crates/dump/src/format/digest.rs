@@ -13,10 +13,15 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 pub struct Digest(u128);
 
 impl Digest {
+    /// The digest of one line, which is also the checksum of a whole file.
+    pub(crate) fn of(line: &[u8]) -> Self {
+        Self(xxh3_128(line))
+    }
+
     /// Adds the row whose line this is.
     #[inline]
     pub(crate) fn add_line(&mut self, line: &[u8]) {
-        self.0 = self.0.wrapping_add(xxh3_128(line));
+        self.add(Self::of(line));
     }
 
     /// Adds a row whose line was hashed in pieces.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use drover_db::Server;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ use crate::{Error, Result};
 pub const FILE_NAME: &str = "manifest.json";
 /// The format that this version writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
+
+/// What the line with the manifest's own checksum begins with.
+const CHECKSUM: &str = "  \"checksum\": \"";
 
 /// All there is to know of a dump.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,13 +76,22 @@ pub struct SourcePosition {
     pub position: u64,
 }
 
+/// A file of statements.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Script {
+    /// Its path relative to the dump's directory.
+    pub file: String,
+    /// XXH3-128 of its bytes.
+    pub checksum: Digest,
+}
+
 /// One schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     /// Its name in the server.
     pub name: String,
-    /// The script that creates it, relative to the dump's directory.
-    pub script: String,
+    /// The script that creates it.
+    pub script: Script,
     /// Its tables, sorted by name.
     pub tables: Vec<Table>,
     /// Its sequences' scripts, sorted by name (MariaDB).
@@ -106,8 +118,8 @@ pub struct Object {
     pub kind: String,
     /// Its name in the server.
     pub name: String,
-    /// The script that creates it, relative to the dump's directory.
-    pub script: String,
+    /// The script that creates it.
+    pub script: Script,
     /// Whether the server could not use it when it was dumped (a view on a table that is gone, for one).
     #[serde(default, skip_serializing_if = "is_false")]
     pub broken: bool,
@@ -126,12 +138,15 @@ fn is_false(value: &bool) -> bool {
 pub struct Table {
     /// Its name in the server.
     pub name: String,
-    /// The script that creates it, relative to the dump's directory.
-    pub script: String,
+    /// The script that creates it.
+    pub script: Script,
     /// Its storage engine.
     pub engine: String,
     /// The columns that the row files hold, in their order there.
     pub columns: Vec<Column>,
+    /// Stored generated columns: they are not in the files, but their values are in each file's `generated` digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generated: Vec<Column>,
     /// Columns that the server computes but that LOAD DATA must be told to set to DEFAULT: MySQL takes a generated
     /// geometry that may not be NULL for one without a value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -177,6 +192,9 @@ pub struct Chunk {
     pub checksum: Digest,
     /// Digest of the rows, see docs/dump-format.md.
     pub digest: Digest,
+    /// Digest of the rows with the values of stored generated columns behind the others; absent if there are none.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub generated: Digest,
     /// How many values are the "error value" of an ENUM, index 0, whose loading makes MariaDB warn.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub enum_errors: u64,
@@ -189,6 +207,10 @@ pub struct Chunk {
     /// Key values as SQL literals: all rows lie before these or on them. Absent for the last file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<Vec<String>>,
+}
+
+fn is_empty(digest: &Digest) -> bool {
+    *digest == Digest::default()
 }
 
 fn is_zero(value: &u64) -> bool {
@@ -208,10 +230,11 @@ impl Table {
 }
 
 impl Manifest {
-    /// Reads the manifest of the dump in `dir` and checks that the files it names are there in full.
+    /// Reads the manifest of the dump in `dir` and checks that the files it names are there in full; scripts also by
+    /// their checksums, row files when they are read.
     ///
     /// # Errors
-    /// If the dump was never finished, is of a newer format, or lacks a file or part of one.
+    /// If the dump was never finished, is damaged or of a newer format, or lacks a file or part of one.
     pub fn load(dir: &Path) -> Result<Self> {
         let path = dir.join(FILE_NAME);
         let text = std::fs::read(&path).map_err(|error| missing(dir, &path, error))?;
@@ -225,9 +248,11 @@ impl Manifest {
                 "use the version of drover that wrote it, or a newer one",
             ));
         }
+        check_text(&path, &text)?;
         let manifest: Self = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
         manifest.check_paths(&path)?;
         manifest.check_sizes(dir)?;
+        manifest.scripts().try_for_each(|script| check_script(dir, script))?;
         Ok(manifest)
     }
 
@@ -236,13 +261,21 @@ impl Manifest {
         let (path, unfinished) = (dir.join(FILE_NAME), dir.join("manifest.json.partial"));
         let write = || -> std::io::Result<()> {
             let mut file = File::create(&unfinished)?;
-            serde_json::to_writer_pretty(&mut file, self)?;
-            file.write_all(b"\n")?;
+            file.write_all(&self.to_text()?)?;
             file.sync_all()?;
             std::fs::rename(&unfinished, &path)?;
             File::open(dir)?.sync_all()
         };
         write().map_err(Error::file(&path))
+    }
+
+    /// As the file holds it: JSON in which the first field is the checksum of all other lines.
+    fn to_text(&self) -> serde_json::Result<Vec<u8>> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        let first = format!("{CHECKSUM}{}\",\n", Digest::of(text.as_bytes()));
+        text.insert_str("{\n".len(), &first);
+        Ok(text.into_bytes())
     }
 
     /// All tables with their schemas.
@@ -265,13 +298,13 @@ impl Manifest {
         self.tables().flat_map(|(_, table)| &table.files).map(|file| file.stored_bytes).sum()
     }
 
-    fn scripts(&self) -> impl Iterator<Item = &str> {
+    fn scripts(&self) -> impl Iterator<Item = &Script> {
         self.schemas.iter().flat_map(|schema| {
             let objects =
                 [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
-            std::iter::once(schema.script.as_str())
-                .chain(schema.tables.iter().map(|table| table.script.as_str()))
-                .chain(objects.into_iter().flatten().map(|object| object.script.as_str()))
+            std::iter::once(&schema.script)
+                .chain(schema.tables.iter().map(|table| &table.script))
+                .chain(objects.into_iter().flatten().map(|object| &object.script))
         })
     }
 
@@ -282,7 +315,8 @@ impl Manifest {
             Path::new(file).components().all(|part| matches!(part, std::path::Component::Normal(_)))
                 && !file.is_empty()
         };
-        match self.scripts().chain(files).find(|file| !inside(file)) {
+        let scripts = self.scripts().map(|script| script.file.as_str());
+        match scripts.chain(files).find(|file| !inside(file)) {
             Some(file) => {
                 Err(Error::found(format!("{}: names a file outside of the dump: '{file}'", path.display())))
             }
@@ -302,10 +336,44 @@ impl Manifest {
                 )));
             }
         }
-        self.scripts()
-            .map(|script| dir.join(script))
-            .try_for_each(|path: PathBuf| std::fs::metadata(&path).map(|_| ()).map_err(Error::file(&path)))
+        Ok(())
     }
+}
+
+/// Checks the manifest's text against the checksum in its second line.
+fn check_text(path: &Path, text: &[u8]) -> Result<()> {
+    let mut lines: Vec<_> = text.split_inclusive(|&byte| byte == b'\n').collect();
+    let line = if lines.len() > 1 { lines.remove(1) } else { &[] };
+    let checksum = Digest::of(&lines.concat());
+    let says = line.strip_prefix(CHECKSUM.as_bytes()).and_then(|rest| rest.strip_suffix(b"\",\n"));
+    if says == Some(checksum.to_string().as_bytes()) {
+        return Ok(());
+    }
+    let says = String::from_utf8_lossy(says.unwrap_or(b"nothing"));
+    Err(Error::with_hint(
+        format!(
+            "{}: it was changed after the dump: its checksum is {checksum}, it says {says}",
+            path.display()
+        ),
+        "restore from another copy of the dump, or compare with one to see what was changed",
+    ))
+}
+
+fn check_script(dir: &Path, script: &Script) -> Result<()> {
+    let path = dir.join(&script.file);
+    let text = std::fs::read(&path).map_err(Error::file(&path))?;
+    let checksum = Digest::of(&text);
+    if checksum == script.checksum {
+        return Ok(());
+    }
+    Err(Error::with_hint(
+        format!(
+            "{}: the script was changed after the dump: its checksum is {checksum}, the manifest says {}",
+            path.display(),
+            script.checksum
+        ),
+        "if you changed it on purpose, run it by hand and leave its table or object out",
+    ))
 }
 
 fn missing(dir: &Path, path: &Path, error: std::io::Error) -> Error {
@@ -328,6 +396,10 @@ fn missing(dir: &Path, path: &Path, error: std::io::Error) -> Error {
 mod tests {
     use super::*;
 
+    fn script(file: &str) -> Script {
+        Script { file: file.into(), checksum: Digest::of(b"1\n") }
+    }
+
     fn manifest(file: &str) -> Manifest {
         let chunk = Chunk {
             file: file.into(),
@@ -336,6 +408,7 @@ mod tests {
             stored_bytes: 2,
             checksum: Digest::default(),
             digest: Digest::default(),
+            generated: Digest::default(),
             enum_errors: 0,
             retyped: 0,
             after: None,
@@ -343,9 +416,10 @@ mod tests {
         };
         let table = Table {
             name: "t".into(),
-            script: "s/t.sql".into(),
+            script: script("s/t.sql"),
             engine: "InnoDB".into(),
             columns: vec![],
+            generated: vec![],
             computed: vec![],
             rows_elsewhere: false,
             with_history: false,
@@ -354,7 +428,7 @@ mod tests {
         };
         let schema = Schema {
             name: "s".into(),
-            script: "s/@schema.sql".into(),
+            script: script("s/@schema.sql"),
             tables: vec![table],
             sequences: vec![],
             views: vec![],
@@ -399,6 +473,27 @@ mod tests {
         std::fs::write(dir.path().join("s/t.tsv"), "1").unwrap();
         let error = Manifest::load(dir.path()).unwrap_err().to_string();
         assert!(error.contains("s/t.tsv: the file has 1 bytes, the manifest says 2"), "{error}");
+    }
+
+    #[test]
+    fn any_change_of_the_manifest_itself_is_seen() {
+        let (dir, manifest) = dump("s/t.tsv");
+        let path = dir.path().join(FILE_NAME);
+        let text = manifest.to_text().unwrap();
+        for at in 0..text.len() {
+            let mut flipped = text.clone();
+            flipped[at] ^= 1;
+            std::fs::write(&path, flipped).unwrap();
+            assert!(Manifest::load(dir.path()).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_changed_script_is_named() {
+        let (dir, _) = dump("s/t.tsv");
+        std::fs::write(dir.path().join("s/t.sql"), "2\n").unwrap();
+        let error = Manifest::load(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("s/t.sql: the script was changed"), "{error}");
     }
 
     #[test]

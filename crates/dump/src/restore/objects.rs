@@ -7,8 +7,8 @@ use drover_db::{Connection, quote};
 use super::rename::Renames;
 use super::views;
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Object, Schema};
-use crate::format::script;
+use crate::format::manifest::{Manifest, Object, Schema, Script};
+use crate::format::script::parse;
 use crate::session::{self, Purpose};
 use crate::{Error, Result};
 
@@ -24,26 +24,26 @@ pub(super) struct Scripts<'a> {
 
 impl Scripts<'_> {
     /// The statements of a script, with the new names.
-    pub(super) fn read(&self, relative: &str) -> Result<Vec<Vec<u8>>> {
-        let path = self.dir.join(relative);
+    pub(super) fn read(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
+        let path = self.dir.join(&script.file);
         let text = std::fs::read(&path).map_err(Error::file(&path))?;
-        Ok(self.renames.script(script::parse(&path, &text)?))
+        Ok(self.renames.script(parse(&path, &text)?))
     }
 
     /// Runs statements that belong to one script; what the server warns of is added to `warnings`.
     pub(super) fn run(
         &self,
         connection: &mut Connection,
-        relative: &str,
+        script: &Script,
         statements: &[Vec<u8>],
         warnings: &mut Vec<String>,
     ) -> Result<()> {
         for statement in statements {
             let outcome = connection
                 .execute(statement)
-                .doing(|| format!("running {}", self.dir.join(relative).display()))?;
+                .doing(|| format!("running {}", self.dir.join(&script.file).display()))?;
             if outcome.warnings > 0 {
-                collect_warnings(connection, relative, warnings)?;
+                collect_warnings(connection, &script.file, warnings)?;
             }
         }
         Ok(())
@@ -54,10 +54,10 @@ impl Scripts<'_> {
         &self,
         connection: &mut Connection,
         schema: &str,
-        relative: &str,
+        script: &Script,
         warnings: &mut Vec<String>,
     ) -> Result<()> {
-        self.run_changed(connection, schema, relative, warnings, |create| create.to_vec())
+        self.run_changed(connection, schema, script, warnings, |create| create.to_vec())
     }
 
     /// The same with its CREATE statement changed; there may be settings before it and a collation after it.
@@ -65,16 +65,16 @@ impl Scripts<'_> {
         &self,
         connection: &mut Connection,
         schema: &str,
-        relative: &str,
+        script: &Script,
         warnings: &mut Vec<String>,
         change: impl Fn(&[u8]) -> Vec<u8>,
     ) -> Result<()> {
         session::use_schema(connection, self.renames.schema(schema))?;
-        let mut statements = self.read(relative)?;
+        let mut statements = self.read(script)?;
         for create in statements.iter_mut().filter(|statement| statement.starts_with(b"CREATE ")) {
             *create = change(create);
         }
-        let result = self.run(connection, relative, &statements, warnings);
+        let result = self.run(connection, script, &statements, warnings);
         session::set(connection, Purpose::Restore)?;
         result
     }
@@ -180,10 +180,10 @@ pub(super) fn each<'a>(
     manifest.schemas.iter().flat_map(move |schema| objects(schema).iter().map(move |object| (schema, object)))
 }
 
-fn collect_warnings(connection: &mut Connection, relative: &str, warnings: &mut Vec<String>) -> Result<()> {
+fn collect_warnings(connection: &mut Connection, file: &str, warnings: &mut Vec<String>) -> Result<()> {
     let rows = connection.query("SHOW WARNINGS").doing(|| "asking for warnings")?;
     let worth_saying =
         rows.into_iter().filter(|row| !row.parse(1).is_some_and(|code| OLD_FASHIONED.contains(&code)));
-    warnings.extend(worth_saying.map(|row| format!("{relative}: {}", row.string(2))));
+    warnings.extend(worth_saying.map(|row| format!("{file}: {}", row.string(2))));
     Ok(())
 }

@@ -178,8 +178,8 @@ impl<'a> Restore<'a> {
                 create = without_auto_increment(&create);
             }
             let parts = CreateTable::parse(&create);
-            let mut parts =
-                parts.ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script)))?;
+            let mut parts = parts
+                .ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script.file)))?;
             if both_mysql {
                 parts.inherit_collations();
             }

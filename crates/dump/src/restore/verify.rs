@@ -16,7 +16,7 @@ use crate::dump::catalog::{self, Name};
 use crate::dump::programs::{definition, schema_collation};
 use crate::dump::{tables, views};
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Manifest, Object, Schema, Table};
+use crate::format::manifest::{Chunk, Manifest, Object, Schema, Script, Table};
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Meter, Sums};
 use crate::session::{self, Purpose};
@@ -155,17 +155,7 @@ impl Verify<'_> {
             Err(error) => return Err(error),
             Ok(found) => Ok(found),
         };
-        let what = match &found {
-            Ok(found) if found.rows == expected.rows && found.digest == expected.digest => None,
-            Ok(found) if found.rows != expected.rows => {
-                Some(format!("{} rows, the dump has {}", found.rows, expected.rows))
-            }
-            Ok(found) => Some(format!(
-                "the {} rows differ: digest {}, the dump has {}",
-                found.rows, found.digest, expected.digest
-            )),
-            Err(message) => Some(message.clone()),
-        };
+        let what = row_difference(part.table, &expected, &found);
         let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
         let found = found.unwrap_or_default();
         report.rows += found.rows;
@@ -221,8 +211,8 @@ impl Verify<'_> {
         Ok(views::from_catalogue(connection, name)?.is_some_and(|now| now.into_bytes() == then))
     }
 
-    fn script(&self, relative: &str) -> Result<Vec<Vec<u8>>> {
-        Scripts { dir: self.dir, renames: self.renames }.read(relative)
+    fn script(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
+        Scripts { dir: self.dir, renames: self.renames }.read(script)
     }
 
     fn compare(
@@ -242,6 +232,28 @@ impl Verify<'_> {
         report.differences.push(Difference { object: name.to_string(), file: None, what });
         Ok(())
     }
+}
+
+/// What differs between the rows as they were dumped and as they are found.
+fn row_difference(
+    table: &Table,
+    expected: &Sums,
+    found: &std::result::Result<Sums, String>,
+) -> Option<String> {
+    let found = match found {
+        Ok(found) => found,
+        Err(message) => return Some(message.clone()),
+    };
+    if found.rows != expected.rows {
+        return Some(format!("{} rows, the dump has {}", found.rows, expected.rows));
+    }
+    if found.digest != expected.digest {
+        let (now, then) = (found.digest, expected.digest);
+        return Some(format!("the {} rows differ: digest {now}, the dump has {then}", found.rows));
+    }
+    let columns = || quote::identifiers(table.generated.iter().map(|column| column.name.as_str()));
+    (found.generated != expected.generated)
+        .then(|| format!("the server computes other values than the dump has for {}", columns()))
 }
 
 /// The servers print `?` for a character of four bytes in a definition; the scripts have the true ones.
@@ -265,6 +277,7 @@ fn sums(files: &[Chunk]) -> Sums {
         sums.rows += file.rows;
         sums.bytes += file.bytes;
         sums.digest.add(file.digest);
+        sums.generated.add(file.generated);
     }
     sums
 }

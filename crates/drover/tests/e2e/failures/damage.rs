@@ -10,7 +10,7 @@ use crate::drover::{Output, dump, restore, run};
 use crate::files::{files_in, manifest_path, row_files};
 use crate::servers::{on_both, source, target};
 
-on_both!(bytes_flipped, files_cut, files_gone, scripts_cut, no_dump_at_all);
+on_both!(bytes_flipped, files_cut, files_gone, scripts_damaged, no_dump_at_all);
 
 /// A dump of one table of 500 rows; `schema` is not on the target.
 fn small_dump(flavour: Flavour, schema: &str, options: &str) -> (tempfile::TempDir, PathBuf) {
@@ -94,14 +94,20 @@ fn files_gone(flavour: Flavour) {
     restored(flavour, dir.path()).done();
 }
 
-fn scripts_cut(flavour: Flavour) {
-    let (dir, _) = small_dump(flavour, "scripts_cut", "");
+fn scripts_damaged(flavour: Flavour) {
+    let (dir, _) = small_dump(flavour, "scripts_damaged", "");
     for script in
         files_in(dir.path()).into_iter().filter(|file| file.extension().is_some_and(|end| end == "sql"))
     {
         let whole = fs::read(&script).unwrap();
-        fs::write(&script, &whole[..whole.len() - 10]).unwrap();
-        restored(flavour, dir.path()).refused(&[&name_of(&script)]);
+        let mut flipped = whole.clone();
+        let quote = whole.iter().position(|&byte| byte == b'`').unwrap();
+        flipped[quote + 1] ^= 1; // still SQL, of another name
+        for damaged in [&whole[..whole.len() - 10], &flipped] {
+            fs::write(&script, damaged).unwrap();
+            restored(flavour, dir.path()).refused(&[&name_of(&script)]);
+            assert!(!is_there(flavour, "scripts_damaged"), "the target was changed: {}", script.display());
+        }
         fs::write(&script, whole).unwrap();
     }
     restored(flavour, dir.path()).done();
@@ -117,6 +123,9 @@ fn no_dump_at_all(flavour: Flavour) {
     restored(flavour, dir.path()).refused(&["manifest.json"]);
     fs::write(&manifest, "").unwrap();
     restored(flavour, dir.path()).refused(&["manifest.json"]);
+    let other = String::from_utf8(whole).unwrap().replace("\"rows\": ", "\"rows\": 1");
+    fs::write(&manifest, other).unwrap();
+    restored(flavour, dir.path()).refused(&["manifest.json", "changed after the dump"]);
 
     let nothing = dir.path().join("nothing");
     restored(flavour, &nothing).refused(&["nothing"]);

@@ -11,7 +11,7 @@ use drover_sandbox::{Flavour, Server};
 
 use super::{assert_unfinished, wait_until_alone};
 use crate::big::make;
-use crate::client::sql;
+use crate::client::{Session, sql, value, wait_until};
 use crate::drover::{Output, Running, dump, run};
 use crate::files::{has_rows, manifest, table};
 use crate::servers::{on_both, start};
@@ -22,6 +22,7 @@ on_both!(
     altered,
     renamed,
     made_anew,
+    locked,
     rows_changed,
     server_killed,
     connection_killed,
@@ -92,6 +93,38 @@ fn made_anew(flavour: Flavour) {
     let anew = "CREATE TABLE other LIKE small; INSERT INTO other SELECT * FROM small WHERE id < 3; \
                 RENAME TABLE small TO gone, other TO small";
     spoilt_by(flavour, "mid_made_anew", anew);
+}
+
+/// A table that somebody locks for a while is waited for; for too long, and the error says who it is.
+fn locked(flavour: Flavour) {
+    let (server, dir) = (&start(flavour, &[]), tempfile::tempdir().unwrap());
+    make(server);
+    make_small(server, "mid_locked");
+    let mut session = Session::open(server);
+    for (name, released) in [("waits", true), ("gives_up", false)] {
+        let out = dir.path().join(name);
+        let line = "big mid_locked --threads 1 --compress gzip:9 --lock-timeout 1";
+        let mut dump = Running::start(&mut dump(server, line, &out));
+        dump.freeze_when("the first rows are written", || has_rows(&out));
+        session.run("LOCK TABLES mid_locked.small WRITE");
+        dump.signal("CONT");
+        let waiting =
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT%`small`%LIMIT 0'";
+        wait_until("the dump waits for the table", || dump.has_ended() || value(server, waiting) == "1");
+        assert!(!dump.has_ended(), "{}", dump.finish());
+        if released {
+            std::thread::sleep(std::time::Duration::from_secs(3));
+            session.run("UNLOCK TABLES");
+            dump.finish().done();
+        } else {
+            dump.finish().refused(&[
+                "`mid_locked`.`small` was locked for 30 s",
+                "LOCK TABLES",
+                "root@localhost",
+            ]);
+            assert_unfinished(flavour, &out);
+        }
+    }
 }
 
 /// Changes of rows are no reason to fail: the dump has those of the snapshot.

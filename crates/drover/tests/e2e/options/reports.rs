@@ -8,7 +8,7 @@ use crate::drover::{drover, dump, restore, run, verify};
 use crate::files::manifest;
 use crate::servers::{on_both, source, target};
 
-on_both!(json_documents, texts);
+on_both!(json_documents, texts, nowhere_to_print);
 
 fn assert_fields(document: &Value, fields: &[&str]) {
     let object = document.as_object().unwrap();
@@ -79,12 +79,12 @@ fn texts(flavour: Flavour) {
     make(flavour, "texts");
     let dumped = run(&mut dump(source(flavour), "texts", dir.path())).done();
     assert!(
-        dumped.stdout.contains("1 tables of 1 schemas") && dumped.stdout.contains("binlog.0"),
+        dumped.stdout.contains("1 table of 1 schema from") && dumped.stdout.contains("binlog.0"),
         "{dumped}"
     );
     assert_eq!(dumped.stderr, "", "a dump without a flaw says nothing on stderr: {dumped}");
     let restored = run(&mut restore(target(flavour), dir.path(), "")).done();
-    assert!(restored.stdout.contains("1 tables") && restored.stdout.contains("verified"), "{restored}");
+    assert!(restored.stdout.contains("1 table into") && restored.stdout.contains("verified"), "{restored}");
     assert_eq!(restored.stderr, "", "{restored}");
     for (line, text) in [
         ("--version", "drover "),
@@ -97,4 +97,23 @@ fn texts(flavour: Flavour) {
     run(&mut drover("no-such-command")).refused(&["no-such-command"]);
     let nothing = run(&mut drover(""));
     assert!(nothing.code == Some(2) && nothing.stderr.contains("Usage:"), "{nothing}");
+}
+
+/// A result that cannot be printed is a failure, one that nobody reads to its end is none, and neither is a panic.
+fn nowhere_to_print(flavour: Flavour) {
+    let dir = tempfile::tempdir().unwrap();
+    make(flavour, "nowhere");
+    let dump_to = |name: &str, redirect: &str| {
+        let command = dump(source(flavour), "nowhere", &dir.path().join(name));
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .args(["-c", &format!("\"$@\" {redirect}"), "sh"])
+            .arg(command.get_program())
+            .args(command.get_args());
+        run(&mut shell)
+    };
+    dump_to("full", "> /dev/full").refused(&["printed", "No space left"]);
+    assert_eq!(dump_to("closed", "| true").stderr, "");
+    dump_to("silent", ">&- 2>&-").done();
+    assert!(dir.path().join("silent/manifest.json").exists());
 }
