@@ -77,17 +77,12 @@ impl Error {
         }
     }
 
-    /// Whether the connection is gone, whatever told so.
-    pub fn is_lost(&self) -> bool {
-        // 1053 server shutdown in progress, 1927/3169 connection or session was killed, 2006/2013 as clients number them
-        matches!(self, Self::Lost { .. }) || matches!(self.code(), Some(1053 | 1927 | 3169 | 2006 | 2013))
-    }
-
     /// What a person can do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Connect { .. } => "is the server running, and are --host, --port and --socket right?",
-            Self::Login { source, .. } if source.code == 1045 => {
+            // 1698 is how MariaDB refuses an account that is bound to a user of the system.
+            Self::Login { source, .. } if matches!(source.code, 1045 | 1698) => {
                 "check --user and --password (-p asks for it); the account may also be limited to other hosts"
             }
             Self::Tls { .. } => {

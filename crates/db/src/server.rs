@@ -66,14 +66,16 @@ impl std::fmt::Display for Server {
     }
 }
 
-/// The value of a system variable, session scope first; `None` if the server does not have it.
+/// The value of a system variable, session scope first unless `name` says otherwise (`GLOBAL.sql_mode`); `None` if
+/// the server does not have it, or not in that scope.
 ///
 /// # Errors
-/// If the connection is lost.
+/// If the server refuses to tell it, or the connection is lost.
 pub fn variable(connection: &mut Connection, name: &str) -> Result<Option<String>> {
     match connection.first(format!("SELECT @@{name}")) {
         Ok(row) => Ok(row.and_then(|row| row.text(0))),
-        Err(error) if error.code().is_some() => Ok(None),
+        // ER_UNKNOWN_SYSTEM_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR
+        Err(error) if matches!(error.code(), Some(1193 | 1238)) => Ok(None),
         Err(error) => Err(error),
     }
 }

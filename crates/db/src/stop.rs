@@ -1,7 +1,7 @@
 //! Stopping work that waits on servers: a flag that workers look at, and the power to break the connections they wait on.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::wire::Breaker;
@@ -11,7 +11,9 @@ use crate::{Connection, Result};
 #[derive(Debug, Default)]
 pub struct Stop {
     requested: AtomicBool,
-    breakers: Mutex<HashMap<u32, Breaker>>,
+    /// By a number of our own: two servers may give their connections the same id.
+    breakers: Mutex<HashMap<u64, Breaker>>,
+    next: AtomicU64,
 }
 
 impl Stop {
@@ -41,16 +43,21 @@ impl Stop {
     /// # Errors
     /// If the system has no more file descriptors.
     pub fn watch(&self, connection: &Connection) -> Result<Watched<'_>> {
-        let breaker = connection.breaker()?;
+        Ok(self.watch_breaker(connection.breaker()?))
+    }
+
+    fn watch_breaker(&self, breaker: Breaker) -> Watched<'_> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.lock().insert(number, breaker);
+        // Only now: a request before the insertion has not seen this connection.
         if self.is_requested() {
-            breaker.break_connection();
+            self.break_connections();
         }
-        self.lock().insert(connection.id(), breaker);
-        Ok(Watched { stop: self, id: connection.id() })
+        Watched { stop: self, number }
     }
 
     /// A panic of one worker must not keep the others from being stopped.
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Breaker>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Breaker>> {
         self.breakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -59,11 +66,38 @@ impl Stop {
 #[derive(Debug)]
 pub struct Watched<'a> {
     stop: &'a Stop,
-    id: u32,
+    number: u64,
 }
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        self.stop.lock().remove(&self.id);
+        self.stop.lock().remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// Whether the other end of `stream` was broken; it sends nothing.
+    fn is_broken(stream: &UnixStream) -> bool {
+        stream.set_nonblocking(true).unwrap();
+        matches!((&*stream).read(&mut [0]), Ok(0))
+    }
+
+    #[test]
+    fn a_request_breaks_what_is_watched_then_and_later_and_nothing_else() {
+        let pairs: [_; 3] = std::array::from_fn(|_| UnixStream::pair().unwrap());
+        let breaker = |index: usize| Breaker::Unix(pairs[index].0.try_clone().unwrap());
+        let stop = Stop::default();
+        let _watched = stop.watch_breaker(breaker(0));
+        drop(stop.watch_breaker(breaker(1)));
+        stop.request();
+        assert_eq!(pairs.each_ref().map(|(_, far)| is_broken(far)), [true, false, false]);
+        let _late = stop.watch_breaker(breaker(2));
+        assert!(is_broken(&pairs[2].1));
     }
 }

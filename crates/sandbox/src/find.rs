@@ -1,8 +1,11 @@
 //! Looks for servers: at a given place, in `.servers`, on `PATH`.
 
 use std::env;
+use std::fs::Metadata;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::options::is_this_user;
 use crate::{Error, Flavour, ServerBinaries};
 
 /// The names that either vendor gives to the server; Debian's MariaDB has both.
@@ -62,10 +65,21 @@ fn either(error: Error) -> Error {
 /// The highest version in the nearest `.servers` that has the flavour.
 fn in_servers_dirs(here: &Path, search: &mut Search) -> Option<ServerBinaries> {
     here.ancestors().find_map(|dir| {
-        let trees = dir.join(".servers").read_dir().ok()?;
+        let servers = dir.join(".servers");
+        let trees = servers.read_dir().ok()?;
+        if is_planted(&dir.metadata().ok()?, &servers.metadata().ok()?) {
+            search.rejected.push(format!("{} (somebody else put it where anyone can)", servers.display()));
+            return None;
+        }
         let programs = trees.flatten().flat_map(|tree| servers_in_tree(&tree.path()));
         programs.filter_map(|program| search.accept(&program)).max_by_key(ServerBinaries::version_numbers)
     })
+}
+
+/// Whether `.servers` is another user's in a directory such as `/tmp`: what is in it would be run.
+fn is_planted(dir: &Metadata, servers: &Metadata) -> bool {
+    let anyone_writes = dir.permissions().mode() & 0o002 != 0;
+    anyone_writes && servers.uid() != 0 && !is_this_user(servers.uid())
 }
 
 fn on_path(search: &mut Search) -> Option<ServerBinaries> {
@@ -125,7 +139,6 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -150,6 +163,27 @@ mod tests {
         let search = |flavour| in_servers_dirs(&inner.join("b/c"), &mut Search::new(Some(flavour)));
         assert_eq!(search(Flavour::MySql).unwrap().version(), "10.0.1");
         assert_eq!(search(Flavour::MariaDb).unwrap().version(), "11.8.6-MariaDB");
+    }
+
+    #[test]
+    fn what_somebody_else_put_where_anyone_can_is_not_run() {
+        let [open, closed] = ["/tmp", "/etc"].map(|dir| Path::new(dir).metadata().unwrap());
+        let mine = tempfile::tempdir().unwrap();
+        let mine = mine.path().metadata().unwrap();
+        assert!(!is_planted(&open, &mine) && !is_planted(&open, &closed) && !is_planted(&closed, &mine));
+
+        let root = tempfile::tempdir().unwrap();
+        let servers = root.path().join(".servers");
+        fake_server(&servers.join("theirs"), "mysqld", "9.7.4");
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        let found = || in_servers_dirs(root.path(), &mut Search::new(Some(Flavour::MySql)));
+        assert!(found().is_some());
+        // Only root can give it away.
+        if std::os::unix::fs::chown(&servers, Some(12345), None).is_ok() {
+            assert!(found().is_none());
+            fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+            assert!(found().is_some());
+        }
     }
 
     #[test]

@@ -57,8 +57,12 @@ pub(crate) fn for_launch(flavour: Flavour, home: &Home, port: u16, extra: &[Stri
 
 /// Both vendors' servers refuse to run as root, as in most containers, unless told to.
 pub(crate) fn as_root() -> Vec<OsString> {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-    if is_root { vec!["--user=root".into()] } else { Vec::new() }
+    if is_this_user(0) { vec!["--user=root".into()] } else { Vec::new() }
+}
+
+/// Whether this process runs as the user of that id: the owner of this directory is the effective user (proc(5)).
+pub(crate) fn is_this_user(id: u32) -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == id)
 }
 
 /// Refuses the options in `extra` that the sandbox must set itself.

@@ -12,6 +12,9 @@ use crate::{Error, Flavour, SandboxName};
 
 const FILE_NAME: &str = "sandbox.json";
 
+/// What the system says of a description in a directory that is no sandbox of this user's.
+const NOT_OURS: [ErrorKind; 3] = [ErrorKind::NotFound, ErrorKind::NotADirectory, ErrorKind::PermissionDenied];
+
 /// The description of one sandbox. Fields are only ever added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxInfo {
@@ -72,7 +75,8 @@ pub(crate) fn named(root: &Path, name: &SandboxName) -> Result<SandboxInfo, Erro
     match read(&root.join(name.as_str()))? {
         Some(info) => Ok(info),
         None => {
-            let known = all(root)?.into_iter().map(|info| info.name).collect();
+            // The names are a help only: that another sandbox has a broken description does not matter here.
+            let known = all(root).unwrap_or_default().into_iter().map(|info| info.name).collect();
             Err(Error::NoSuchSandbox { name: name.clone(), root: root.to_owned(), known })
         }
     }
@@ -94,13 +98,12 @@ pub(crate) fn all(root: &Path) -> Result<Vec<SandboxInfo>, Error> {
     Ok(sandboxes)
 }
 
-/// The sandbox in `dir`; none if it holds no description, since the root may hold anything else too.
+/// The sandbox in `dir`; none if it holds no description or is closed to this user, since the root may hold anything
+/// else too, such as somebody else's sandboxes.
 fn read(dir: &Path) -> Result<Option<SandboxInfo>, Error> {
     let path = dir.join(FILE_NAME);
     let text = match fs::read(&path) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
+        Err(error) if NOT_OURS.contains(&error.kind()) => return Ok(None),
         text => text.map_err(Error::io("read", &path))?,
     };
     let info: SandboxInfo = serde_json::from_slice(&text).map_err(|source| bad(&path, source))?;
@@ -113,18 +116,19 @@ fn bad(path: &Path, source: serde_json::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn info(name: &str) -> SandboxInfo {
+    /// A made-up sandbox whose server runs.
+    pub(crate) fn info(name: &str) -> SandboxInfo {
         SandboxInfo {
             name: name.parse().unwrap(),
             flavour: Flavour::MySql,
             version: "9.7.4".into(),
-            pid: None,
-            socket: "/s".into(),
-            port: 3306,
-            datadir: "/d".into(),
+            pid: Some(4711),
+            socket: format!("/run/{name}/mysql.sock").into(),
+            port: 3307,
+            datadir: format!("/run/{name}/data").into(),
             server: "/usr/sbin/mysqld".into(),
             options: vec!["--max-connections=17".into()],
             started_at: "2026-01-01T00:00:00Z".into(),
@@ -165,6 +169,8 @@ mod tests {
         fs::write(home.dir().join(FILE_NAME), "{").unwrap();
         let error = all(root.path()).unwrap_err();
         assert!(error.to_string().contains("a/sandbox.json does not describe a sandbox"), "{error}");
+        let error = named(root.path(), &"b".parse().unwrap()).unwrap_err();
+        assert!(matches!(error, Error::NoSuchSandbox { .. }), "{error}");
     }
 
     #[test]

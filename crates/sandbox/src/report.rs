@@ -167,22 +167,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Flavour;
-
-    fn info(name: &str) -> SandboxInfo {
-        SandboxInfo {
-            name: name.parse().unwrap(),
-            flavour: Flavour::MySql,
-            version: "9.7.4".into(),
-            pid: Some(4711),
-            socket: format!("/run/{name}/mysql.sock").into(),
-            port: 3307,
-            datadir: format!("/run/{name}/data").into(),
-            server: "/usr/sbin/mysqld".into(),
-            options: vec![],
-            started_at: "2026-01-01T00:00:00Z".into(),
-        }
-    }
+    use crate::record::tests::info;
 
     #[test]
     fn a_started_server_says_how_to_reach_it() {

@@ -121,6 +121,27 @@ fn all_sandboxes_are_stopped_dead_ones_too() {
 }
 
 #[test]
+fn one_of_two_starts_of_a_name_wins_and_two_stops_of_it_do_no_harm() {
+    let root = Root::new();
+    let both = |line: &str| {
+        std::thread::scope(|scope| {
+            let commands = [(); 2].map(|()| scope.spawn(|| root.run(line)));
+            commands.map(|command| command.join().unwrap())
+        })
+    };
+    let started = both("start --flavour mariadb --name it");
+    let refused: Vec<_> = started.iter().filter_map(|result| result.as_ref().err()).collect();
+    assert!(matches!(refused[..], [Error::NameTaken { .. }]), "{started:?}");
+    assert_eq!(root.list(), [("it".to_owned(), SandboxState::Running)]);
+
+    let stopped = both("stop it");
+    assert!(stopped.iter().any(Result::is_ok), "{stopped:?}");
+    let refused = stopped.iter().filter_map(|result| result.as_ref().err());
+    refused.for_each(|error| assert!(matches!(error, Error::NoSuchSandbox { .. }), "{error}"));
+    assert_eq!(root.0.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
 fn a_failed_start_leaves_no_sandbox() {
     let root = Root::new();
     let error = root.run("start --flavour mariadb -- --no-such-option").unwrap_err();

@@ -83,7 +83,7 @@ pub struct ServerArgs {
     #[arg(long, help_heading = HEADING)]
     pub no_defaults: bool,
 
-    /// Read also the option file groups client and drover with this suffix
+    /// Read also the option file groups with this suffix: client_x and so on for _x
     #[arg(long, value_name = "SUFFIX", help_heading = HEADING)]
     pub defaults_group_suffix: Option<String>,
 

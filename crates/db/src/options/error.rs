@@ -42,6 +42,12 @@ pub enum OptionError {
         /// What the system said.
         source: io::Error,
     },
+    /// Any user of the host may have put something into an option file that was named on the command line.
+    #[error("cannot use option file {}: anyone can write to it", path.display())]
+    AnyoneWrites {
+        /// The option file.
+        path: PathBuf,
+    },
     /// The directory of an `!includedir` line cannot be read.
     #[error("{origin}: cannot read the directory {} to include: {source}", directory.display())]
     IncludeDirectory {
@@ -66,7 +72,7 @@ pub enum OptionError {
     UnknownOption {
         /// The line of the option.
         origin: Origin,
-        /// Its name as written.
+        /// Its name as written, up to the first character that no name has.
         name: String,
     },
     /// A known option has a value that it cannot have, or lacks one.
@@ -137,6 +143,12 @@ impl OptionError {
         let hint = match self {
             OptionError::File { source, .. } | OptionError::IncludeDirectory { source, .. } => {
                 return file_hint(source);
+            }
+            OptionError::AnyoneWrites { path } => {
+                return Some(format!(
+                    "chmod o-w {}, and look at what is in it before you use it",
+                    path.display()
+                ));
             }
             OptionError::NoGroup(_) => "put a line such as [client] above it",
             OptionError::BadGroup(_) => "write it as [name]",

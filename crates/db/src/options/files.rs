@@ -2,12 +2,13 @@
 //! options mean is not decided here.
 //!
 //! Source: "Using Option Files" in the MySQL manual; where it leaves something open, `mysys/my_default.cc`.
-//! Two differences: a file that exists and cannot be read is reported, where the client says nothing, and
-//! `~/.mylogin.cnf` is not read.
+//! Three differences: a file that exists and cannot be read is reported, where the client says nothing; one that
+//! was named and that anyone can write to is an error, where the client goes on without it; and `~/.mylogin.cnf`
+//! is not read.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,15 @@ pub(super) struct SourceFile {
     pub(super) required: bool,
 }
 
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+enum Unread {
+    #[error(transparent)]
+    System(#[from] io::Error),
+    #[error("anyone can write to it")]
+    AnyoneWrites,
+}
+
 /// One option as it stands in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileOption {
@@ -61,8 +71,8 @@ pub(super) struct FileOptions {
 /// Reads all files of `request`. A file that does not exist is an error only if it is required.
 ///
 /// # Errors
-/// Fails if a required file or an included directory can't be read, and on lines that are no option file
-/// syntax.
+/// Fails if a required file can't be read or anyone can write to it, if an included directory can't be read, and
+/// on lines that are no option file syntax.
 pub(super) fn read(request: &Request) -> Result<FileOptions, OptionError> {
     let mut reader = Reader { request, found: FileOptions::default() };
     for file in &request.files {
@@ -81,27 +91,21 @@ impl Reader<'_> {
         let path = self.expand_home(&file.path);
         match self.file(&path, 0)? {
             Ok(()) => Ok(()),
-            Err(source) if file.required => Err(OptionError::File { path, source }),
-            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => {
-                self.warn(format!("option file {} is ignored: {source}", path.display()));
+            Err(Unread::System(source)) if file.required => Err(OptionError::File { path, source }),
+            Err(Unread::AnyoneWrites) if file.required => Err(OptionError::AnyoneWrites { path }),
+            Err(Unread::System(source)) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(reason) => {
+                self.warn(format!("option file {} is ignored: {reason}", path.display()));
                 Ok(())
             }
         }
     }
 
-    /// Reads one file. The inner result is that of the file system, the outer one that of the syntax.
-    fn file(&mut self, path: &Path, depth: u32) -> Result<io::Result<()>, OptionError> {
+    /// Reads one file. The inner result says whether it could be read, the outer one is that of the syntax.
+    fn file(&mut self, path: &Path, depth: u32) -> Result<Result<(), Unread>, OptionError> {
         match read_trusted(path) {
-            Ok(Some(bytes)) => self.text(path, &bytes, depth).map(Ok),
-            Ok(None) => {
-                self.warn(format!(
-                    "option file {} is ignored because anyone can write to it",
-                    path.display()
-                ));
-                Ok(Ok(()))
-            }
-            Err(error) => Ok(Err(error)),
+            Ok(bytes) => self.text(path, &bytes, depth).map(Ok),
+            Err(reason) => Ok(Err(reason)),
         }
     }
 
@@ -156,8 +160,8 @@ impl Reader<'_> {
     }
 
     fn include(&mut self, path: &Path, origin: &Origin, depth: u32) -> Result<(), OptionError> {
-        if let Err(error) = self.file(path, depth)? {
-            self.warn(format!("{origin}: the included file {} is ignored: {error}", path.display()));
+        if let Err(reason) = self.file(path, depth)? {
+            self.warn(format!("{origin}: the included file {} is ignored: {reason}", path.display()));
         }
         Ok(())
     }
@@ -185,11 +189,17 @@ impl Reader<'_> {
     }
 }
 
-/// The file's bytes, or `None` if any user could have written them.
-fn read_trusted(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let metadata = fs::metadata(path)?;
-    let anyone_writes = metadata.permissions().mode() & 0o002 != 0;
-    if metadata.is_file() && anyone_writes { Ok(None) } else { fs::read(path).map(Some) }
+/// The file's bytes, unless any user could have written them. As in the client that holds for files alone: what
+/// comes through a pipe, the shell has set up.
+fn read_trusted(path: &Path) -> Result<Vec<u8>, Unread> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.permissions().mode() & 0o002 != 0 {
+        return Err(Unread::AnyoneWrites);
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn files_ending(directory: &Path, ending: &[u8]) -> io::Result<Vec<PathBuf>> {
@@ -476,13 +486,25 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_anyone_can_write_is_ignored_with_a_warning() {
+    fn a_file_that_anyone_can_write_to_is_ignored_with_a_warning_or_an_error_if_it_was_named() {
         let directory = Directory::new();
         let path = directory.file("my.cnf", "[client]\nuser=evil\n");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        let found = read(&directory.request(&["my.cnf"])).unwrap();
-        let warning = format!("option file {} is ignored because anyone can write to it", path.display());
+        let mut request = directory.request(&["my.cnf"]);
+        let error = read(&request).unwrap_err();
+        let path = path.display();
+        assert_eq!(error.to_string(), format!("cannot use option file {path}: anyone can write to it"));
+        assert!(error.hint().unwrap().starts_with(&format!("chmod o-w {path}")));
+
+        request.files[0].required = false;
+        let found = read(&request).unwrap();
+        let warning = format!("option file {path} is ignored: anyone can write to it");
         assert_eq!((found.options, found.warnings), (vec![], vec![warning]));
+
+        directory.file("named.cnf", "[client]\n!include ~/my.cnf\nuser=a\n");
+        let found = read(&directory.request(&["named.cnf"])).unwrap();
+        assert_eq!(shown(&found), ["user=a"]);
+        assert!(found.warnings[0].ends_with("my.cnf is ignored: anyone can write to it"));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! mysql client's names and rules. Nothing here connects, prints or asks by itself.
 //!
 //! Sources from weakest to strongest: environment variables (`MYSQL_HOST`, `MYSQL_TCP_PORT`,
-//! `MYSQL_UNIX_PORT`, `MYSQL_PWD`, `MYSQL_GROUP_SUFFIX`), the groups `[client]` and `[drover]` of the option
-//! files, `--url`, the other options of the command line. As for every MySQL client, an option that stands
-//! later in the files wins, whichever of the groups it is in. `~/.mylogin.cnf` is not read.
+//! `MYSQL_UNIX_PORT`, `MYSQL_PWD`, `MYSQL_GROUP_SUFFIX`), the groups `[client]`, `[client-server]`,
+//! `[client-mariadb]` and `[drover]` of the option files, `--url`, the other options of the command line. As for
+//! every client of either vendor, an option that stands later in the files wins, whichever of the groups it is
+//! in. `~/.mylogin.cnf` is not read.
 
 mod args;
 mod error;

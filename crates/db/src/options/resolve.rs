@@ -31,8 +31,9 @@ const VARIABLES: [(&str, &str); 4] = [
 ];
 const GROUP_SUFFIX: &str = "MYSQL_GROUP_SUFFIX";
 
-/// The group that every client reads, and the one of this program.
-const CLIENT_GROUP: &str = "client";
+/// The groups that clients read (`client` both vendors', the others MariaDB's; `mariadb --help` names them), and the
+/// one of this program. Which vendor's server answers is not known yet, so all are read.
+const CLIENT_GROUPS: [&str; 3] = ["client", "client-server", "client-mariadb"];
 const OWN_GROUP: &str = "drover";
 
 /// Connection options, and what a person should know about how they came to be.
@@ -118,21 +119,20 @@ impl ServerArgs {
     }
 
     fn groups(&self, surroundings: &Surroundings) -> Result<Vec<String>, OptionError> {
-        let mut groups = vec![CLIENT_GROUP.to_owned(), OWN_GROUP.to_owned()];
         let suffix = match &self.defaults_group_suffix {
             Some(suffix) => Some(suffix.as_str()),
             None => surroundings.variable(GROUP_SUFFIX)?,
         };
-        if let Some(suffix) = suffix {
-            groups.extend([CLIENT_GROUP, OWN_GROUP].map(|group| format!("{group}{suffix}")));
-        }
-        Ok(groups)
+        let names = || CLIENT_GROUPS.into_iter().chain([OWN_GROUP]);
+        let suffixed =
+            suffix.into_iter().flat_map(|suffix| names().map(move |name| format!("{name}{suffix}")));
+        Ok(names().map(str::to_owned).chain(suffixed).collect())
     }
 }
 
 /// Takes in one option of a file; may return a warning.
 ///
-/// `[client]` holds options of all clients, so what is not known there is none of ours.
+/// The clients' groups hold options of all clients, so what is not known there is none of ours.
 fn take(settings: &mut Settings, option: &FileOption) -> Result<Option<String>, OptionError> {
     let FileOption { group, name, value, origin } = option;
     let full_name = name.replace('_', "-");
@@ -142,10 +142,17 @@ fn take(settings: &mut Settings, option: &FileOption) -> Result<Option<String>, 
     if settings.set(text)? || !own {
         return Ok(None);
     }
+    let name = shown_name(name);
     match loose_name {
         Some(_) => Ok(Some(format!("{origin}: option '{name}' is ignored because it is not known"))),
-        None => Err(OptionError::UnknownOption { origin: origin.clone(), name: name.clone() }),
+        None => Err(OptionError::UnknownOption { origin: origin.clone(), name: name.to_owned() }),
     }
+}
+
+/// As much of a name as can be shown: in `password hunter2`, which lacks its `=`, all of it counts as the name.
+fn shown_name(name: &str) -> &str {
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c));
+    &name[..end.unwrap_or(name.len())]
 }
 
 /// MySQL's clients warn of this too (`set_client_ssl_options` in `include/sslopt-vars.h`).
@@ -243,6 +250,7 @@ fn user_name(accounts: &str, id: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
@@ -397,6 +405,40 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_anyone_can_write_to_is_an_error_only_if_it_was_named() {
+        let host = Host::new().file(".my.cnf", "[client]\nuser=evil\npassword=p\n");
+        let path = host.home().join(".my.cnf");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o602)).unwrap();
+        let resolved = host.resolve(&args()).unwrap();
+        assert_eq!((resolved.options.user.as_str(), resolved.options.password), ("me", None));
+        assert!(resolved.warnings[0].ends_with(".my.cnf is ignored: anyone can write to it"));
+        let expected = "cannot use option file ~/.my.cnf: anyone can write to it";
+        assert_eq!(host.error(&ServerArgs { defaults_file: Some(path.clone()), ..args() }), expected);
+        assert_eq!(host.error(&ServerArgs { defaults_extra_file: Some(path), ..args() }), expected);
+    }
+
+    /// What `mariadb --print-defaults` of 10.11 prints for these lines, but for `[mysql]` and `[drover]`.
+    #[test]
+    fn all_client_groups_are_read_and_the_last_line_wins_whatever_its_group() {
+        let user = |text: &str| Host::new().file(".my.cnf", text).options(&args()).user;
+        assert_eq!(user("[client-server]\nuser=a\n[client-mariadb]\nuser=b\n"), "b");
+        assert_eq!(user("[client-mariadb]\nuser=a\n[client-server]\nuser=b\n[mysql]\nuser=c\n"), "b");
+        assert_eq!(user("[drover]\nuser=a\n[client]\nuser=b\n[Client-Server]\nuser=c\n"), "c");
+        assert_eq!(user("[client-server]\nuser=a\nexpire-logs-days=1\n[drover]\nuser=b\n"), "b");
+    }
+
+    /// Debian's `/etc/mysql/my.cnf` names the socket there.
+    #[test]
+    fn a_socket_for_clients_and_server_is_overridden_by_later_files() {
+        let host = Host::new().file("global.cnf", "[client-server]\nport = 3307\nsocket = /run/s.sock\n");
+        assert_eq!(host.options(&args()).address.to_string(), "socket /run/s.sock");
+        let tcp = ServerArgs { host: Some("127.0.0.1".into()), ..args() };
+        assert_eq!(host.options(&tcp).address.to_string(), "127.0.0.1:3307");
+        let host = host.file(".my.cnf", "[client]\nsocket=/mine.sock\n");
+        assert_eq!(host.options(&args()).address.to_string(), "socket /mine.sock");
+    }
+
+    #[test]
     fn group_suffixes_add_groups() {
         let text = "[client]\nuser=a\n[client_x]\nuser=b\n[drover_y]\nuser=c\nwrong\n";
         let host = Host::new().file(".my.cnf", text);
@@ -407,6 +449,10 @@ mod tests {
         let host = host.variable("MYSQL_GROUP_SUFFIX", "_x");
         assert_eq!(host.options(&args()).user, "b");
         assert_eq!(host.options(&suffix("_z")).user, "a");
+        let host = host.file(".my.cnf", "[client-server_z]\nuser=e\n[client-mariadb]\nuser=d\n");
+        assert_eq!(host.options(&suffix("_z")).user, "d");
+        let host = host.file(".my.cnf", "[client-server]\nuser=d\n[client-mariadb_z]\nuser=e\n");
+        assert_eq!(host.options(&suffix("_z")).user, "e");
     }
 
     #[test]
@@ -416,6 +462,8 @@ mod tests {
         assert_eq!((options.user.as_str(), options.ssl.ca), ("a", Some("/ca".into())));
         let host = host.file(".my.cnf", "[Drover]\nuser=a\npasword=hunter2\n");
         assert_eq!(host.error(&args()), "~/.my.cnf:3: unknown option 'pasword' in a [drover] group");
+        let host = host.file(".my.cnf", "[drover]\npassword hunter2\n");
+        assert_eq!(host.error(&args()), "~/.my.cnf:2: unknown option 'password' in a [drover] group");
         let host = host.file(".my.cnf", "[drover]\nloose-speed=1\n");
         let warnings = host.resolve(&args()).unwrap().warnings;
         assert!(warnings[0].ends_with(".my.cnf:2: option 'loose-speed' is ignored because it is not known"));

@@ -7,13 +7,15 @@ use mysql_common::packets::Column;
 
 use super::fields::{next_field, next_integer};
 use super::handshake;
-use super::packet::{LargeRow, Next, Packets};
+use super::packet::{ERROR, LargeRow, Next, Packets, malformed, short_row};
 use super::result::{Row, Rows};
 use super::stream::{Breaker, Stream};
 use crate::options::ConnectOptions;
 use crate::{Error, Result, ServerError};
 
 const COM_QUERY: u8 = 0x03;
+/// What the packet after the columns and the one after the rows begin with.
+const END: u8 = 0xfe;
 /// What one packet of an uploaded file holds, in bytes; the server's max_allowed_packet is never below 1024 × 64 in practice.
 const UPLOAD_PACKET: usize = 64 << 10;
 
@@ -37,12 +39,12 @@ pub struct Loaded<T> {
     pub sent: T,
 }
 
-/// A connection that is logged in. It is never reopened: after [`Error::Lost`] it answers nothing but that.
+/// A connection that is logged in. It is never reopened: after [`Error::Lost`] and [`Error::Protocol`] it answers
+/// nothing but [`Error::Lost`].
 pub struct Connection {
     packets: Packets,
     to: String,
     id: u32,
-    version: String,
     state: State,
     /// A reused buffer for statements and for replies that are read whole.
     scratch: Vec<u8>,
@@ -53,6 +55,7 @@ enum State {
     Ready,
     /// A result was begun and not read to its end.
     InResult,
+    /// It broke, or server and client no longer agree on what comes next.
     Lost,
 }
 
@@ -71,19 +74,13 @@ impl Connection {
         let to = options.address.to_string();
         let stream = Stream::connect(&options.address, options.connect_timeout)
             .map_err(|source| Error::Connect { to: to.clone(), source })?;
-        let (packets, greeting) = handshake::log_in(stream, options)?;
-        let (id, version) = (greeting.connection_id, greeting.version);
-        Ok(Self { packets, to, id, version, state: State::Ready, scratch: Vec::new() })
+        let (packets, id) = handshake::log_in(stream, options)?;
+        Ok(Self { packets, to, id, state: State::Ready, scratch: Vec::new() })
     }
 
     /// The server's number of this connection.
     pub fn id(&self) -> u32 {
         self.id
-    }
-
-    /// The version that the server greeted with, such as `9.7.0` or `5.5.5-10.11.6-MariaDB`.
-    pub fn greeted_version(&self) -> &str {
-        &self.version
     }
 
     /// A handle by which another thread can break this connection.
@@ -102,10 +99,7 @@ impl Connection {
         match self.begin(sql.as_ref())? {
             Reply::Done(outcome) => Ok(outcome),
             Reply::Columns(count) => self.rows(count)?.finish(),
-            Reply::WantsFile => {
-                self.end_upload()?;
-                Err(self.protocol("a request for a file that was not offered"))
-            }
+            Reply::WantsFile => Err(self.file_not_offered()),
         }
     }
 
@@ -114,12 +108,17 @@ impl Connection {
     /// # Errors
     /// What the server said, or that the connection is lost.
     pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<Rows> {
-        let Reply::Columns(count) = self.begin(sql.as_ref())? else { return Ok(Rows::default()) };
+        let count = match self.begin(sql.as_ref())? {
+            Reply::Columns(count) => count,
+            Reply::Done(_) => return Ok(Rows::default()),
+            Reply::WantsFile => return Err(self.file_not_offered()),
+        };
         let mut stream = self.rows(count)?;
-        let columns = stream.columns.iter().map(|column| column.name_str().into_owned()).collect();
+        let columns: Vec<_> = stream.columns.iter().map(|column| column.name_str().into_owned()).collect();
         let mut rows = Vec::new();
         while let Some(row) = stream.next_row()? {
-            rows.push(row.into_values()?);
+            let row = row.into_values(columns.len());
+            rows.push(row.map_err(|source| stream.connection.lost(source))?);
         }
         Ok(Rows { columns, rows })
     }
@@ -160,20 +159,18 @@ impl Connection {
         let mut upload = Upload { packets: &mut self.packets, broken: None };
         let sent = send(&mut upload);
         let broken = upload.broken.take();
-        // A broken pipe hides the server's reason, which may still be there to read.
-        let reply = if broken.is_some() { self.read_reply() } else { self.end_upload() };
-        match (sent, broken, reply) {
-            (_, _, Err(error @ Error::Server(_))) => Err(error),
-            (_, Some(source), _) => Err(self.lost(source)),
-            (_, None, Err(error)) => Err(error),
-            (Err(error), None, Ok(_)) => Err(Error::Source(error)),
-            (Ok(sent), None, Ok(Reply::Done(outcome))) => Ok(Loaded { outcome, sent }),
-            (Ok(_), None, Ok(_)) => Err(self.protocol("rows for a LOAD DATA")),
+        if let Some(source) = broken {
+            return Err(self.broken(source));
+        }
+        match (sent, self.end_upload()?) {
+            (Err(error), _) => Err(Error::Source(error)),
+            (Ok(sent), Reply::Done(outcome)) => Ok(Loaded { outcome, sent }),
+            (Ok(_), _) => Err(self.protocol("rows for a LOAD DATA")),
         }
     }
 
     fn end_upload(&mut self) -> Result<Reply> {
-        self.packets.write(&[]).map_err(|source| self.lost(source))?;
+        self.packets.write(&[]).map_err(|source| self.broken(source))?;
         self.read_reply()
     }
 
@@ -194,8 +191,19 @@ impl Connection {
         self.packets.new_command();
         let sent = self.packets.write(&command);
         self.scratch = command;
-        sent.map_err(|source| self.lost(source))?;
+        sent.map_err(|source| self.broken(source))?;
         self.read_reply()
+    }
+
+    /// The error for a write that failed. If the server said why it closed the connection, that is still there to read.
+    fn broken(&mut self, source: io::Error) -> Error {
+        match self.read_reply() {
+            Err(error @ Error::Server(_)) => {
+                self.state = State::Lost;
+                error
+            }
+            _ => self.lost(source),
+        }
     }
 
     fn read_reply(&mut self) -> Result<Reply> {
@@ -204,7 +212,7 @@ impl Connection {
         let reply = match (read, payload.first()) {
             (Err(source), _) => Err(self.lost(source)),
             (_, Some(0x00)) => Ok(Reply::Done(outcome(&payload))),
-            (_, Some(0xff)) => Err(server_error(&payload).into()),
+            (_, Some(&ERROR)) => Err(server_error(&payload).into()),
             (_, Some(0xfb)) => Ok(Reply::WantsFile),
             (_, _) => match next_integer(&mut &payload[..]) {
                 Some(count) => Ok(Reply::Columns(count)),
@@ -223,25 +231,49 @@ impl Connection {
             let column = ParseBuf(&self.scratch).parse::<Column>(());
             columns.push(column.map_err(|_| self.protocol("a column description that is none"))?);
         }
-        self.read_payload()?; // the EOF packet after the columns
+        self.read_payload()?;
+        if !is_end(&self.scratch) {
+            return Err(self.protocol("more columns than it announced"));
+        }
         Ok(RowStream { connection: self, columns, done: None })
     }
 
+    /// Reads one packet of a result's head into `scratch`.
     fn read_payload(&mut self) -> Result<()> {
         let mut payload = std::mem::take(&mut self.scratch);
         let read = self.packets.read(&mut payload);
         self.scratch = payload;
-        read.map_err(|source| self.lost(source))
+        read.map_err(|source| self.lost(source))?;
+        if self.scratch.first() == Some(&ERROR) {
+            self.state = State::Ready;
+            return Err(server_error(&self.scratch).into());
+        }
+        Ok(())
     }
 
     fn lost(&mut self, source: io::Error) -> Error {
+        if source.kind() == io::ErrorKind::InvalidData {
+            return self.protocol(&source.to_string());
+        }
         self.state = State::Lost;
         Error::Lost { to: self.to.clone(), source }
     }
 
-    fn protocol(&self, what: &str) -> Error {
+    fn protocol(&mut self, what: &str) -> Error {
+        self.state = State::Lost;
         Error::Protocol { to: self.to.clone(), what: what.into() }
     }
+
+    fn file_not_offered(&mut self) -> Error {
+        self.protocol("a request for a file that was not offered")
+    }
+}
+
+/// Whether the payload ends the columns or the rows. A row that begins with the same byte holds a field of 2^24 bytes
+/// or more, so it is not short.
+#[inline]
+fn is_end(payload: &[u8]) -> bool {
+    payload.first() == Some(&END) && payload.len() < 9
 }
 
 enum Reply {
@@ -276,15 +308,14 @@ impl RowStream<'_> {
         match self.connection.packets.next() {
             Ok(Next::Whole(range)) => {
                 let payload = self.connection.packets.bytes(range.clone());
-                // A row that begins with 0xfe holds a field of 2^24 bytes or more: a short packet is the end.
-                if matches!(payload.first(), Some(0xfe)) && payload.len() < 9 {
+                if is_end(payload) {
                     let warnings =
                         payload.get(1..3).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
                     self.done = Some(Outcome { warnings, ..Outcome::default() });
                     self.connection.state = State::Ready;
                     return Ok(None);
                 }
-                if matches!(payload.first(), Some(0xff)) {
+                if payload.first() == Some(&ERROR) {
                     let error = server_error(payload);
                     self.connection.state = State::Ready;
                     return Err(error.into());
@@ -315,25 +346,27 @@ pub enum RawRow<'a> {
 }
 
 impl RawRow<'_> {
-    fn into_values(self) -> Result<Row> {
-        let mut values = Vec::new();
+    /// The values of a row of `columns` columns.
+    fn into_values(self, columns: usize) -> io::Result<Row> {
+        let mut values = Vec::with_capacity(columns);
         match self {
             Self::Whole(mut payload) => {
-                while let Some(field) = next_field(&mut payload) {
+                for _ in 0..columns {
+                    let field = next_field(&mut payload).ok_or_else(short_row)?;
                     values.push(field.bytes().map(<[u8]>::to_vec));
                 }
-                Ok(Row::new(values))
+                if !payload.is_empty() {
+                    return Err(malformed("a row with more fields than columns"));
+                }
             }
             Self::Large(mut row) => {
-                while let Ok(field) = row.next_field() {
-                    values.push(match field {
-                        None => None,
-                        Some(_) => Some(whole_field(&mut row).map_err(Error::Source)?),
-                    });
+                for _ in 0..columns {
+                    let is_null = row.next_field()?.is_none();
+                    values.push(if is_null { None } else { Some(whole_field(&mut row)?) });
                 }
-                Ok(Row::new(values))
             }
         }
+        Ok(Row::new(values))
     }
 }
 
@@ -402,7 +435,107 @@ pub(super) fn server_error(payload: &[u8]) -> ServerError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use mysql_common::constants::ColumnType;
+    use mysql_common::proto::MySerialize;
+
     use super::*;
+
+    const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
+
+    /// A connection whose other end answers its one statement with these packets and is gone then.
+    fn answered_with(packets: &[&[u8]]) -> Connection {
+        let (near, far) = UnixStream::pair().unwrap();
+        let packets: Vec<Vec<u8>> = packets.iter().map(|packet| packet.to_vec()).collect();
+        std::thread::spawn(move || {
+            let mut server = Packets::new(Stream::Unix(far));
+            server.read(&mut Vec::new()).unwrap();
+            packets.iter().for_each(|packet| server.write(packet).unwrap());
+        });
+        connection_over(near)
+    }
+
+    fn connection_over(stream: UnixStream) -> Connection {
+        let packets = Packets::new(Stream::Unix(stream));
+        Connection { packets, to: "there".into(), id: 1, state: State::Ready, scratch: Vec::new() }
+    }
+
+    fn column() -> Vec<u8> {
+        let mut payload = Vec::new();
+        Column::new(ColumnType::MYSQL_TYPE_STRING).with_name(b"c").serialize(&mut payload);
+        payload
+    }
+
+    #[test]
+    fn a_row_must_hold_as_many_fields_as_there_are_columns() {
+        let column = column();
+        let rows = |row: &[u8]| answered_with(&[&[2], &column, &column, EOF, row, EOF]).query("SELECT 1");
+        let whole = rows(b"\x01a\xfb").unwrap();
+        assert_eq!((whole.rows[0].string(0).as_str(), whole.rows[0].bytes(1)), ("a", None));
+        for bad in [&b"\x01a"[..], b"\x01a\x05b", b"\x01a\x01b\x01c"] {
+            let error = rows(bad).unwrap_err();
+            assert!(matches!(error, Error::Protocol { .. }), "{bad:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_large_row_that_breaks_off_is_a_lost_connection() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            let mut server = Packets::new(Stream::Unix(far.try_clone().unwrap()));
+            server.read(&mut Vec::new()).unwrap();
+            [&[1], &column()[..], EOF].iter().for_each(|packet| server.write(packet).unwrap());
+            // One MiB is announced.
+            io::Write::write_all(&mut far, &[0, 0, 0x10, 4, 0xfd, 0xfb, 0xff, 0x0f]).unwrap();
+            io::Write::write_all(&mut far, &vec![b'x'; 600_000]).unwrap();
+        });
+        let mut connection = connection_over(near);
+        let error = connection.query("SELECT 1").unwrap_err();
+        assert!(matches!(error, Error::Lost { .. }), "{error}");
+        assert!(matches!(connection.execute("DO 1"), Err(Error::Lost { .. })));
+    }
+
+    #[test]
+    fn an_error_may_come_in_place_of_columns() {
+        let column = column();
+        let refusal = b"\xff\x7a\x04#42S02none";
+        for packets in [&[&[2][..], &column, refusal][..], &[&[1], &column, refusal]] {
+            let mut connection = answered_with(packets);
+            assert_eq!(connection.query("SELECT 1").unwrap_err().code(), Some(1146));
+            assert_eq!(connection.state, State::Ready);
+        }
+        let mut unended = answered_with(&[&[1], &column, &column]);
+        assert!(matches!(unended.query("SELECT 1"), Err(Error::Protocol { .. })));
+    }
+
+    #[test]
+    fn what_nobody_asked_for_ends_the_connection() {
+        for asked in [
+            |connection: &mut Connection| connection.query("SELECT 1").map(|_| ()),
+            |connection: &mut Connection| connection.execute("DO 1").map(|_| ()),
+            |connection: &mut Connection| connection.stream("SELECT 1").map(|_| ()),
+        ] {
+            let mut connection = answered_with(&[b"\xfb/etc/passwd"]);
+            assert!(matches!(asked(&mut connection), Err(Error::Protocol { .. })));
+            assert!(matches!(connection.execute("DO 1"), Err(Error::Lost { .. })));
+        }
+    }
+
+    /// Packet 0 where packet 1 is due, as MySQL sends it at the end of `wait_timeout`.
+    #[test]
+    fn the_servers_last_words_are_heard_whatever_their_number() {
+        for is_closed in [false, true] {
+            let (near, mut far) = UnixStream::pair().unwrap();
+            let words = b"\xff\xbf\x0f#HY000The client was disconnected";
+            io::Write::write_all(&mut far, &[&[words.len() as u8, 0, 0, 0], &words[..]].concat()).unwrap();
+            let far = Some(far).filter(|_| !is_closed);
+            let mut connection = connection_over(near);
+            assert_eq!(connection.query("SELECT 1").unwrap_err().code(), Some(4031));
+            drop(far);
+            assert!(matches!(connection.query("SELECT 1"), Err(Error::Lost { .. })));
+        }
+    }
 
     #[test]
     fn an_ok_packet_with_and_without_a_counted_text() {

@@ -12,6 +12,7 @@ mod fields;
 mod handshake;
 mod packet;
 mod result;
+mod server_key;
 mod stream;
 mod tls;
 

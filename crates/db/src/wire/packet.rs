@@ -4,8 +4,14 @@ use std::io::{self, Read, Write};
 
 use super::stream::Stream;
 
+/// What the payload of an error begins with.
+pub(super) const ERROR: u8 = 0xff;
+
 /// The longest payload of one packet; a packet of just this length is followed by another.
 const MAX_PAYLOAD: usize = 0xff_ffff;
+
+/// The longest payload that is read whole into memory, in bytes. Nothing that is not a row comes near it.
+const MAX_WHOLE: usize = 64 << 20;
 
 /// Size of the receive buffer in bytes. A row that fits is handed out without a copy, a longer one in pieces, so this
 /// bounds a connection's memory whatever the rows' size.
@@ -39,6 +45,11 @@ impl Packets {
 
     pub(super) fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// Whether bytes were received that nobody has taken.
+    pub(super) fn has_unread(&self) -> bool {
+        self.start < self.end
     }
 
     /// Exchanges the stream, for the step from TCP to TLS.
@@ -79,12 +90,15 @@ impl Packets {
         self.stream.write_all(payload)
     }
 
-    /// Reads one whole payload, of any length, into `out`.
+    /// Reads one whole payload, of up to 64 MiB, into `out`.
     pub(super) fn read(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         self.finish_large()?;
+        let mut length = self.first_header()?;
         loop {
-            let length = self.header()?;
+            if out.len() + length > MAX_WHOLE {
+                return Err(malformed("a reply of more than 64 MiB"));
+            }
             self.left = length;
             while self.left > 0 {
                 let piece = self.piece()?;
@@ -93,6 +107,7 @@ impl Packets {
             if length < MAX_PAYLOAD {
                 return Ok(());
             }
+            length = self.header()?;
         }
     }
 
@@ -100,7 +115,7 @@ impl Packets {
     #[inline]
     pub(super) fn next(&mut self) -> io::Result<Next> {
         self.finish_large()?;
-        let length = self.header()?;
+        let length = self.first_header()?;
         if length > BUFFER {
             self.left = length;
             self.more = length == MAX_PAYLOAD;
@@ -146,13 +161,38 @@ impl Packets {
         Ok(&self.buffer[range])
     }
 
+    /// The header of a payload's first packet.
+    #[inline]
+    fn first_header(&mut self) -> io::Result<usize> {
+        self.fill(4)?;
+        if self.buffer[self.start + 3] != self.sequence {
+            self.hear_last_words()?;
+        }
+        self.header()
+    }
+
+    /// A server that ends a session by itself, as MySQL does after `wait_timeout`, numbers its last words from 0, whatever
+    /// number is due.
+    #[cold]
+    fn hear_last_words(&mut self) -> io::Result<()> {
+        let is_empty = self.buffer[self.start..self.start + 3] == [0; 3];
+        if is_empty {
+            return Ok(());
+        }
+        self.fill(5)?;
+        if self.buffer[self.start + 4] == ERROR {
+            self.sequence = self.buffer[self.start + 3];
+        }
+        Ok(())
+    }
+
     #[inline]
     fn header(&mut self) -> io::Result<usize> {
         self.fill(4)?;
         let header = &self.buffer[self.start..self.start + 4];
         let length = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
         if header[3] != self.sequence {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "packets out of order"));
+            return Err(malformed("packets out of order"));
         }
         self.sequence = self.sequence.wrapping_add(1);
         self.start += 4;
@@ -182,6 +222,10 @@ impl Packets {
                 }
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A read has a time limit only while a connection is made.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the server did not answer in time"));
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -216,7 +260,7 @@ impl<'a> LargeRow<'a> {
             0xfc => 2,
             0xfd => 3,
             0xfe => 8,
-            0xff => return Err(io::Error::new(io::ErrorKind::InvalidData, "not a length-encoded field")),
+            0xff => return Err(malformed("a row with a field that is none")),
         };
         let mut length = [0; 8];
         for byte in &mut length[..size] {
@@ -248,8 +292,13 @@ impl<'a> LargeRow<'a> {
     }
 }
 
-fn short_row() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a row ended inside a field")
+pub(super) fn short_row() -> io::Error {
+    malformed("a row that ends inside a field")
+}
+
+/// An error about what the server sent, in words that follow "sent something unexpected".
+pub(super) fn malformed(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 #[cfg(test)]

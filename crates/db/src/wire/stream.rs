@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -22,7 +23,11 @@ impl Stream {
                 let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
                 for address in (host.as_str(), *port).to_socket_addrs()? {
                     match TcpStream::connect_timeout(&address, timeout) {
-                        Ok(stream) => return stream.set_nodelay(true).map(|()| Self::Tcp(stream)),
+                        Ok(stream) => {
+                            stream.set_nodelay(true)?;
+                            keep_alive(&stream)?;
+                            return Ok(Self::Tcp(stream));
+                        }
                         Err(error) => last = error,
                     }
                 }
@@ -84,6 +89,33 @@ impl Write for Stream {
             Self::Tls(stream) => stream.flush(),
         }
     }
+}
+
+/// Has the system ask a silent server every 30 s whether it is still there. Without that a server whose host or network
+/// is gone would be waited for for ever, and a firewall would forget the connection during a long ALTER TABLE.
+#[allow(unsafe_code)]
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    // Idle seconds before the first question, seconds between questions, and how many may stay without answer.
+    #[cfg(target_os = "linux")]
+    const OPTIONS: [(libc::c_int, libc::c_int, libc::c_int); 4] = [
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 30),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 30),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 4),
+    ];
+    #[cfg(not(target_os = "linux"))]
+    const OPTIONS: [(libc::c_int, libc::c_int, libc::c_int); 1] = [(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)];
+    for (level, name, value) in OPTIONS {
+        // SAFETY: setsockopt(2) reads one int, of the size that is given; the descriptor is open as long as `stream`.
+        let result = unsafe {
+            let size = size_of_val(&value) as libc::socklen_t;
+            libc::setsockopt(stream.as_raw_fd(), level, name, (&raw const value).cast(), size)
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 /// Breaks a connection from another thread, so that a read or write that waits on it ends with an error at once.

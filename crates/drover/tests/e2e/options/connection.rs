@@ -1,6 +1,7 @@
 //! Ways to say which server: option files and URLs.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +12,7 @@ use crate::drover::{drover, run};
 use crate::files::manifest_path;
 use crate::servers::{on_both, source};
 
-on_both!(option_files, urls, password_from_a_terminal);
+on_both!(option_files, a_named_file_that_anyone_can_write_to, urls, password_from_a_terminal);
 
 const PASSWORD: &str = "in a 'file' # only";
 
@@ -53,11 +54,15 @@ fn option_files(flavour: Flavour) {
         ),
     )
     .unwrap();
+    // As on Debian, where the socket stands in a group of the server and its clients.
+    let shared = format!("[client-server]\n{place}[client-mariadb]\n{}", &credentials["[client]\n".len()..]);
+    fs::write(path("shared.cnf"), shared).unwrap();
     fs::write(path("tcp.cnf"), format!("{credentials}host=127.0.0.1\nport={}\n", server.port())).unwrap();
     let file = |name: &str| path(name).display().to_string();
     for (number, options) in [
         format!("--defaults-file={}", file("all.cnf")),
         format!("--defaults-file {}", file("group.cnf")),
+        format!("--defaults-file={}", file("shared.cnf")),
         format!("--defaults-file={} --defaults-group-suffix=_other", file("suffix.cnf")),
         format!("--defaults-extra-file={} -S {}", file("tcp.cnf"), server.socket().display()),
         format!("--defaults-file={}", file("tcp.cnf")),
@@ -75,6 +80,28 @@ fn option_files(flavour: Flavour) {
     // The command line wins over the file.
     let wrong = format!("--defaults-file={} --password=wrong", file("tcp.cnf"));
     run(&mut dump_connection(&wrong, &path("x"))).refused(&["refused the login of 'filed'"]);
+}
+
+/// Its password would not be used: that the login fails would be the only thing to be seen of it.
+fn a_named_file_that_anyone_can_write_to(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    account(server);
+    let file = dir.path().join("open.cnf");
+    fs::write(&file, format!("[client]\nuser = filed\npassword = \"{PASSWORD}\"\n")).unwrap();
+    let out = dir.path().join("out");
+    let dump = |option: &str| {
+        let options = format!("{option}={} -S {}", file.display(), server.socket().display());
+        run(&mut dump_connection(&options, &out))
+    };
+    for option in ["--defaults-file", "--defaults-extra-file"] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        let output = dump(option).refused(&[&format!("{}: anyone can write to it", file.display())]);
+        assert!(output.stderr.contains(&format!("hint: chmod o-w {}", file.display())), "{output}");
+        assert!(!out.exists());
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        dump(option).done();
+        fs::remove_dir_all(&out).unwrap();
+    }
 }
 
 fn urls(flavour: Flavour) {

@@ -13,6 +13,9 @@ use crate::servers::{is_wanted, source, start};
 /// A certificate authority that has signed no server's certificate. Its key is lost.
 const STRANGER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/options/stranger-ca.pem");
 
+/// Where `scripts/setup` puts the plugins of MariaDB that its core package lacks.
+const PLUGINS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.servers/mariadb-plugins");
+
 fn prepare(server: &Server) {
     sql(server, "CREATE DATABASE IF NOT EXISTS tls; CREATE TABLE IF NOT EXISTS tls.t (id INT PRIMARY KEY)");
 }
@@ -26,11 +29,12 @@ fn account(server: &Server, name: &str, how: &str, requires: &str) {
 
 /// Dumps over TCP.
 fn dumped(server: &Server, options: &str) -> Output {
+    dumped_by(&format!("-h 127.0.0.1 -P {}", server.port()), options)
+}
+
+fn dumped_by(way: &str, options: &str) -> Output {
     let dir = tempfile::tempdir().unwrap();
-    let line = format!(
-        "dump tls --no-defaults --threads 1 --lock-timeout 60 -h 127.0.0.1 -P {} {options} --out",
-        server.port()
-    );
+    let line = format!("dump tls --no-defaults --threads 1 --lock-timeout 60 {way} {options} --out");
     run(drover(&line).arg(dir.path()))
 }
 
@@ -107,25 +111,45 @@ fn with_mysqls_certificates(flavour: Flavour) {
     if !is_wanted(Flavour::MySql) {
         return;
     }
-    let pem = |name: &str| source(Flavour::MySql).datadir().join(name);
-    let option = |name: &str, file: &str| format!("--ssl-{name}={}", pem(file).display());
-    let options =
-        [option("ca", "ca.pem"), option("cert", "server-cert.pem"), option("key", "server-key.pem")];
+    let options = mysqls_certificates();
     let server = start(flavour, &options.each_ref().map(String::as_str));
     prepare(&server);
-    modes(&server, &pem("ca.pem"));
+    modes(&server, &source(Flavour::MySql).datadir().join("ca.pem"));
 }
 
-/// Debian packs the plugin with the whole server, not with its core: without it there is nothing to test.
+/// The server options that lend MySQL's certificates.
+fn mysqls_certificates() -> [String; 3] {
+    let datadir = source(Flavour::MySql).datadir();
+    [("ca", "ca.pem"), ("cert", "server-cert.pem"), ("key", "server-key.pem")]
+        .map(|(name, file)| format!("--ssl-{name}={}", datadir.join(file).display()))
+}
+
+/// Debian packs the plugin with the whole server and not with its core, so it is fetched by itself. A server that was
+/// installed otherwise has it in its own place.
 fn ed25519(flavour: Flavour) {
-    let server = source(flavour);
-    if try_sql(server, "INSTALL SONAME 'auth_ed25519'").is_err() {
-        return;
+    let has_tls = is_wanted(Flavour::MySql);
+    let mut options = if has_tls { mysqls_certificates().to_vec() } else { Vec::new() };
+    if Path::new(PLUGINS).is_dir() {
+        options.push(format!("--plugin-dir={PLUGINS}"));
     }
-    prepare(server);
-    account(server, "edward", "IDENTIFIED VIA ed25519 USING PASSWORD('pw')", "");
-    dumped(server, "-u edward --password=pw").done();
-    dumped(server, "-u edward --password=wrong").refused(&["refused the login of 'edward'"]);
+    let server = start(flavour, &options.iter().map(String::as_str).collect::<Vec<_>>());
+    if let Err(error) = try_sql(&server, "INSTALL SONAME 'auth_ed25519'") {
+        panic!("the ed25519 plugin, which scripts/setup fetches into .servers/mariadb-plugins: {error}");
+    }
+    prepare(&server);
+    for host in ["127.0.0.1", "localhost"] {
+        let how = "IDENTIFIED VIA ed25519 USING PASSWORD('pw')";
+        sql(&server, format!("CREATE USER edward@'{host}' {how}; GRANT ALL ON *.* TO edward@'{host}'"));
+    }
+    let tcp = format!("-h 127.0.0.1 -P {}", server.port());
+    let mut ways = vec![format!("-S {}", server.socket().display()), format!("{tcp} --ssl-mode=DISABLED")];
+    ways.extend(has_tls.then(|| format!("{tcp} --ssl-mode=REQUIRED")));
+    for way in ways {
+        dumped_by(&way, "-u edward --password=pw").done();
+        for wrong in ["--password=wrong", "--password=pw2", ""] {
+            dumped_by(&way, &format!("-u edward {wrong}")).refused(&["refused the login of 'edward'"]);
+        }
+    }
 }
 
 macro_rules! on {
