@@ -7,6 +7,7 @@ mod ddl;
 mod dump;
 mod error;
 mod format;
+mod keys;
 mod pool;
 mod progress;
 mod restore;

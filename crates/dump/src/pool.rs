@@ -2,6 +2,7 @@
 //! ends all: the other workers' connections are broken, so that nobody waits for a statement that no longer matters.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use drover_db::{Connection, Stop};
 
@@ -11,8 +12,21 @@ use crate::{Error, Result};
 struct State<T> {
     /// The next task is the last one.
     tasks: Vec<T>,
+    /// Workers that do a task.
     running: usize,
+    /// Workers that look for one.
+    seeking: usize,
     error: Option<Error>,
+}
+
+/// How often a worker without a task looks for one.
+const SEEK_EVERY: Duration = Duration::from_millis(5);
+
+/// What a worker is to do.
+enum Next<T> {
+    Task(T),
+    Seek,
+    Stop,
 }
 
 struct Queue<T> {
@@ -25,28 +39,35 @@ impl<T> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next task; waits while others may still add some. `None` when all is done or an error ended it.
-    fn take(&self) -> Option<T> {
+    /// The next task. Waits while others may still add some, and looks for one meanwhile.
+    fn take(&self) -> Next<T> {
         let mut state = self.lock();
+        let mut has_waited = false;
         loop {
             if state.error.is_some() {
-                return None;
+                return Next::Stop;
             }
             if let Some(task) = state.tasks.pop() {
                 state.running += 1;
-                return Some(task);
+                return Next::Task(task);
             }
-            if state.running == 0 {
-                return None;
+            if state.running == 0 && state.seeking == 0 {
+                return Next::Stop;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if has_waited && state.running > 0 {
+                state.seeking += 1;
+                return Next::Seek;
+            }
+            let waited = self.changed.wait_timeout(state, SEEK_EVERY).unwrap_or_else(PoisonError::into_inner);
+            has_waited = waited.1.timed_out();
+            state = waited.0;
         }
     }
 
-    /// Notes the end of a task; whether it was the first to fail.
-    fn finish(&self, result: Result<Vec<T>>) -> bool {
+    /// Notes what came of a task or a search; whether it was the first to fail.
+    fn ended(&self, counter: fn(&mut State<T>) -> &mut usize, result: Result<Vec<T>>) -> bool {
         let mut state = self.lock();
-        state.running -= 1;
+        *counter(&mut state) -= 1;
         let first = match result {
             Ok(more) => {
                 state.tasks.extend(more);
@@ -60,7 +81,13 @@ impl<T> Queue<T> {
     }
 }
 
-/// Runs `work` on all `tasks`, the last one first, over the given connections; what a task returns is done next.
+/// For work in which a task is never to be looked for.
+pub(crate) fn nothing_to_seek<T>(_connection: &mut Connection) -> Result<Option<T>> {
+    Ok(None)
+}
+
+/// Runs `work` on all `tasks`, the last one first, over the given connections; what a task returns is done next. A worker
+/// without a task calls `seek` now and then as long as others work.
 ///
 /// # Errors
 /// The first error of a task, or [`Error::Stopped`] if a signal came.
@@ -69,12 +96,13 @@ pub(crate) fn run<T: Send>(
     tasks: Vec<T>,
     stop: &Stop,
     work: impl Fn(&mut Connection, T) -> Result<Vec<T>> + Sync,
+    seek: impl Fn(&mut Connection) -> Result<Option<T>> + Sync,
 ) -> Result<()> {
-    let queue =
-        Queue { state: Mutex::new(State { tasks, running: 0, error: None }), changed: Condvar::new() };
+    let state = State { tasks, running: 0, seeking: 0, error: None };
+    let queue = Queue { state: Mutex::new(state), changed: Condvar::new() };
     std::thread::scope(|scope| {
         for connection in connections {
-            scope.spawn(|| worker(connection, &queue, stop, &work));
+            scope.spawn(|| worker(connection, &queue, stop, &work, &seek));
         }
     });
     let error = queue.lock().error.take();
@@ -90,15 +118,27 @@ fn worker<T>(
     queue: &Queue<T>,
     stop: &Stop,
     work: &(impl Fn(&mut Connection, T) -> Result<Vec<T>> + Sync),
+    seek: &(impl Fn(&mut Connection) -> Result<Option<T>> + Sync),
 ) {
     let watched = stop.watch(connection).doing(|| "watching a connection");
-    while let Some(task) = queue.take() {
-        let result = match &watched {
-            _ if stop.is_requested() => Err(Error::Stopped),
-            Ok(_) => work(connection, task),
-            Err(error) => Err(Error::found(error.to_string())),
+    let is_ready = || match &watched {
+        _ if stop.is_requested() => Err(Error::Stopped),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::found(error.to_string())),
+    };
+    loop {
+        let failed_first = match queue.take() {
+            Next::Task(task) => {
+                let result = is_ready().and_then(|()| work(connection, task));
+                queue.ended(|state| &mut state.running, result)
+            }
+            Next::Seek => {
+                let result = is_ready().and_then(|()| seek(connection));
+                queue.ended(|state| &mut state.seeking, result.map(|found| found.into_iter().collect()))
+            }
+            Next::Stop => return,
         };
-        if queue.finish(result) {
+        if failed_first {
             stop.break_connections();
         }
     }

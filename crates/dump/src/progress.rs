@@ -66,26 +66,28 @@ pub(crate) struct Share<'a> {
     progress: &'a Progress,
     weight: u64,
     expected: u64,
-    seen: u64,
-    credited: u64,
+    seen: AtomicU64,
+    credited: AtomicU64,
 }
 
 impl<'a> Share<'a> {
     /// A piece of work that counts `weight` in the total and has about `expected` steps.
     pub(crate) fn new(progress: &'a Progress, weight: u64, expected: u64) -> Self {
-        Self { progress, weight, expected: expected.max(1), seen: 0, credited: 0 }
+        let expected = expected.max(1);
+        Self { progress, weight, expected, seen: AtomicU64::new(0), credited: AtomicU64::new(0) }
     }
 
-    pub(crate) fn step(&mut self, steps: u64) {
-        self.seen += steps;
-        let part = self.seen.min(self.expected) as f64 / self.expected as f64;
-        let due = (self.weight as f64 * part) as u64;
-        self.credit(due.min(self.weight));
+    /// Notes that rows with so many bytes of text were read, one step each.
+    pub(crate) fn read(&self, rows: u64, bytes: u64) {
+        self.progress.count(rows, bytes);
+        let seen = self.seen.fetch_add(rows, Ordering::Relaxed) + rows;
+        let part = seen.min(self.expected) as f64 / self.expected as f64;
+        self.credit(((self.weight as f64 * part) as u64).min(self.weight));
     }
 
-    fn credit(&mut self, due: u64) {
-        self.progress.done(due.saturating_sub(self.credited));
-        self.credited = self.credited.max(due);
+    fn credit(&self, due: u64) {
+        let before = self.credited.fetch_max(due, Ordering::Relaxed);
+        self.progress.done(due.saturating_sub(before));
     }
 }
 
@@ -103,10 +105,10 @@ mod tests {
     fn a_share_never_counts_more_or_less_than_its_weight() {
         let progress = Progress::default();
         progress.expect(100);
-        let mut share = Share::new(&progress, 100, 10);
-        share.step(5);
-        assert_eq!(progress.snapshot().done, 50);
-        share.step(50);
+        let share = Share::new(&progress, 100, 10);
+        share.read(5, 1000);
+        assert_eq!((progress.snapshot().done, progress.snapshot().bytes), (50, 1000));
+        share.read(50, 0);
         assert_eq!(progress.snapshot().done, 100);
         drop(share);
         assert_eq!(progress.snapshot().done, 100);

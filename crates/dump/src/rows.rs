@@ -8,7 +8,7 @@ use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::files::{FileWriter, Stored};
 use crate::format::text;
-use crate::progress::{Progress, Share};
+use crate::progress::Share;
 use crate::{Error, Result};
 
 /// Text is handed to the compressor in pieces of about this many bytes.
@@ -21,6 +21,8 @@ pub(crate) struct Shape {
     pub(crate) columns: usize,
     /// How many fields follow that are in no line: the stored generated columns.
     pub(crate) generated: usize,
+    /// Fields of the key's columns.
+    pub(crate) keys: Vec<usize>,
     /// Fields of ENUM columns, and the text of each that stands for its error value.
     pub(crate) error_marks: Vec<(usize, Vec<u8>)>,
     /// Fields of which the text as stored comes again behind all others: where it is another than the one that
@@ -64,14 +66,29 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a row; a text for errors if it is not as it should be.
-    pub(crate) fn add(&mut self, row: RawRow<'_>) -> Result<()> {
-        match row {
-            RawRow::Whole(payload) => self.whole(payload)?,
-            RawRow::Large(row) => self.large(row)?,
-        }
+    /// Adds a row; gives the values of its key if they are wanted.
+    pub(crate) fn add(&mut self, row: RawRow<'_>, wants_key: bool) -> Result<Option<Vec<Vec<u8>>>> {
+        let key = match row {
+            RawRow::Whole(payload) => {
+                self.whole(payload)?;
+                wants_key.then(|| self.key_of(payload))
+            }
+            RawRow::Large(row) => wants_key.then_some(self.large(row)?),
+        };
         self.sums.rows += 1;
-        if self.buffer.len() >= PIECE { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(key)
+    }
+
+    fn key_of(&self, mut payload: &[u8]) -> Vec<Vec<u8>> {
+        let mut fields = Vec::with_capacity(self.shape.columns);
+        while let Some(field) = next_field(&mut payload) {
+            fields.push(field);
+        }
+        let value = |&column: &usize| fields.get(column).and_then(|field| field.bytes());
+        self.shape.keys.iter().map(|column| value(column).unwrap_or_default().to_vec()).collect()
     }
 
     #[inline]
@@ -124,9 +141,10 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A row larger than the receive buffer passes in pieces: never is all of it in memory.
-    fn large(&mut self, mut row: LargeRow<'_>) -> Result<()> {
+    /// A row larger than the receive buffer passes in pieces: never is all of it in memory. Gives the values of its key.
+    fn large(&mut self, mut row: LargeRow<'_>) -> Result<Vec<Vec<u8>>> {
         let mut hash = Xxh3::new();
+        let mut key = vec![Vec::new(); self.shape.keys.len()];
         let mut hashed = self.buffer.len();
         for column in 0..self.shape.columns {
             if column > 0 {
@@ -134,6 +152,7 @@ impl<'a> Lines<'a> {
             }
             let length = row.next_field().map_err(broken)?;
             let start = self.buffer.len();
+            let mut part = self.shape.keys.iter().position(|&of_key| of_key == column).map(|at| &mut key[at]);
             if length.is_none() {
                 self.buffer.extend_from_slice(b"\\N");
             }
@@ -141,6 +160,9 @@ impl<'a> Lines<'a> {
                 let piece = row.piece().map_err(broken)?;
                 if piece.is_empty() {
                     break;
+                }
+                if let Some(part) = &mut part {
+                    part.extend_from_slice(piece);
                 }
                 text::escape_into(&mut self.buffer, piece);
                 if self.buffer.len() >= PIECE {
@@ -157,7 +179,8 @@ impl<'a> Lines<'a> {
         hash.update(&self.buffer[hashed..]);
         self.sums.digest.add_hashed(&hash);
         self.buffer.push(b'\n');
-        self.large_generated(row, hash)
+        self.large_generated(row, hash)?;
+        Ok(key)
     }
 
     /// The generated columns of a row whose line is already in the hash.
@@ -184,7 +207,12 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Bytes of text so far.
+    /// Rows since the file began.
+    pub(crate) fn rows(&self) -> u64 {
+        self.sums.rows
+    }
+
+    /// Bytes of text since the file began.
     pub(crate) fn bytes(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
@@ -218,27 +246,40 @@ fn broken(source: std::io::Error) -> Error {
 
 /// Counts rows and bytes into the progress now and then, not for each row.
 pub(crate) struct Meter<'a> {
-    progress: &'a Progress,
-    share: Share<'a>,
+    share: &'a Share<'a>,
     rows: u64,
     bytes: u64,
 }
 
 impl<'a> Meter<'a> {
-    pub(crate) fn new(progress: &'a Progress, share: Share<'a>) -> Self {
-        Self { progress, share, rows: 0, bytes: 0 }
+    /// How many rows pass between two looks at the progress.
+    const ROWS: u64 = 1024;
+
+    pub(crate) fn new(share: &'a Share<'a>) -> Self {
+        Self { share, rows: 0, bytes: 0 }
     }
 
-    /// Notes that the table being read has given so many rows and bytes in all.
-    pub(crate) fn reached(&mut self, rows: u64, bytes: u64) {
-        self.progress.count(rows - self.rows, bytes - self.bytes);
-        self.share.step(rows - self.rows);
+    /// Notes that so many rows were read since the last file began, so many bytes of text; at times they are counted.
+    #[inline]
+    pub(crate) fn passes(&mut self, sums: &Lines<'_>) {
+        if sums.rows() - self.rows >= Self::ROWS {
+            self.count(sums);
+        }
+    }
+
+    /// Counts what was read since it was last counted.
+    pub(crate) fn count(&mut self, sums: &Lines<'_>) {
+        let (rows, bytes) = (sums.rows(), sums.bytes());
+        self.share.read(rows - self.rows, bytes - self.bytes);
         (self.rows, self.bytes) = (rows, bytes);
     }
-}
 
-/// How many rows pass between two looks at the progress.
-pub(crate) const METER_ROWS: u64 = 1024;
+    /// Counts the rest of a file that ends.
+    pub(crate) fn end(&mut self, sums: &Lines<'_>) {
+        self.count(sums);
+        (self.rows, self.bytes) = (0, 0);
+    }
+}
 
 /// Reads all rows of a result and sums them up.
 pub(crate) fn sum(
@@ -248,14 +289,10 @@ pub(crate) fn sum(
     what: &str,
 ) -> Result<Sums> {
     let mut lines = Lines::new(shape, None);
-    let mut rows = 0;
     while let Some(row) = stream.next_row().doing(|| what)? {
-        lines.add(row)?;
-        rows += 1;
-        if rows % METER_ROWS == 0 {
-            meter.reached(rows, lines.bytes());
-        }
+        lines.add(row, false)?;
+        meter.passes(&lines);
     }
-    meter.reached(rows, lines.bytes());
+    meter.end(&lines);
     Ok(lines.cut(None)?.0)
 }

@@ -39,7 +39,7 @@ pub(crate) fn big_dump(flavour: Flavour) -> PathBuf {
     static MADE: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
     let made = MADE[flavour as usize].get_or_init(|| {
         let dir = big_source(flavour).datadir().with_file_name("dump-of-big");
-        run(&mut dump(source(flavour), "big", &dir)).done();
+        run(&mut dump(source(flavour), "big --threads 1", &dir)).done(); // one file
         dir
     });
     made.clone()

@@ -13,6 +13,7 @@ mod servers;
 
 mod by_hand;
 mod cases;
+mod chunks;
 mod consistency;
 mod failures;
 mod options;

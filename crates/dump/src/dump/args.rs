@@ -1,10 +1,38 @@
 //! `drover dump`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use drover_db::options::ServerArgs;
 
 use crate::format::files::Compressor;
+
+/// How much text goes into one file, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkSize(pub u64);
+
+impl FromStr for ChunkSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (digits, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
+            Some(at) => text.split_at(at),
+            None => (text, ""),
+        };
+        let shift = match unit {
+            "" => 0,
+            "k" | "K" => 10,
+            "m" | "M" => 20,
+            "g" | "G" => 30,
+            _ => return Err(format!("'{unit}' is none of the units k, M and G")),
+        };
+        let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+        match bytes {
+            Some(bytes) if (1 << 10..=1 << 40).contains(&bytes) => Ok(Self(bytes)),
+            _ => Err("expected a size from 1k to 1024G, such as 128M".into()),
+        }
+    }
+}
 
 /// Dump schemas or tables in parallel, as one consistent snapshot, into a directory
 #[derive(Debug, clap::Args)]
@@ -34,6 +62,10 @@ pub struct DumpArgs {
     #[arg(long, value_name = "METHOD[:LEVEL]", default_value = "zstd")]
     pub compress: Compressor,
 
+    /// Rows' text that goes into one file, before compression: 128M, 1G.
+    #[arg(long, value_name = "SIZE", default_value = "128M")]
+    pub chunk_size: ChunkSize,
+
     /// How long to wait for the lock under which the snapshot is taken
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub lock_timeout: u64,
@@ -41,4 +73,18 @@ pub struct DumpArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub server: ServerArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!("128M".parse(), Ok(ChunkSize(128 << 20)));
+        assert_eq!("2048".parse(), Ok(ChunkSize(2048)));
+        for wrong in ["", "M", "1023", "5T", "99999999999G", "-1M"] {
+            assert!(wrong.parse::<ChunkSize>().is_err(), "{wrong}");
+        }
+    }
 }

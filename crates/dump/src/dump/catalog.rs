@@ -48,7 +48,11 @@ pub(crate) struct Relation {
     pub(crate) rows: u64,
     /// The server's guess, in bytes, without secondary indexes.
     pub(crate) bytes: u64,
+    pub(crate) partitioned: bool,
 }
+
+/// Engines that keep the rows in the order of the primary key.
+const CLUSTERED: [&str; 2] = ["INNODB", "ROCKSDB"];
 
 /// Engines whose tables show rows that are kept in other tables or servers.
 const ROWS_ELSEWHERE: [&str; 6] = ["MRG_MYISAM", "FEDERATED", "CONNECT", "SPIDER", "OQGRAPH", "VP"];
@@ -56,9 +60,16 @@ const ROWS_ELSEWHERE: [&str; 6] = ["MRG_MYISAM", "FEDERATED", "CONNECT", "SPIDER
 impl Relation {
     /// Whether its rows are kept elsewhere: dumped here, they would come back twice.
     pub(crate) fn rows_elsewhere(&self) -> bool {
-        self.engine
-            .as_ref()
-            .is_some_and(|engine| ROWS_ELSEWHERE.contains(&engine.to_ascii_uppercase().as_str()))
+        self.is_of(&ROWS_ELSEWHERE)
+    }
+
+    /// Whether reading in the order of the primary key costs nothing.
+    pub(crate) fn is_clustered(&self) -> bool {
+        self.is_of(&CLUSTERED)
+    }
+
+    fn is_of(&self, engines: &[&str]) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engines.contains(&engine.to_ascii_uppercase().as_str()))
     }
 }
 
@@ -74,7 +85,8 @@ pub(crate) fn schemas(connection: &mut Connection) -> Result<Vec<String>> {
 pub(crate) fn relations(connection: &mut Connection) -> Result<Vec<Relation>> {
     let system = super::select::SYSTEM_SCHEMAS.map(quote::string).join(", ");
     let sql = format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH FROM information_schema.TABLES \
+        "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH, CREATE_OPTIONS FROM \
+         information_schema.TABLES \
          WHERE TABLE_SCHEMA NOT IN ({system}) ORDER BY TABLE_SCHEMA, TABLE_NAME"
     );
     let rows = connection.query(sql).doing(|| "listing the tables")?;
@@ -95,6 +107,7 @@ fn relation(row: &Row) -> Option<Relation> {
         engine: row.text(3),
         rows: row.parse(4).unwrap_or(0),
         bytes: row.parse(5).unwrap_or(0),
+        partitioned: row.string(6).contains("partitioned"),
     })
 }
 
@@ -143,18 +156,73 @@ fn column(row: &Row) -> ColumnFacts {
     }
 }
 
-/// The columns of the primary key, if rows can be read in its order and told apart by it: ascending, whole columns.
-pub(crate) fn primary_key(connection: &mut Connection, table: &Name) -> Result<Option<Vec<String>>> {
+/// An index that tells all rows apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UniqueKey {
+    pub(crate) index: String,
+    /// Names, and whether the greatest value comes first.
+    pub(crate) columns: Vec<(String, bool)>,
+}
+
+/// The key in whose order InnoDB keeps the rows: the primary key, or else the first unique one without NULLs. `None` if
+/// there is none, or if not all of it is plain columns.
+pub(crate) fn clustering_key(connection: &mut Connection, table: &Name) -> Result<Option<UniqueKey>> {
+    let what = || format!("reading the keys of {table}");
+    let rows = connection.query(format!("SHOW INDEX FROM {table}")).doing(what)?;
+    let text = |row: &Row, column: &str| rows.column(column).and_then(|at| row.text(at)).unwrap_or_default();
+    let is_of = |row: &&Row, index: &str| text(row, "Key_name") == index;
+    let is_plain = |row: &&Row| {
+        text(row, "Non_unique") == "0"
+            && text(row, "Null") != "YES"
+            && !text(row, "Column_name").is_empty()
+            && text(row, "Sub_part").is_empty()
+            && text(row, "Index_type") == "BTREE"
+            && text(row, "Visible") != "NO"
+            && text(row, "Ignored") != "YES"
+    };
+    // The servers list them with the primary key first, then the unique ones without NULLs.
+    let indexes: Vec<_> = rows.rows.iter().map(|row| text(row, "Key_name")).collect();
+    let is_primary = |index: &&String| *index == "PRIMARY";
+    let all_plain =
+        |index: &&String| rows.rows.iter().filter(|row| is_of(row, index)).all(|row| is_plain(&row));
+    let index = match indexes.iter().find(is_primary) {
+        Some(primary) => Some(primary).filter(all_plain),
+        None => indexes.iter().find(all_plain),
+    };
+    Ok(index.map(|index| UniqueKey {
+        index: index.clone(),
+        columns: rows
+            .rows
+            .iter()
+            .filter(|row| is_of(row, index))
+            .map(|row| (text(row, "Column_name"), text(row, "Collation") == "D"))
+            .collect(),
+    }))
+}
+
+/// A partition or subpartition, with the server's guesses.
+#[derive(Debug, Clone)]
+pub(crate) struct Partition {
+    pub(crate) name: String,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The smallest parts that a table is partitioned in; none if it is not.
+pub(crate) fn partitions(connection: &mut Connection, table: &Name) -> Result<Vec<Partition>> {
     let sql = format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, SUB_PART, COLLATION FROM information_schema.STATISTICS \
-         WHERE {} AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX",
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COALESCE(SUBPARTITION_NAME, PARTITION_NAME), TABLE_ROWS, DATA_LENGTH FROM \
+         information_schema.PARTITIONS WHERE {} AND PARTITION_NAME IS NOT NULL ORDER BY PARTITION_ORDINAL_POSITION, \
+         SUBPARTITION_ORDINAL_POSITION",
         is_table(table)
     );
-    let rows = connection.query(sql).doing(|| format!("reading the primary key of {table}"))?;
-    let rows: Vec<_> = rows.into_iter().filter(|row| is_exactly(row, table)).collect();
-    let plain =
-        rows.iter().all(|row| row.bytes(2).is_some() && row.bytes(3).is_none() && row.string(4) == "A");
-    Ok((plain && !rows.is_empty()).then(|| rows.iter().map(|row| row.string(2)).collect()))
+    let rows = connection.query(sql).doing(|| format!("reading the partitions of {table}"))?;
+    let partition = |row: Row| Partition {
+        name: row.string(2),
+        rows: row.parse(3).unwrap_or(0),
+        bytes: row.parse(4).unwrap_or(0),
+    };
+    Ok(rows.into_iter().filter(|row| is_exactly(row, table)).map(partition).collect())
 }
 
 fn is_table(table: &Name) -> String {

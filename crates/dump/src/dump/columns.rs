@@ -5,6 +5,7 @@ use drover_db::sql::{Dialect, Kind, tokens};
 
 use super::catalog::ColumnFacts;
 use crate::format::manifest::Column;
+use crate::keys::Literal;
 
 /// A column that is dumped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,41 +19,31 @@ pub(crate) struct ReadColumn {
     pub(crate) literal: Option<Literal>,
 }
 
-/// How a value of a column is written as an SQL literal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Literal {
-    /// As it is: numbers.
-    Bare,
-    /// In quotes: dates and times.
-    Quoted,
-    /// In hexadecimal, with the character set before it.
-    Text(String),
-    /// In hexadecimal.
-    Bytes,
+/// How a value of a column is written as a literal that compares in the column's own order.
+fn literal(facts: &ColumnFacts) -> Option<Literal> {
+    match facts.data_type.as_str() {
+        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "year" => Some(Literal::Bare),
+        // A FLOAT(M,D) is not read as exactly what it is.
+        "float" | "double" if scale(&facts.column_type).is_none() => Some(Literal::Double),
+        "date" | "datetime" | "timestamp" | "time" | "uuid" | "inet4" | "inet6" => Some(Literal::Quoted),
+        "char" | "varchar" => facts.character_set.clone().map(Literal::Text),
+        "binary" | "varbinary" => Some(Literal::Bytes),
+        "bit" => Some(Literal::Bits),
+        "enum" => member_literals(&facts.column_type),
+        _ => None,
+    }
 }
 
-impl Literal {
-    fn of(facts: &ColumnFacts) -> Option<Self> {
-        match facts.data_type.as_str() {
-            "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" => Some(Self::Bare),
-            "date" | "datetime" | "timestamp" | "time" => Some(Self::Quoted),
-            "char" | "varchar" => facts.character_set.clone().map(Self::Text),
-            "binary" | "varbinary" => Some(Self::Bytes),
-            _ => None,
-        }
-    }
-
-    /// The literal for a value as the text protocol sends it; `None` if the bytes are not what they should be.
-    pub(crate) fn write(&self, value: &[u8]) -> Option<String> {
-        let plain = |c: &u8| c.is_ascii_alphanumeric() || b"+-.: ".contains(c);
-        match self {
-            Self::Bare | Self::Quoted if !value.iter().all(plain) => None,
-            Self::Bare => Some(String::from_utf8_lossy(value).into_owned()),
-            Self::Quoted => Some(quote::string(&String::from_utf8_lossy(value))),
-            Self::Text(set) => Some(format!("_{set} {}", quote::hex(value))),
-            Self::Bytes => Some(quote::hex(value)),
-        }
-    }
+/// The members of an ENUM in their order. The servers print `?` for some characters: then nobody knows them. And an empty
+/// member cannot be told from the error value.
+fn member_literals(column_type: &str) -> Option<Literal> {
+    let members = members(column_type);
+    let known = members.iter().all(|member| !member.is_empty() && !member.contains(&b'?'));
+    let literal = |member: Vec<u8>| {
+        let literal = quote::string(&String::from_utf8_lossy(&member));
+        (member, literal)
+    };
+    known.then(|| Literal::Member(members.into_iter().map(literal).collect()))
 }
 
 /// The columns of a table that are dumped: all but those that the server computes itself.
@@ -109,7 +100,7 @@ fn read_column(facts: &ColumnFacts) -> ReadColumn {
         _ => {}
     }
     let column = Column { name: facts.name.clone(), read, load };
-    ReadColumn { column, stored, error_mark, literal: Literal::of(facts) }
+    ReadColumn { column, stored, error_mark, literal: literal(facts) }
 }
 
 /// A FLOAT(M,D) may hold more than its own limit, since the limit itself is rounded to a float: 99999999.99 becomes 1e8.
@@ -161,8 +152,21 @@ pub(super) fn members(column_type: &str) -> Vec<Vec<u8>> {
     let dialect = Dialect { no_backslash_escapes: true, ..Dialect::default() };
     tokens(column_type.as_bytes(), dialect)
         .filter(|token| token.kind == Kind::String)
-        .map(|token| token.text[1..token.text.len().max(2) - 1].to_vec())
+        .map(|token| undoubled(&token.text[1..token.text.len().max(2) - 1]))
         .collect()
+}
+
+/// The text between quotes, in which two stand for one.
+fn undoubled(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter();
+    while let Some(&byte) = bytes.next() {
+        out.push(byte);
+        if byte == b'\'' {
+            bytes.next();
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -224,12 +228,17 @@ mod tests {
     }
 
     #[test]
-    fn literals() {
-        let literal = |data_type| Literal::of(&facts(data_type, data_type));
-        assert_eq!(literal("bigint").and_then(|l| l.write(b"-5")).as_deref(), Some("-5"));
-        assert_eq!(literal("date").and_then(|l| l.write(b"2020-01-01")).as_deref(), Some("'2020-01-01'"));
-        assert_eq!(literal("char").and_then(|l| l.write(b"a")).as_deref(), Some("_latin1 X'61'"));
-        assert_eq!(literal("bigint").and_then(|l| l.write(b"1;DROP")), None);
-        assert_eq!(literal("float"), None);
+    fn columns_that_can_be_keys() {
+        let of = |data_type, column_type| literal(&facts(data_type, column_type));
+        assert_eq!(of("bigint", "bigint unsigned"), Some(Literal::Bare));
+        assert_eq!(of("char", "char(3)"), Some(Literal::Text("latin1".into())));
+        assert_eq!((of("float", "float"), of("float", "float(5,2)")), (Some(Literal::Double), None));
+        assert!(
+            matches!(of("enum", "enum('b','a')"), Some(Literal::Member(members)) if members[0].1 == "'b'")
+        );
+        assert_eq!(
+            (of("enum", "enum('?')"), of("enum", "enum('')"), of("set", "set('a')")),
+            (None, None, None)
+        );
     }
 }

@@ -7,6 +7,8 @@ mod grants;
 mod members;
 mod objects;
 pub(crate) mod programs;
+mod ranges;
+mod reader;
 mod run;
 mod select;
 mod snapshot;

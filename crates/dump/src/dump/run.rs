@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::Arc;
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
@@ -15,9 +15,11 @@ use super::args::DumpArgs;
 use super::catalog::{self, Name, Relation, RelationKind};
 use super::grants;
 use super::objects::Scripts;
+use super::ranges::{self, Range, Ranges};
+use super::reader::{self, Job, Patience, Place};
 use super::select::{self, Selected};
 use super::snapshot::{self, Taken, Wish};
-use super::tables::{self, Patience, Place, TablePlan};
+use super::tables::{self, TablePlan};
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, FORMAT, Manifest, Schema, Snapshot, Table};
 use crate::progress::Progress;
@@ -124,7 +126,8 @@ impl<'a> Dump<'a> {
             None => session::default_threads(coordinator)?,
         };
         make_directory(&args.out)?;
-        let place = Place { root: args.out.clone(), compressor: args.compress };
+        let place =
+            Place { root: args.out.clone(), compressor: args.compress, chunk_bytes: args.chunk_size.0 };
         Ok(Self { args, options, server, selected, threads, place, warnings: Vec::new() })
     }
 
@@ -147,7 +150,7 @@ impl<'a> Dump<'a> {
         self.warnings.extend(taken.warnings.iter().cloned());
 
         progress.phase("dumping");
-        let chunks = self.read_rows(taken, plans, &schemas, &without_transactions, stop, progress)?;
+        let chunks = self.read_rows(taken, &plans, &schemas, &without_transactions, stop, progress)?;
         fill_in(&mut schemas, chunks);
         self.warnings.extend(retyped(&schemas));
         progress.phase("writing the manifest");
@@ -199,7 +202,10 @@ impl<'a> Dump<'a> {
         let wish = Wish {
             options: self.options,
             vendor: self.server.vendor,
-            threads: self.threads.min(tables.len().max(1)),
+            threads: self
+                .threads
+                .min(self.tables().map(|table| ranges::most_workers(table, &self.place)).sum())
+                .max(1),
             lock_timeout: self.args.lock_timeout,
             tables: &tables,
             without_transactions: &without_transactions,
@@ -284,54 +290,78 @@ impl<'a> Dump<'a> {
     fn read_rows(
         &self,
         mut taken: Taken,
-        plans: Vec<TablePlan>,
+        plans: &[TablePlan],
         schemas: &[Schema],
         without_transactions: &BTreeSet<Name>,
         stop: &Stop,
         progress: &Progress,
     ) -> Result<BTreeMap<Name, Vec<Chunk>>> {
         progress.expect(plans.iter().map(|plan| tables::weight(&plan.relation)).sum());
-        let is_locked = |plan: &TablePlan| without_transactions.contains(&plan.relation.name);
-        let (locked, free): (Vec<_>, Vec<_>) = plans.into_iter().partition(is_locked);
+        let is_locked = |plan: &&TablePlan| without_transactions.contains(&plan.relation.name);
+        let (locked, free): (Vec<_>, Vec<_>) = plans.iter().partition(is_locked);
         let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
         let patience = Patience { lock_timeout: self.args.lock_timeout, own: &own };
-        let read = |connection: &mut Connection, plan: &TablePlan, table: &Table| {
-            tables::dump(connection, plan, table, &self.place, patience, progress)
+        let read = |connection: &mut Connection, range: &Range<'_>| {
+            reader::read(connection, range, patience, progress)
         };
         let mut chunks = BTreeMap::new();
         if let Some(connection) = taken.table_locks.take() {
             // Dropped at the end, it gives the locks back.
-            chunks = read_tables(&mut [connection], locked, schemas, stop, read)?;
+            chunks = read_tables(&mut [connection], &self.jobs(&locked, schemas, progress)?, stop, read)?;
         }
-        // Undoing a savepoint gives back the lock on a table's definition, so that DDL need not wait for the dump's end.
-        let then_let_go = |connection: &mut Connection, plan: &TablePlan, table: &Table| {
-            connection.execute("SAVEPOINT drover").doing(|| "setting a savepoint")?;
-            let chunks = read(connection, plan, table)?;
-            connection.execute("ROLLBACK TO SAVEPOINT drover").doing(|| "undoing a savepoint")?;
-            Ok(chunks)
+        let then_let_go = |connection: &mut Connection, range: &Range<'_>| {
+            and_let_go(connection, |connection| read(connection, range))
         };
-        chunks.extend(read_tables(&mut taken.workers, free, schemas, stop, then_let_go)?);
+        chunks.extend(read_tables(
+            &mut taken.workers,
+            &self.jobs(&free, schemas, progress)?,
+            stop,
+            then_let_go,
+        )?);
         Ok(chunks)
+    }
+
+    fn jobs<'b>(
+        &'b self,
+        plans: &[&'b TablePlan],
+        schemas: &'b [Schema],
+        progress: &'b Progress,
+    ) -> Result<Vec<Job<'b>>> {
+        let table = |plan: &TablePlan| described(schemas, &plan.relation.name);
+        plans.iter().map(|plan| Ok(Job::new(plan, table(plan)?, &self.place, progress))).collect()
     }
 }
 
-/// Reads tables, largest first.
+/// Reads tables, largest first, and parts of tables when there are no more tables.
 fn read_tables(
     workers: &mut [Connection],
-    mut plans: Vec<TablePlan>,
-    schemas: &[Schema],
+    jobs: &[Job<'_>],
     stop: &Stop,
-    read: impl Fn(&mut Connection, &TablePlan, &Table) -> Result<Vec<Chunk>> + Sync,
+    read: impl Fn(&mut Connection, &Range<'_>) -> Result<Vec<Chunk>> + Sync,
 ) -> Result<BTreeMap<Name, Vec<Chunk>>> {
-    plans.sort_by_key(|plan| tables::weight(&plan.relation)); // the pool takes the last one first
-    let chunks = Mutex::new(BTreeMap::new());
-    pool::run(workers, plans, stop, |connection, plan| {
-        let table = described(schemas, &plan.relation.name)?;
-        let read = read(connection, &plan, table)?;
-        chunks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(plan.relation.name, read);
+    let ranges: Vec<_> = jobs.iter().flat_map(Range::of).map(Arc::new).collect();
+    let mut tasks = ranges.clone();
+    tasks.sort_by_key(|range| range.weight()); // the pool takes the last one first
+    let ranges = Ranges::new(ranges);
+    let work = |connection: &mut Connection, range: Arc<Range<'_>>| {
+        range.is_in(read(connection, &range)?);
         Ok(Vec::new())
-    })?;
-    Ok(chunks.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    };
+    let seek = |connection: &mut Connection| and_let_go(connection, |connection| ranges.take(connection));
+    pool::run(workers, tasks, stop, work, seek)?;
+    let mut chunks: BTreeMap<Name, Vec<Chunk>> = BTreeMap::new();
+    for range in ranges.into_inner() {
+        chunks.entry(range.job.name().clone()).or_default().extend(range.into_chunks());
+    }
+    Ok(chunks)
+}
+
+/// Undoing a savepoint gives back the locks on tables' definitions, so that DDL need not wait for the dump's end.
+fn and_let_go<T>(connection: &mut Connection, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+    connection.execute("SAVEPOINT drover").doing(|| "setting a savepoint")?;
+    let result = work(connection)?;
+    connection.execute("ROLLBACK TO SAVEPOINT drover").doing(|| "undoing a savepoint")?;
+    Ok(result)
 }
 
 fn described<'a>(schemas: &'a [Schema], name: &Name) -> Result<&'a Table> {

@@ -157,11 +157,36 @@ pub struct Table {
     /// Whether rows of the past are in the files too (system-versioned tables of MariaDB).
     #[serde(default, skip_serializing_if = "is_false")]
     pub with_history: bool,
-    /// The columns by which the files are cut, if they are; then each file's `after` and `up_to` hold as many values.
+    /// The key by which the files are cut; absent if the table has none for it. Then a file may hold any of its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+    /// The partitions or subpartitions, which are cut each for itself; none if the table has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub key: Vec<String>,
-    /// The files, in the order of the key.
+    pub partitions: Vec<String>,
+    /// The files, partition by partition, in the order of the key.
     pub files: Vec<Chunk>,
+}
+
+/// A unique key without NULLs in whose order rows are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// The index's name.
+    pub index: String,
+    /// Its columns; a file's `after` and `up_to` hold as many values.
+    pub columns: Vec<KeyColumn>,
+}
+
+/// One column of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyColumn {
+    /// Its name.
+    pub name: String,
+    /// Whether the index has the greatest value first.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub descending: bool,
+    /// The members of an ENUM in their order, as SQL literals; none for other types.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
 }
 
 /// A column as the row files hold it.
@@ -201,6 +226,9 @@ pub struct Chunk {
     /// How many rows hold a JSON value whose text is another one on the server: one with a DECIMAL inside (MySQL).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retyped: u64,
+    /// The partition or subpartition that its rows are in; absent if the table has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
     /// Key values as SQL literals: all rows lie behind these. Absent for the first file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<String>>,
@@ -411,6 +439,7 @@ mod tests {
             generated: Digest::default(),
             enum_errors: 0,
             retyped: 0,
+            partition: None,
             after: None,
             up_to: None,
         };
@@ -423,7 +452,8 @@ mod tests {
             computed: vec![],
             rows_elsewhere: false,
             with_history: false,
-            key: vec![],
+            key: None,
+            partitions: vec![],
             files: vec![chunk],
         };
         let schema = Schema {

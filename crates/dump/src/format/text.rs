@@ -30,10 +30,9 @@ pub(crate) fn escape_into(out: &mut Vec<u8>, mut value: &[u8]) {
 fn find_special(value: &[u8]) -> Option<usize> {
     let (blocks, tail) = value.as_chunks::<32>();
     for (index, block) in blocks.iter().enumerate() {
-        if is_suspect(block.as_chunks::<8>().0) {
-            if let Some(at) = position(block) {
-                return Some(index * 32 + at);
-            }
+        let found = if is_suspect(block.as_chunks::<8>().0) { position(block) } else { None };
+        if let Some(at) = found {
+            return Some(index * 32 + at);
         }
     }
     let (words, rest) = tail.as_chunks::<8>();

@@ -219,8 +219,13 @@ impl<'a> Restore<'a> {
         let mut connections =
             session::open_many(self.options, Purpose::Restore, threads.min(tasks.len().max(1)))?;
         let ids: Vec<_> = connections.iter().map(Connection::id).collect();
-        let result =
-            pool::run(&mut connections, tasks, self.stop, |connection, task| self.work(connection, task));
+        let result = pool::run(
+            &mut connections,
+            tasks,
+            self.stop,
+            |connection, task| self.work(connection, task),
+            pool::nothing_to_seek,
+        );
         if result.is_err() {
             // A server does not notice that its client is gone while it builds an index.
             kill(self.options, &ids);

@@ -14,7 +14,8 @@ use super::rename::Renames;
 use crate::ddl::without_auto_increment;
 use crate::dump::catalog::{self, Name};
 use crate::dump::programs::{definition, schema_collation};
-use crate::dump::{tables, views};
+use crate::dump::tables::{self, Bounds};
+use crate::dump::views;
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Manifest, Object, Schema, Script, Table};
 use crate::progress::{Progress, Share};
@@ -109,10 +110,16 @@ impl Verify<'_> {
         }
         let report =
             Mutex::new(VerifyReport { tables: self.manifest.tables().count(), ..VerifyReport::default() });
-        pool::run(&mut connections, self.parts(), stop, |connection, part| {
-            self.compare_rows(connection, &part, &report)?;
-            Ok(Vec::new())
-        })?;
+        pool::run(
+            &mut connections,
+            self.parts(),
+            stop,
+            |connection, part| {
+                self.compare_rows(connection, &part, &report)?;
+                Ok(Vec::new())
+            },
+            pool::nothing_to_seek,
+        )?;
         drop(connections);
         let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut connection = session::open(options, Purpose::Dump)?;
@@ -128,7 +135,7 @@ impl Verify<'_> {
         for (schema, table) in self.manifest.tables().filter(|(_, table)| !table.rows_elsewhere) {
             let target = Name::new(self.renames.schema(&schema.name), &table.name);
             let part = |chunk| Part { table, target: target.clone(), chunk };
-            match table.key.is_empty() {
+            match table.key.is_none() {
                 true => parts.push(part(None)),
                 false => parts.extend(table.files.iter().map(|chunk| part(Some(chunk)))),
             }
@@ -146,7 +153,7 @@ impl Verify<'_> {
         let files = part.chunk.map_or(part.table.files.as_slice(), std::slice::from_ref);
         let expected = sums(files);
         let share = Share::new(self.progress, expected.bytes / 4, expected.rows);
-        let mut meter = Meter::new(self.progress, share);
+        let mut meter = Meter::new(&share);
         let found = match read(connection, part, &mut meter) {
             // The table or a column of it is not there.
             Err(Error::Server { source: drover_db::Error::Server(error), .. }) if is_missing(error.code) => {
@@ -284,7 +291,8 @@ fn sums(files: &[Chunk]) -> Sums {
 
 fn read(connection: &mut Connection, part: &Part<'_>, meter: &mut Meter<'_>) -> Result<Sums> {
     let what = format!("reading {} back", part.target);
-    let sql = tables::select(part.table, &part.target, part.chunk, &[]);
+    let sql =
+        tables::select(part.table, &part.target, part.chunk.map_or_else(Bounds::default, Bounds::of), &[]);
     let stream = connection.stream(sql).doing(|| what.clone())?;
     rows::sum(stream, &tables::shape(part.table), meter, &what)
 }

@@ -1,0 +1,291 @@
+//! Reading the rows of a table into its files: range by range, statement by statement, file by file.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use drover_db::Connection;
+
+use super::catalog::{self, Name};
+use super::ranges::{Range, Statement};
+use super::tables::{self, TablePlan};
+use super::waits;
+use crate::ddl::without_auto_increment;
+use crate::error::Doing;
+use crate::format::files::{Compressor, FileWriter};
+use crate::format::manifest::{Chunk, Table};
+use crate::format::names;
+use crate::progress::{Progress, Share};
+use crate::rows::{Lines, Meter, Shape};
+use crate::{Error, Result};
+
+/// Where files go.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) root: PathBuf,
+    pub(crate) compressor: Compressor,
+    /// Text of about this many bytes goes into one file.
+    pub(crate) chunk_bytes: u64,
+}
+
+impl Place {
+    /// Text of about this many bytes is read by one statement: what is beyond it can be taken by another worker.
+    pub(crate) fn statement_bytes(&self) -> u64 {
+        self.chunk_bytes / 8
+    }
+}
+
+/// A table that is being read, by one worker or by several.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    pub(crate) plan: &'a TablePlan,
+    pub(crate) table: &'a Table,
+    pub(crate) place: &'a Place,
+    pub(crate) share: Share<'a>,
+    /// Files begun.
+    files: AtomicUsize,
+    /// Ranges that were not read to their end.
+    open: AtomicUsize,
+    /// Rows of those that were.
+    rows: AtomicU64,
+}
+
+impl<'a> Job<'a> {
+    pub(crate) fn new(
+        plan: &'a TablePlan,
+        table: &'a Table,
+        place: &'a Place,
+        progress: &'a Progress,
+    ) -> Self {
+        let share = Share::new(progress, tables::weight(&plan.relation), plan.relation.rows);
+        let (files, rows) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let open = AtomicUsize::new(plan.partitions.len().max(1));
+        Self { plan, table, place, share, files, open, rows }
+    }
+
+    pub(crate) fn name(&self) -> &'a Name {
+        &self.plan.relation.name
+    }
+
+    /// Notes that a range was cut in two.
+    pub(crate) fn is_cut(&self) {
+        self.open.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Notes that a range was read; gives the rows of all, if it was the last one.
+    fn has_read(&self, chunks: &[Chunk]) -> Option<u64> {
+        self.rows.fetch_add(chunks.iter().map(|chunk| chunk.rows).sum(), Ordering::SeqCst);
+        let was_last = self.open.fetch_sub(1, Ordering::SeqCst) == 1;
+        was_last.then(|| self.rows.load(Ordering::SeqCst))
+    }
+
+    /// Begins the next file.
+    fn next_file(&self) -> Result<(String, FileWriter)> {
+        let compressor = self.place.compressor;
+        let Name { schema, name } = self.name();
+        let number = self.files.fetch_add(1, Ordering::Relaxed) + 1;
+        let extension = compressor.compression().extension();
+        let file = format!("{}/{}.{number:05}.{extension}", names::file_name(schema), names::file_name(name));
+        let writer = FileWriter::create(self.place.root.join(&file), compressor)?;
+        Ok((file, writer))
+    }
+}
+
+/// How long a worker waits for a table that somebody else has locked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience<'a> {
+    /// One attempt, in seconds; the workers' lock_wait_timeout.
+    pub(crate) lock_timeout: u64,
+    /// Connections of drover's own, which are in nobody's way.
+    pub(crate) own: &'a [u32],
+}
+
+impl Patience<'_> {
+    /// So many times as long as for the snapshot: nobody else waits meanwhile.
+    const ATTEMPTS: u64 = 30;
+
+    /// Takes the lock on the table's definition that every reader has, for as long as the transaction or its savepoint.
+    fn open(self, connection: &mut Connection, name: &Name, progress: &Progress) -> Result<()> {
+        let sql = format!("SELECT 1 FROM {name} LIMIT 0");
+        for _ in 0..Self::ATTEMPTS {
+            match connection.query(&sql) {
+                Err(error) if waits::is_timeout(&error) => {
+                    progress.phase(&format!("waiting for a lock on {name}"));
+                }
+                other => return other.map(drop).doing(|| format!("opening table {name}")),
+            }
+        }
+        Err(Error::with_hint(
+            format!(
+                "table {name} was locked for {} s while the dump was running; in the way:\n  {}",
+                self.lock_timeout * Self::ATTEMPTS,
+                waits::blockers(connection, self.own)
+            ),
+            "end that session or wait until it is done, and dump again; --lock-timeout makes drover wait longer",
+        ))
+    }
+}
+
+/// Reads a range to its end; gives its files.
+pub(crate) fn read(
+    connection: &mut Connection,
+    range: &Range<'_>,
+    patience: Patience<'_>,
+    progress: &Progress,
+) -> Result<Vec<Chunk>> {
+    let name = range.job.name();
+    let read = |connection: &mut Connection| {
+        patience.open(connection, name, progress)?;
+        progress.phase("dumping");
+        let shape = range.job.plan.shape(range.job.table);
+        Reader::new(range, &shape)?.read(connection)
+    };
+    let chunks = read(connection).map_err(|error| explain(error, name))?;
+    // The rows hold a lock on the table's definition until the savepoint is undone: what it is now, it was then.
+    check_definition(connection, range.job.plan)?;
+    if let Some(rows) = range.job.has_read(&chunks) {
+        check_count(connection, range.job, rows)?;
+    }
+    Ok(chunks)
+}
+
+/// A condition on text depends on much: the collation, the character set, how the server looks for its place in the index.
+/// Verification reads by the same conditions, so here the rows are counted without any.
+fn check_count(connection: &mut Connection, job: &Job<'_>, rows: u64) -> Result<()> {
+    if job.plan.compares_as_bytes() || rows * 32 < job.place.statement_bytes() {
+        return Ok(());
+    }
+    let name = job.name();
+    let count =
+        connection.first(format!("SELECT COUNT(*) FROM {name}")).doing(|| format!("counting {name}"))?;
+    match count.and_then(|row| row.parse::<u64>(0)) {
+        Some(count) if count == rows => Ok(()),
+        count => Err(Error::with_hint(
+            format!(
+                "table {name}: {rows} rows were read in the parts it was cut into, and it has {}",
+                count.unwrap_or(0)
+            ),
+            "this is an error in drover: please report it with SHOW CREATE TABLE; --chunk-size 1024G cuts no table",
+        )),
+    }
+}
+
+/// Errors that mean that the table is not what it was when the snapshot was taken.
+fn explain(error: Error, name: &Name) -> Error {
+    let Error::Server { source, .. } = &error else { return error };
+    let what = match source.code() {
+        Some(1146 | 1932) => "was dropped or renamed",
+        Some(1412) => "was altered, truncated or made anew",
+        Some(1054) => "lost a column",
+        _ => return error,
+    };
+    Error::with_hint(
+        format!("table {name} {what} while the dump was running: its rows as of the snapshot cannot be read"),
+        "dump again at a time when no table is being altered",
+    )
+}
+
+fn check_definition(connection: &mut Connection, plan: &TablePlan) -> Result<()> {
+    let name = &plan.relation.name;
+    let now = catalog::create_table(connection, name).map_err(|error| explain(error, name))?;
+    if without_auto_increment(&now) == plan.definition {
+        return Ok(());
+    }
+    Err(Error::with_hint(
+        format!("table {name} was altered while the dump was running"),
+        "dump again at a time when no table is being altered",
+    ))
+}
+
+/// Writes the rows of one range into files.
+struct Reader<'a> {
+    range: &'a Range<'a>,
+    lines: Lines<'a>,
+    meter: Meter<'a>,
+    /// The name of the file that is being written.
+    file: String,
+    chunks: Vec<Chunk>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(range: &'a Range<'a>, shape: &'a Shape) -> Result<Self> {
+        let (file, writer) = range.job.next_file()?;
+        let lines = Lines::new(shape, Some(writer));
+        Ok(Self { range, lines, meter: Meter::new(&range.job.share), file, chunks: Vec::new() })
+    }
+
+    fn read(mut self, connection: &mut Connection) -> Result<Vec<Chunk>> {
+        let mut bytes_a_row = None;
+        while let Some(statement) = self.range.next_statement(bytes_a_row) {
+            let before = self.lines.bytes() + self.chunks.iter().map(|chunk| chunk.bytes).sum::<u64>();
+            let (rows, last) = self.statement(connection, &statement)?;
+            let after = self.lines.bytes() + self.chunks.iter().map(|chunk| chunk.bytes).sum::<u64>();
+            bytes_a_row = (after - before).checked_div(rows).or(bytes_a_row);
+            self.range.has_read(rows, last);
+        }
+        let end = self.range.end();
+        self.cut(end, false)?;
+        Ok(self.chunks)
+    }
+
+    /// Reads what one statement gives: how many rows, and the key of the last one if there may be more behind it.
+    fn statement(
+        &mut self,
+        connection: &mut Connection,
+        statement: &Statement,
+    ) -> Result<(u64, Option<Vec<String>>)> {
+        let name = self.range.job.name();
+        let mut stream = connection.stream(&statement.sql).doing(|| format!("reading the rows of {name}"))?;
+        let keyed = self.range.job.table.key.is_some();
+        let (mut rows, mut last) = (0, None);
+        while let Some(row) = stream.next_row().doing(|| format!("reading the rows of {name}"))? {
+            rows += 1;
+            let is_last = statement.limit == Some(rows);
+            let is_full = self.lines.bytes() >= self.range.job.place.chunk_bytes;
+            let key = self.lines.add(row, keyed && (is_last || is_full));
+            let key = key.map_err(|error| at_row(error, name, rows))?;
+            self.meter.passes(&self.lines);
+            let key = key.and_then(|values| self.range.literals(&values));
+            if is_full && (key.is_some() || !keyed) {
+                self.cut(key.clone(), true)?;
+            }
+            last = if is_last { key } else { None };
+        }
+        Ok((rows, last))
+    }
+
+    /// Ends the file, which holds all rows up to a key, and begins the next one if there is more.
+    fn cut(&mut self, up_to: Option<Vec<String>>, more: bool) -> Result<()> {
+        let next = if more { Some(self.range.job.next_file()?) } else { None };
+        let (file, writer) = next.unzip();
+        self.meter.end(&self.lines);
+        let (sums, stored) = self.lines.cut(writer)?;
+        let stored = stored.ok_or_else(|| Error::found("a file was ended twice"))?;
+        let after = self.chunks.last().map_or_else(|| self.range.start(), |chunk| chunk.up_to.clone());
+        self.chunks.push(Chunk {
+            file: std::mem::replace(&mut self.file, file.unwrap_or_default()),
+            rows: sums.rows,
+            bytes: sums.bytes,
+            stored_bytes: stored.bytes,
+            checksum: stored.checksum,
+            digest: sums.digest,
+            generated: sums.generated,
+            enum_errors: sums.enum_errors,
+            retyped: sums.retyped,
+            partition: self.range.partition.clone(),
+            after,
+            up_to,
+        });
+        Ok(())
+    }
+}
+
+fn at_row(error: Error, name: &Name, row: u64) -> Error {
+    match error {
+        Error::Found { what, hint } => Error::Found { what: format!("{name}, row {}: {what}", row), hint },
+        Error::Server { source: drover_db::Error::Source(io), .. } => {
+            let lost = drover_db::Error::Lost { to: "the server".into(), source: io };
+            Error::Server { doing: format!("reading row {} of {name}", row), source: lost }
+        }
+        other => other,
+    }
+}
