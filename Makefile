@@ -1,4 +1,5 @@
-# Every target sets up what it needs; on Debian as root (or with sudo) nothing has to be installed by hand but Rust.
+# Every target sets up what it needs; on Debian as root (or with sudo) nothing has to be installed by hand but Rust, and its
+# nightly toolchain for `make fuzz`.
 CARGO ?= cargo
 
 .PHONY: help setup demo test lint deny bench fuzz docs ci clean
@@ -17,10 +18,12 @@ test: setup ## Run every test, on both vendors' servers
 
 lint: ## Formatting and clippy, warnings denied
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
-deny: ## Licences, sources and duplicates of dependencies (needs cargo-deny)
+deny: ## Licences, sources and duplicates of dependencies
+	@command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
 	$(CARGO) deny check licenses bans sources
 
 bench: ## Compare with bare readers and with peers; results go to benchmarks/results
@@ -28,7 +31,7 @@ bench: ## Compare with bare readers and with peers; results go to benchmarks/res
 	$(CARGO) build --release
 	benchmarks/dump --peers
 
-fuzz: ## Run each fuzz target for a minute (needs cargo-fuzz and a nightly toolchain)
+fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz
 
 docs: ## The crates' documentation
@@ -39,3 +42,4 @@ ci: ## What continuous integration runs
 
 clean: ## Remove what was built
 	$(CARGO) clean
+	rm -rf fuzz/target

@@ -7,21 +7,18 @@
  *   gcc -O2 -o floor floor.c $(mariadb_config --cflags --libs) -lpthread
  *   floor SOCKET USER THREADS DB.TABLE...
  *
- * One JSON line goes to stdout: seconds (connects included), rows, and bytes as the server counts them (Bytes_sent).
- * Exit code 2 with a message if any table could not be read to its end. */
+ * The number of rows goes to stdout. Exit code 2 with a message if any table could not be read to its end. */
 #include <mysql.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 static const char *sock, *user;
 static char **tables;
 static int table_count;
 static atomic_int next_table;
-static atomic_ullong rows, bytes;
+static atomic_ullong rows;
 
 static void fail(const char *what, MYSQL *connection) {
   fprintf(stderr, "error: %s: %s\n", what, mysql_error(connection));
@@ -35,18 +32,6 @@ static MYSQL *open_connection(void) {
   if (mysql_query(connection, "SET NAMES binary"))
     fail("SET NAMES binary", connection);
   return connection;
-}
-
-static unsigned long long bytes_sent(MYSQL *connection) {
-  if (mysql_query(connection, "SHOW SESSION STATUS LIKE 'Bytes_sent'"))
-    fail("Bytes_sent", connection);
-  MYSQL_RES *result = mysql_store_result(connection);
-  MYSQL_ROW row = result ? mysql_fetch_row(result) : NULL;
-  if (!row || !row[1])
-    fail("Bytes_sent", connection);
-  unsigned long long value = strtoull(row[1], NULL, 10);
-  mysql_free_result(result);
-  return value;
 }
 
 static void read_table(MYSQL *connection, const char *name) {
@@ -70,19 +55,11 @@ static void *read_tables(void *unused) {
   (void)unused;
   mysql_thread_init();
   MYSQL *connection = open_connection();
-  unsigned long long before = bytes_sent(connection);
   for (int i; (i = next_table++) < table_count;)
     read_table(connection, tables[i]);
-  bytes += bytes_sent(connection) - before;
   mysql_close(connection);
   mysql_thread_end();
   return NULL;
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec + t.tv_nsec / 1e9;
 }
 
 int main(int argc, char **argv) {
@@ -97,7 +74,6 @@ int main(int argc, char **argv) {
   table_count = argc - 4;
   mysql_library_init(0, NULL, NULL);
 
-  double start = now();
   pthread_t running[256];
   for (int i = 0; i < threads; i++) {
     if (pthread_create(&running[i], NULL, read_tables, NULL)) {
@@ -107,6 +83,6 @@ int main(int argc, char **argv) {
   }
   for (int i = 0; i < threads; i++)
     pthread_join(running[i], NULL);
-  printf("{\"seconds\": %.4f, \"rows\": %llu, \"bytes\": %llu}\n", now() - start, rows, bytes);
+  printf("%llu\n", rows);
   return 0;
 }

@@ -11,7 +11,11 @@ fuzz_target!(|bytes: &[u8]| {
     let ask = || Ok(String::new());
     let _ = ServerArgs { defaults_file: Some(path), ..ServerArgs::default() }.resolve(ask);
     if let Ok(text) = std::str::from_utf8(bytes) {
-        let args = ServerArgs { no_defaults: true, url: Some(format!("mysql://{text}").into()), ..ServerArgs::default() };
+        let args = ServerArgs {
+            no_defaults: true,
+            url: Some(format!("mysql://{text}").into()),
+            ..ServerArgs::default()
+        };
         let _ = args.resolve(ask);
     }
 });
