@@ -80,6 +80,15 @@ impl<'a> Share<'a> {
     /// Notes that rows with so many bytes of text were read, one step each.
     pub(crate) fn read(&self, rows: u64, bytes: u64) {
         self.progress.count(rows, bytes);
+        self.see(rows);
+    }
+
+    /// Notes that rows need not be read.
+    pub(crate) fn skip(&self, rows: u64) {
+        self.see(rows);
+    }
+
+    fn see(&self, rows: u64) {
         let seen = self.seen.fetch_add(rows, Ordering::Relaxed) + rows;
         let part = seen.min(self.expected) as f64 / self.expected as f64;
         self.credit(((self.weight as f64 * part) as u64).min(self.weight));

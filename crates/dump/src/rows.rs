@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::files::{FileWriter, Stored};
+use crate::format::manifest::Chunk;
 use crate::format::text;
 use crate::progress::Share;
 use crate::{Error, Result};
@@ -42,6 +43,22 @@ pub(crate) struct Sums {
     pub(crate) enum_errors: u64,
     /// Rows of which loading changes the text of a value.
     pub(crate) retyped: u64,
+}
+
+impl Sums {
+    /// Of files, as the manifest has them.
+    pub(crate) fn of(files: &[Chunk]) -> Self {
+        let mut sums = Self::default();
+        for file in files {
+            sums.rows += file.rows;
+            sums.bytes += file.bytes;
+            sums.digest.add(file.digest);
+            sums.generated.add(file.generated);
+            sums.enum_errors += file.enum_errors;
+            sums.retyped += file.retyped;
+        }
+        sums
+    }
 }
 
 /// Turns rows into lines.

@@ -42,9 +42,19 @@ pub struct DumpArgs {
     #[arg(value_name = "DB | DB.TABLE")]
     pub what: Vec<String>,
 
-    /// Where the dump goes: a directory that is empty or not there yet
+    /// Where the dump goes: a directory that is empty or not there yet, but for --resume
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+
+    /// Go on with a dump that was ended before its time, with the same arguments: files that are whole are kept. What is
+    /// missing is read from a new snapshot, so that rows of different files may belong to different moments; it is said
+    #[arg(long)]
+    pub resume: bool,
+
+    /// Go on, or be gone on with later, such that all rows belong to one moment: a file is kept only if its rows are the
+    /// same in the new snapshot
+    #[arg(long)]
+    pub consistent_resume: bool,
 
     /// Dump only tables and views that match this glob on SCHEMA.NAME, such as 'shop.order*', or on NAME alone (repeatable)
     #[arg(long, value_name = "GLOB")]

@@ -9,7 +9,7 @@ use crate::error::Doing;
 use crate::{Error, Result};
 
 /// A schema's name and the name of something in it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Name {
     pub(crate) schema: String,
     pub(crate) name: String,

@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod catalog;
 pub(crate) mod columns;
 mod grants;
+mod journal;
 mod members;
 mod objects;
 pub(crate) mod programs;

@@ -35,7 +35,7 @@ impl<'a> Scripts<'a> {
     ) -> Result<(Self, Script)> {
         session::use_schema(connection, schema)?;
         let dir = root.join(names::file_name(schema));
-        fs::create_dir(&dir).map_err(Error::file(&dir))?;
+        fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
         let scripts = Self { root, schema, collation: schema_collation(connection)? };
         let row = connection
             .first(format!("SHOW CREATE DATABASE {}", quote::identifier(schema)))

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use drover_db::{Connection, quote};
 
 use super::catalog::Relation;
+use super::journal::KeptRange;
 use super::reader::{Job, Place};
 use super::tables::{self, Bounds};
 use crate::Result;
@@ -26,6 +27,10 @@ pub(crate) fn most_workers(table: &Relation, place: &Place) -> usize {
 pub(crate) struct Range<'a> {
     pub(crate) job: &'a Job<'a>,
     pub(crate) partition: Option<String>,
+    /// Its number in the journal.
+    id: u64,
+    /// Files of an earlier run that hold all its rows, as they were then.
+    kept: Vec<Chunk>,
     /// The key values behind which it begins.
     start: Option<Vec<String>>,
     state: Mutex<State>,
@@ -53,6 +58,49 @@ struct State {
     chunks: Vec<Chunk>,
 }
 
+/// A part of a table, or of a partition, as a run begins with it.
+#[derive(Debug, Default)]
+struct Piece {
+    start: Option<Vec<String>>,
+    up_to: Option<Vec<String>>,
+    /// The files that hold it, if it was read already.
+    kept: Vec<Chunk>,
+}
+
+/// The files that are kept of a table with a key, and the gaps between them.
+fn pieces(kept: &[&KeptRange]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at: Option<Vec<String>> = None;
+    let mut is_whole = false;
+    for range in kept {
+        if is_whole {
+            break;
+        }
+        if range.start != at {
+            pieces.push(Piece { start: at, up_to: range.start.clone(), kept: Vec::new() });
+            at = range.start.clone();
+        }
+        for chunk in range.chunks.iter() {
+            if is_whole || chunk.after != at {
+                break;
+            }
+            (at, is_whole) = (chunk.up_to.clone(), chunk.up_to.is_none());
+            let kept = vec![chunk.clone()];
+            pieces.push(Piece { start: chunk.after.clone(), up_to: at.clone(), kept });
+        }
+    }
+    if !is_whole {
+        pieces.push(Piece { start: at, ..Piece::default() });
+    }
+    pieces
+}
+
+/// Of a table without a key nobody knows what is missing: all its files are kept, or none.
+fn whole_or_nothing(kept: &[&KeptRange]) -> Vec<Piece> {
+    let whole = kept.iter().find(|range| range.is_done).map(|range| range.chunks.clone());
+    vec![Piece { kept: whole.unwrap_or_default(), ..Piece::default() }]
+}
+
 /// What to read next.
 #[derive(Debug)]
 pub(crate) struct Statement {
@@ -72,21 +120,65 @@ struct Search {
 }
 
 impl<'a> Range<'a> {
-    /// The ranges that a table is begun with: one for all rows, or one for each partition.
-    pub(crate) fn of(job: &'a Job<'a>) -> Vec<Self> {
+    /// The ranges that a table is begun with: one for all rows, or one for each partition; and where an earlier run has come
+    /// to, its files and what is missing between them.
+    pub(crate) fn of(job: &'a Job<'a>, kept: &[KeptRange]) -> Result<Vec<Self>> {
         let relation = &job.plan.relation;
-        let whole = |partition, rows: u64, bytes: u64| {
-            let bytes_a_row = bytes.checked_div(rows).unwrap_or(0).max(32);
-            let state = State { expected: rows, bytes_a_row, ..State::default() };
-            Self { job, partition, start: None, state: Mutex::new(state) }
-        };
         if job.plan.partitions.is_empty() {
-            return vec![whole(None, relation.rows, relation.bytes)];
+            return Self::of_partition(job, None, relation.rows, relation.bytes, kept);
         }
-        let partitions = job.plan.partitions.iter();
-        partitions
-            .map(|partition| whole(Some(partition.name.clone()), partition.rows, partition.bytes))
-            .collect()
+        let mut ranges = Vec::new();
+        for partition in &job.plan.partitions {
+            let name = Some(partition.name.clone());
+            ranges.extend(Self::of_partition(job, name, partition.rows, partition.bytes, kept)?);
+        }
+        Ok(ranges)
+    }
+
+    fn of_partition(
+        job: &'a Job<'a>,
+        partition: Option<String>,
+        rows: u64,
+        bytes: u64,
+        kept: &[KeptRange],
+    ) -> Result<Vec<Self>> {
+        let bytes_a_row = bytes.checked_div(rows).unwrap_or(0).max(32);
+        let kept: Vec<_> = kept.iter().filter(|range| range.partition == partition).collect();
+        let pieces = match job.table.key {
+            Some(_) => pieces(&kept),
+            None => whole_or_nothing(&kept),
+        };
+        let known: u64 = pieces.iter().flat_map(|piece| &piece.kept).map(|chunk| chunk.rows).sum();
+        let mut behind = None;
+        let mut range = |piece: Piece| {
+            let id = job.journal.range(job.name(), partition.as_deref(), behind, piece.start.as_deref())?;
+            piece.kept.iter().try_for_each(|chunk| job.journal.file(id, chunk))?;
+            behind = Some(id);
+            let (start, up_to) = (piece.start, piece.up_to);
+            let expected = match piece.kept.as_slice() {
+                [] => rows.saturating_sub(known),
+                kept => kept.iter().map(|chunk| chunk.rows).sum(),
+            };
+            let state = State { behind: start.clone(), up_to, expected, bytes_a_row, ..State::default() };
+            let partition = partition.clone();
+            Ok(Self { job, partition, id, kept: piece.kept, start, state: Mutex::new(state) })
+        };
+        pieces.into_iter().map(&mut range).collect()
+    }
+
+    /// Notes a file that is whole.
+    pub(crate) fn has_file(&self, chunk: &Chunk) -> Result<()> {
+        self.job.journal.file(self.id, chunk)
+    }
+
+    /// Files of an earlier run that hold its rows.
+    pub(crate) fn kept(&self) -> &[Chunk] {
+        &self.kept
+    }
+
+    /// All its rows, as conditions.
+    pub(crate) fn all(&self) -> (Option<&str>, Option<Vec<String>>, Option<Vec<String>>) {
+        (self.partition.as_deref(), self.start.clone(), self.end())
     }
 
     /// The server's guess of its size in bytes.
@@ -145,9 +237,10 @@ impl<'a> Range<'a> {
         self.lock().up_to.clone()
     }
 
-    /// Notes the files that hold it.
-    pub(crate) fn is_in(&self, chunks: Vec<Chunk>) {
+    /// Notes the files that hold all of it.
+    pub(crate) fn is_in(&self, chunks: Vec<Chunk>) -> Result<()> {
         self.lock().chunks = chunks;
+        self.job.journal.done(self.id)
     }
 
     pub(crate) fn into_chunks(self: Arc<Self>) -> Vec<Chunk> {
@@ -206,22 +299,28 @@ impl<'a> Range<'a> {
     }
 
     /// Cuts off what lies behind a border that was found; `None` if the reader has come too close to it meanwhile.
-    fn cut(&self, search: &Search, border: Option<Vec<Vec<u8>>>) -> Option<Self> {
+    fn cut(&self, search: &Search, border: Option<Vec<Vec<u8>>>) -> Result<Option<Self>> {
         let literals = border.as_ref().map(|values| self.literals(values));
         let mut state = self.lock();
         let Some(literals) = literals else {
             // There are no more rows than were stepped over.
             state.is_sought = false;
             (state.expected, state.is_known) = (search.begun + search.step, true);
-            return None;
+            return Ok(None);
         };
-        let border = literals?; // stays marked as sought: it cannot be cut here
+        let Some(border) = literals else { return Ok(None) }; // stays marked as sought: it cannot be cut here
         state.is_sought = false;
         let before = search.begun + search.step + 1;
-        let limit = state.limit.filter(|_| !state.is_over)?;
-        if before <= state.begun + limit {
-            return None;
+        match state.limit.filter(|_| !state.is_over) {
+            Some(limit) if before > state.begun + limit => {}
+            _ => return Ok(None),
         }
+        let id = self.job.journal.range(
+            self.job.name(),
+            self.partition.as_deref(),
+            Some(self.id),
+            Some(&border),
+        )?;
         let behind = State {
             behind: Some(border.clone()),
             up_to: state.up_to.take(),
@@ -232,9 +331,10 @@ impl<'a> Range<'a> {
         };
         state.up_to = Some(border.clone());
         (state.expected, state.is_known) = (before, true);
-        self.job.is_cut(); // before the lock is given back, under which the reader ends its range
+        self.job.has_range(); // before the lock is given back, under which the reader ends its range
         let partition = self.partition.clone();
-        Some(Self { job: self.job, partition, start: Some(border), state: Mutex::new(behind) })
+        let (start, state) = (Some(border), Mutex::new(behind));
+        Ok(Some(Self { job: self.job, partition, id, kept: Vec::new(), start, state }))
     }
 }
 
@@ -269,10 +369,57 @@ impl<'a> Ranges<'a> {
         let Some(from) = most.filter(|range| range.spare() > 0) else { return Ok(None) };
         let Some(search) = from.search() else { return Ok(None) };
         let border = from.border(connection, &search)?;
-        let Some(range) = from.cut(&search, border).map(Arc::new) else { return Ok(None) };
+        let Some(range) = from.cut(&search, border)?.map(Arc::new) else { return Ok(None) };
         let mut ranges = self.lock();
         let at = ranges.iter().position(|range| Arc::ptr_eq(range, &from)).map_or(ranges.len(), |at| at + 1);
         ranges.insert(at, Arc::clone(&range));
         Ok(Some(range))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn border(at: usize, last: usize) -> Option<Vec<String>> {
+        (at > 0 && at < last).then(|| vec![at.to_string()])
+    }
+
+    /// Files between the borders 0, 1, … `last`; each range begins at one of `starts`, and has its first few files.
+    fn kept(last: usize, starts: &[usize], files: &[usize]) -> Vec<KeptRange> {
+        let ends = starts.iter().skip(1).copied().chain([last]);
+        let ranges = starts.iter().zip(ends).zip(files);
+        let range = |((&start, end), &files): ((&usize, usize), &usize)| {
+            let chunk =
+                |at| Chunk { after: border(at, last), up_to: border(at + 1, last), ..Chunk::default() };
+            let chunks = (start..end.min(start + files)).map(chunk).collect();
+            KeptRange { start: border(start, last), chunks, ..KeptRange::default() }
+        };
+        ranges.map(range).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_and_what_is_missing_follow_each_other(
+            last in 1usize..20,
+            cuts in prop::collection::btree_set(1usize..20, 0..6),
+            files in prop::collection::vec(0usize..8, 7),
+            lost in 0usize..7,
+        ) {
+            let starts: Vec<_> = [0].into_iter().chain(cuts.into_iter().filter(|&at| at < last)).collect();
+            let mut kept = kept(last, &starts, &files);
+            if lost > 0 && lost < kept.len() {
+                kept.remove(lost); // the run ended before the range was noted
+            }
+            let all: usize = kept.iter().map(|range| range.chunks.len()).sum();
+            let pieces = pieces(&kept.iter().collect::<Vec<_>>());
+            prop_assert!(pieces[0].start.is_none() && pieces[pieces.len() - 1].up_to.is_none());
+            for pair in pieces.windows(2) {
+                prop_assert_eq!(&pair[0].up_to, &pair[1].start);
+                prop_assert!(pair[0].up_to.is_some());
+            }
+            prop_assert_eq!(pieces.iter().map(|piece| piece.kept.len()).sum::<usize>(), all);
+        }
     }
 }

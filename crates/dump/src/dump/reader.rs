@@ -1,13 +1,14 @@
 //! Reading the rows of a table into its files: range by range, statement by statement, file by file.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use drover_db::Connection;
 
 use super::catalog::{self, Name};
+use super::journal::Journal;
 use super::ranges::{Range, Statement};
-use super::tables::{self, TablePlan};
+use super::tables::{self, Bounds, TablePlan};
 use super::waits;
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
@@ -15,7 +16,7 @@ use crate::format::files::{Compressor, FileWriter};
 use crate::format::manifest::{Chunk, Table};
 use crate::format::names;
 use crate::progress::{Progress, Share};
-use crate::rows::{Lines, Meter, Shape};
+use crate::rows::{self, Lines, Meter, Shape, Sums};
 use crate::{Error, Result};
 
 /// Where files go.
@@ -40,6 +41,7 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: &'a TablePlan,
     pub(crate) table: &'a Table,
     pub(crate) place: &'a Place,
+    pub(crate) journal: &'a Journal,
     pub(crate) share: Share<'a>,
     /// Files begun.
     files: AtomicUsize,
@@ -47,6 +49,8 @@ pub(crate) struct Job<'a> {
     open: AtomicUsize,
     /// Rows of those that were.
     rows: AtomicU64,
+    /// Whether it has rows of an earlier snapshot too.
+    is_mixed: AtomicBool,
 }
 
 impl<'a> Job<'a> {
@@ -54,21 +58,44 @@ impl<'a> Job<'a> {
         plan: &'a TablePlan,
         table: &'a Table,
         place: &'a Place,
+        journal: &'a Journal,
         progress: &'a Progress,
     ) -> Self {
         let share = Share::new(progress, tables::weight(&plan.relation), plan.relation.rows);
-        let (files, rows) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let open = AtomicUsize::new(plan.partitions.len().max(1));
-        Self { plan, table, place, share, files, open, rows }
+        let (files, open, rows) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+        Self { plan, table, place, journal, share, files, open, rows, is_mixed: AtomicBool::new(false) }
     }
 
     pub(crate) fn name(&self) -> &'a Name {
         &self.plan.relation.name
     }
 
-    /// Notes that a range was cut in two.
-    pub(crate) fn is_cut(&self) {
+    /// Notes that there is another range to be read.
+    pub(crate) fn has_range(&self) {
         self.open.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Notes files of an earlier run, whose names are taken.
+    pub(crate) fn has_files(&self, chunks: &[Chunk]) {
+        let last = chunks.iter().filter_map(|chunk| self.number_of(&chunk.file)).max();
+        self.files.fetch_max(last.unwrap_or(0), Ordering::SeqCst);
+    }
+
+    /// Notes rows of an earlier snapshot.
+    pub(crate) fn keeps(&self, chunks: &[Chunk]) {
+        self.share.skip(chunks.iter().map(|chunk| chunk.rows).sum());
+        self.is_mixed.store(true, Ordering::SeqCst);
+    }
+
+    fn number_of(&self, file: &str) -> Option<usize> {
+        let stem = self.stem();
+        file.strip_prefix(stem.as_str())?.split('.').nth(1)?.parse().ok()
+    }
+
+    /// What the names of its files begin with.
+    fn stem(&self) -> String {
+        let Name { schema, name } = self.name();
+        format!("{}/{}", names::file_name(schema), names::file_name(name))
     }
 
     /// Notes that a range was read; gives the rows of all, if it was the last one.
@@ -81,10 +108,8 @@ impl<'a> Job<'a> {
     /// Begins the next file.
     fn next_file(&self) -> Result<(String, FileWriter)> {
         let compressor = self.place.compressor;
-        let Name { schema, name } = self.name();
-        let number = self.files.fetch_add(1, Ordering::Relaxed) + 1;
-        let extension = compressor.compression().extension();
-        let file = format!("{}/{}.{number:05}.{extension}", names::file_name(schema), names::file_name(name));
+        let number = self.files.fetch_add(1, Ordering::SeqCst) + 1;
+        let file = format!("{}.{number:05}.{}", self.stem(), compressor.compression().extension());
         let writer = FileWriter::create(self.place.root.join(&file), compressor)?;
         Ok((file, writer))
     }
@@ -136,6 +161,9 @@ pub(crate) fn read(
     let read = |connection: &mut Connection| {
         patience.open(connection, name, progress)?;
         progress.phase("dumping");
+        if let Some(chunks) = still_same(connection, range)? {
+            return Ok(chunks);
+        }
         let shape = range.job.plan.shape(range.job.table);
         Reader::new(range, &shape)?.read(connection)
     };
@@ -148,10 +176,39 @@ pub(crate) fn read(
     Ok(chunks)
 }
 
+/// The files that an earlier run left of this range, if they hold the rows as they are now; else they are removed.
+fn still_same(connection: &mut Connection, range: &Range<'_>) -> Result<Option<Vec<Chunk>>> {
+    let (job, kept) = (range.job, range.kept());
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    let (partition, behind, up_to) = range.all();
+    let bounds = Bounds { partition, behind: behind.as_deref(), up_to: up_to.as_deref() };
+    let sql = tables::select(job.table, job.name(), bounds, &[]);
+    let what = format!("comparing the rows of {} with those dumped before", job.name());
+    let stream = connection.stream(sql).doing(|| what.clone())?;
+    let mut found = rows::sum(stream, &tables::shape(job.table), &mut Meter::new(&job.share), &what)?;
+    // What only the files know is not compared.
+    let expected = Sums::of(kept);
+    (found.bytes, found.enum_errors, found.retyped) =
+        (expected.bytes, expected.enum_errors, expected.retyped);
+    if found == expected {
+        return Ok(Some(kept.iter().map(|chunk| Chunk { earlier: None, ..chunk.clone() }).collect()));
+    }
+    for chunk in kept {
+        let path = job.place.root.join(&chunk.file);
+        std::fs::remove_file(&path).map_err(Error::file(&path))?;
+    }
+    Ok(None)
+}
+
 /// A condition on text depends on much: the collation, the character set, how the server looks for its place in the index.
 /// Verification reads by the same conditions, so here the rows are counted without any.
 fn check_count(connection: &mut Connection, job: &Job<'_>, rows: u64) -> Result<()> {
-    if job.plan.compares_as_bytes() || rows * 32 < job.place.statement_bytes() {
+    if job.is_mixed.load(Ordering::SeqCst)
+        || job.plan.compares_as_bytes()
+        || rows * 32 < job.place.statement_bytes()
+    {
         return Ok(());
     }
     let name = job.name();
@@ -261,7 +318,7 @@ impl<'a> Reader<'a> {
         let (sums, stored) = self.lines.cut(writer)?;
         let stored = stored.ok_or_else(|| Error::found("a file was ended twice"))?;
         let after = self.chunks.last().map_or_else(|| self.range.start(), |chunk| chunk.up_to.clone());
-        self.chunks.push(Chunk {
+        let chunk = Chunk {
             file: std::mem::replace(&mut self.file, file.unwrap_or_default()),
             rows: sums.rows,
             bytes: sums.bytes,
@@ -271,10 +328,13 @@ impl<'a> Reader<'a> {
             generated: sums.generated,
             enum_errors: sums.enum_errors,
             retyped: sums.retyped,
+            earlier: None,
             partition: self.range.partition.clone(),
             after,
             up_to,
-        });
+        };
+        self.range.has_file(&chunk)?;
+        self.chunks.push(chunk);
         Ok(())
     }
 }

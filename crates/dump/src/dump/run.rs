@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,6 +13,7 @@ use serde::Serialize;
 use super::args::DumpArgs;
 use super::catalog::{self, Name, Relation, RelationKind};
 use super::grants;
+use super::journal::{Journal, Kept, Wanted};
 use super::objects::Scripts;
 use super::ranges::{self, Range, Ranges};
 use super::reader::{self, Job, Patience, Place};
@@ -22,6 +22,7 @@ use super::snapshot::{self, Taken, Wish};
 use super::tables::{self, TablePlan};
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, FORMAT, Manifest, Schema, Snapshot, Table};
+use crate::format::names;
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
 use crate::{Error, Result, pool};
@@ -112,6 +113,9 @@ struct Dump<'a> {
     selected: Selected,
     threads: usize,
     place: Place,
+    wanted: Wanted,
+    /// What an earlier run left.
+    kept: Kept,
     warnings: Vec<String>,
 }
 
@@ -125,10 +129,11 @@ impl<'a> Dump<'a> {
             Some(threads) => usize::from(threads),
             None => session::default_threads(coordinator)?,
         };
-        make_directory(&args.out)?;
+        let kept = make_directory(args)?;
+        let wanted = kept.join(&args.out, Wanted::new(args))?;
         let place =
             Place { root: args.out.clone(), compressor: args.compress, chunk_bytes: args.chunk_size.0 };
-        Ok(Self { args, options, server, selected, threads, place, warnings: Vec::new() })
+        Ok(Self { args, options, server, selected, threads, place, wanted, kept, warnings: Vec::new() })
     }
 
     fn run(
@@ -149,10 +154,16 @@ impl<'a> Dump<'a> {
         let snapshot = taken.snapshot.clone();
         self.warnings.extend(taken.warnings.iter().cloned());
 
+        progress.phase("looking at what is there");
+        let earlier = self.keep_what_is_whole(&schemas)?;
+        let snapshots = earlier.iter().chain([&snapshot]).cloned().collect();
+        let journal = Journal::begin(&self.args.out, &self.wanted, snapshots, all_tables(&schemas))?;
         progress.phase("dumping");
-        let chunks = self.read_rows(taken, &plans, &schemas, &without_transactions, stop, progress)?;
+        let chunks = self.read_rows(taken, &plans, &schemas, &journal, stop, progress)?;
         fill_in(&mut schemas, chunks);
         self.warnings.extend(retyped(&schemas));
+        let earlier_snapshots = still_needed(earlier, &schemas);
+        self.warnings.extend(mixed(&earlier_snapshots, &snapshot, &schemas));
         progress.phase("writing the manifest");
         let manifest = Manifest {
             format: FORMAT,
@@ -160,6 +171,7 @@ impl<'a> Dump<'a> {
             server: self.server.clone(),
             settings,
             snapshot,
+            earlier_snapshots,
             started_at,
             finished_at: jiff::Timestamp::now().to_string(),
             compression: self.args.compress.compression(),
@@ -167,6 +179,7 @@ impl<'a> Dump<'a> {
             warnings: self.warnings.clone(),
         };
         manifest.store(&self.args.out)?;
+        journal.end()?;
         Ok((manifest, self.threads))
     }
 
@@ -230,7 +243,9 @@ impl<'a> Dump<'a> {
         }
         if let Some(connection) = table_locks {
             for table in locked {
-                plans.insert(table.name.clone(), TablePlan::new(connection, table, &mut self.warnings)?);
+                let (mut plan, create) = TablePlan::new(connection, table, &mut self.warnings)?;
+                plan.is_locked = true;
+                plans.insert(plan.relation.name.clone(), (plan, create));
             }
         }
         let mut names: BTreeSet<String> = self.selected.whole.clone();
@@ -292,32 +307,31 @@ impl<'a> Dump<'a> {
         mut taken: Taken,
         plans: &[TablePlan],
         schemas: &[Schema],
-        without_transactions: &BTreeSet<Name>,
+        journal: &Journal,
         stop: &Stop,
         progress: &Progress,
     ) -> Result<BTreeMap<Name, Vec<Chunk>>> {
         progress.expect(plans.iter().map(|plan| tables::weight(&plan.relation)).sum());
-        let is_locked = |plan: &&TablePlan| without_transactions.contains(&plan.relation.name);
+        let is_locked = |plan: &&TablePlan| plan.is_locked;
         let (locked, free): (Vec<_>, Vec<_>) = plans.iter().partition(is_locked);
         let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
         let patience = Patience { lock_timeout: self.args.lock_timeout, own: &own };
         let read = |connection: &mut Connection, range: &Range<'_>| {
             reader::read(connection, range, patience, progress)
         };
+        let locked = self.jobs(&locked, schemas, journal, progress)?;
+        let free = self.jobs(&free, schemas, journal, progress)?;
+        let (locked, free) = (self.ranges(&locked)?, self.ranges(&free)?);
+        journal.settle()?;
         let mut chunks = BTreeMap::new();
         if let Some(connection) = taken.table_locks.take() {
             // Dropped at the end, it gives the locks back.
-            chunks = read_tables(&mut [connection], &self.jobs(&locked, schemas, progress)?, stop, read)?;
+            chunks = self.read_ranges(&mut [connection], locked, stop, read)?;
         }
         let then_let_go = |connection: &mut Connection, range: &Range<'_>| {
             and_let_go(connection, |connection| read(connection, range))
         };
-        chunks.extend(read_tables(
-            &mut taken.workers,
-            &self.jobs(&free, schemas, progress)?,
-            stop,
-            then_let_go,
-        )?);
+        chunks.extend(self.read_ranges(&mut taken.workers, free, stop, then_let_go)?);
         Ok(chunks)
     }
 
@@ -325,35 +339,100 @@ impl<'a> Dump<'a> {
         &'b self,
         plans: &[&'b TablePlan],
         schemas: &'b [Schema],
+        journal: &'b Journal,
         progress: &'b Progress,
     ) -> Result<Vec<Job<'b>>> {
         let table = |plan: &TablePlan| described(schemas, &plan.relation.name);
-        plans.iter().map(|plan| Ok(Job::new(plan, table(plan)?, &self.place, progress))).collect()
+        plans.iter().map(|plan| Ok(Job::new(plan, table(plan)?, &self.place, journal, progress))).collect()
+    }
+
+    /// What each table is begun with.
+    fn ranges<'b>(&self, jobs: &'b [Job<'b>]) -> Result<Vec<Arc<Range<'b>>>> {
+        let mut ranges = Vec::new();
+        for job in jobs {
+            ranges.extend(Range::of(job, &self.kept.of(job.name()))?.into_iter().map(Arc::new));
+        }
+        Ok(ranges)
+    }
+
+    /// Reads ranges, the largest first, and parts of them when there are no more.
+    fn read_ranges(
+        &self,
+        workers: &mut [Connection],
+        ranges: Vec<Arc<Range<'_>>>,
+        stop: &Stop,
+        read: impl Fn(&mut Connection, &Range<'_>) -> Result<Vec<Chunk>> + Sync,
+    ) -> Result<BTreeMap<Name, Vec<Chunk>>> {
+        let mut tasks = Vec::new();
+        for range in &ranges {
+            range.job.has_files(range.kept());
+            if range.kept().is_empty() || self.wanted.consistent {
+                range.job.has_range();
+                tasks.push(Arc::clone(range));
+            } else {
+                range.job.keeps(range.kept());
+                range.is_in(range.kept().to_vec())?;
+            }
+        }
+        tasks.sort_by_key(|range| range.weight()); // the pool takes the last one first
+        let ranges = Ranges::new(ranges);
+        let work = |connection: &mut Connection, range: Arc<Range<'_>>| {
+            range.is_in(read(connection, &range)?)?;
+            Ok(Vec::new())
+        };
+        let seek = |connection: &mut Connection| and_let_go(connection, |connection| ranges.take(connection));
+        pool::run(workers, tasks, stop, work, seek)?;
+        let mut chunks: BTreeMap<Name, Vec<Chunk>> = BTreeMap::new();
+        for range in ranges.into_inner() {
+            chunks.entry(range.job.name().clone()).or_default().extend(range.into_chunks());
+        }
+        Ok(chunks)
+    }
+
+    /// Keeps the files of an earlier run that are whole and of tables that are as they were, and removes all others. Gives
+    /// the earlier snapshots.
+    fn keep_what_is_whole(&mut self, schemas: &[Schema]) -> Result<Vec<Snapshot>> {
+        let tables = all_tables(schemas).map(|(schema, table)| (Name::new(&schema, &table.name), table));
+        self.kept.sift(&self.args.out, &tables.collect(), self.threads);
+        self.kept.belongs_to_earlier();
+        let extension = format!(".{}", self.place.compressor.compression().extension());
+        for schema in schemas {
+            let folder = names::file_name(&schema.name);
+            let path = self.args.out.join(&folder);
+            for entry in fs::read_dir(&path).map_err(Error::file(&path))? {
+                let entry = entry.map_err(Error::file(&path))?;
+                let file = format!("{folder}/{}", entry.file_name().to_string_lossy());
+                if file.ends_with(&extension) && !self.kept.holds(&file) {
+                    fs::remove_file(entry.path()).map_err(Error::file(&entry.path()))?;
+                }
+            }
+        }
+        Ok(std::mem::take(&mut self.kept.snapshots))
     }
 }
 
-/// Reads tables, largest first, and parts of tables when there are no more tables.
-fn read_tables(
-    workers: &mut [Connection],
-    jobs: &[Job<'_>],
-    stop: &Stop,
-    read: impl Fn(&mut Connection, &Range<'_>) -> Result<Vec<Chunk>> + Sync,
-) -> Result<BTreeMap<Name, Vec<Chunk>>> {
-    let ranges: Vec<_> = jobs.iter().flat_map(Range::of).map(Arc::new).collect();
-    let mut tasks = ranges.clone();
-    tasks.sort_by_key(|range| range.weight()); // the pool takes the last one first
-    let ranges = Ranges::new(ranges);
-    let work = |connection: &mut Connection, range: Arc<Range<'_>>| {
-        range.is_in(read(connection, &range)?);
-        Ok(Vec::new())
-    };
-    let seek = |connection: &mut Connection| and_let_go(connection, |connection| ranges.take(connection));
-    pool::run(workers, tasks, stop, work, seek)?;
-    let mut chunks: BTreeMap<Name, Vec<Chunk>> = BTreeMap::new();
-    for range in ranges.into_inner() {
-        chunks.entry(range.job.name().clone()).or_default().extend(range.into_chunks());
-    }
-    Ok(chunks)
+fn all_tables(schemas: &[Schema]) -> impl Iterator<Item = (String, Table)> {
+    schemas.iter().flat_map(|schema| schema.tables.iter().map(|table| (schema.name.clone(), table.clone())))
+}
+
+/// The earlier snapshots, if any rows belong to them.
+fn still_needed(earlier: Vec<Snapshot>, schemas: &[Schema]) -> Vec<Snapshot> {
+    let chunks = || schemas.iter().flat_map(|schema| &schema.tables).flat_map(|table| &table.files);
+    if chunks().any(|chunk| chunk.earlier.is_some()) { earlier } else { Vec::new() }
+}
+
+/// That rows belong to different moments is said, and to which.
+fn mixed(earlier: &[Snapshot], snapshot: &Snapshot, schemas: &[Schema]) -> Option<String> {
+    let first = earlier.first()?;
+    let chunks = || schemas.iter().flat_map(|schema| &schema.tables).flat_map(|table| &table.files);
+    let old = chunks().filter(|chunk| chunk.earlier.is_some()).count();
+    Some(format!(
+        "this dump was ended before its time and went on with a new snapshot: {old} of {} files hold rows of an earlier \
+         moment, from {} on, the others of {}; rows that were changed meanwhile may not fit together",
+        chunks().count(),
+        first.taken_at,
+        snapshot.taken_at
+    ))
 }
 
 /// Undoing a savepoint gives back the locks on tables' definitions, so that DDL need not wait for the dump's end.
@@ -415,25 +494,31 @@ fn settings(coordinator: &mut Connection) -> Result<BTreeMap<String, String>> {
     Ok(settings)
 }
 
-/// Makes the directory, for this user only, or takes one that is empty.
-fn make_directory(path: &Path) -> Result<()> {
+/// Makes the directory, for this user only, or takes one that is empty or holds an unfinished dump to go on with.
+fn make_directory(args: &DumpArgs) -> Result<Kept> {
     use std::os::unix::fs::DirBuilderExt as _;
-    match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
-        Ok(()) => {}
-        Err(source) => return Err(Error::File { path: path.to_owned(), source }),
-    }
-    let first = fs::read_dir(path).map_err(Error::file(path))?.next().transpose();
-    let first: Option<fs::DirEntry> =
-        first.map_err(|source: io::Error| Error::File { path: path.to_owned(), source })?;
-    match first {
-        None => Ok(()),
-        Some(_) if path.join(crate::format::manifest::FILE_NAME).exists() => Err(Error::with_hint(
-            format!("{}: there is a dump in this directory already", path.display()),
+    let path = &args.out;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::file(path))?;
+    let is_empty = fs::read_dir(path).map_err(Error::file(path))?.next().is_none();
+    if path.join(crate::format::manifest::FILE_NAME).exists() {
+        return Err(Error::with_hint(
+            format!("{}: there is a dump in this directory already, and it is whole", path.display()),
             "choose another directory",
-        )),
+        ));
+    }
+    match Kept::load(path)? {
+        Some(kept) if args.resume => Ok(kept),
         Some(_) => Err(Error::with_hint(
+            format!("{}: there is an unfinished dump in this directory", path.display()),
+            "--resume goes on with it; or choose another directory, or remove this one",
+        )),
+        None if is_empty => {
+            Journal::begin(path, &Wanted::new(args), Vec::new(), std::iter::empty())?.settle()?;
+            Ok(Kept::default())
+        }
+        None => Err(Error::with_hint(
             format!("{}: the directory is not empty", path.display()),
-            "choose another directory, or remove this one if it is what is left of an unfinished dump",
+            "choose another directory; nothing in it says that it is an unfinished dump",
         )),
     }
 }

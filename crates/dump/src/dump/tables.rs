@@ -19,6 +19,8 @@ pub(crate) struct TablePlan {
     pub(crate) definition: Vec<u8>,
     pub(crate) columns: Vec<ReadColumn>,
     pub(crate) partitions: Vec<Partition>,
+    /// Whether one session has it locked until its rows are read, since no transaction shows them as they were.
+    pub(crate) is_locked: bool,
     generated: Vec<Column>,
     computed: Vec<String>,
     key: Option<Key>,
@@ -48,7 +50,8 @@ impl TablePlan {
         let (create, warning) = members::mend(connection, name, &facts, shown)?;
         warnings.extend(warning);
         let (generated, computed) = (columns::to_prove(&facts), columns::to_compute(&facts));
-        Ok((Self { relation, definition, columns, partitions, generated, computed, key }, create))
+        let is_locked = false;
+        Ok((Self { relation, definition, columns, partitions, is_locked, generated, computed, key }, create))
     }
 
     /// The table as the manifest describes it, with no files yet.

@@ -31,8 +31,11 @@ pub struct Manifest {
     pub server: Server,
     /// Settings of that server on which the meaning of the data or its objects may depend.
     pub settings: BTreeMap<String, String>,
-    /// The moment that all rows belong to.
+    /// The moment that all rows belong to, but for those of files with `earlier`.
     pub snapshot: Snapshot,
+    /// The moments that rows of other files belong to, if the dump was ended before its time and went on later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_snapshots: Vec<Snapshot>,
     /// When the dump began, UTC, RFC 3339.
     pub started_at: String,
     /// When the last file was finished, UTC, RFC 3339.
@@ -203,7 +206,7 @@ pub struct Column {
 }
 
 /// One file of rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// Its path relative to the dump's directory.
     pub file: String,
@@ -226,6 +229,9 @@ pub struct Chunk {
     /// How many rows hold a JSON value whose text is another one on the server: one with a DECIMAL inside (MySQL).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retyped: u64,
+    /// Which of the manifest's `earlier_snapshots` its rows belong to; absent if they belong to `snapshot`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<usize>,
     /// The partition or subpartition that its rows are in; absent if the table has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
@@ -278,6 +284,7 @@ impl Manifest {
         }
         check_text(&path, &text)?;
         let manifest: Self = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+        manifest.check_sums().ok_or_else(|| damaged("more rows or bytes than there can be".into()))?;
         manifest.check_paths(&path)?;
         manifest.check_sizes(dir)?;
         manifest.scripts().try_for_each(|script| check_script(dir, script))?;
@@ -324,6 +331,18 @@ impl Manifest {
     /// Bytes of all row files as stored.
     pub fn stored_bytes(&self) -> u64 {
         self.tables().flat_map(|(_, table)| &table.files).map(|file| file.stored_bytes).sum()
+    }
+
+    /// Sums of rows and bytes are made in many places: here it is proved that they do not overflow.
+    fn check_sums(&self) -> Option<()> {
+        const MOST: u64 = 1 << 56;
+        let files = || self.tables().flat_map(|(_, table)| &table.files);
+        let sums: [fn(&Chunk) -> u64; 3] = [|f| f.rows, |f| f.bytes, |f| f.stored_bytes];
+        sums.iter()
+            .all(|of| {
+                files().try_fold(0u64, |sum, file| sum.checked_add(of(file))).is_some_and(|sum| sum < MOST)
+            })
+            .then_some(())
     }
 
     fn scripts(&self) -> impl Iterator<Item = &Script> {
@@ -416,7 +435,7 @@ fn missing(dir: &Path, path: &Path, error: std::io::Error) -> Error {
             "{}: there is no {FILE_NAME}: this is not a dump, or one that was never finished",
             dir.display()
         ),
-        "the manifest is written when all rows are safe; dump again into another directory",
+        "the manifest is written when all rows are in their files: the same `drover dump` with --resume goes on with it",
     )
 }
 
@@ -429,20 +448,7 @@ mod tests {
     }
 
     fn manifest(file: &str) -> Manifest {
-        let chunk = Chunk {
-            file: file.into(),
-            rows: 1,
-            bytes: 2,
-            stored_bytes: 2,
-            checksum: Digest::default(),
-            digest: Digest::default(),
-            generated: Digest::default(),
-            enum_errors: 0,
-            retyped: 0,
-            partition: None,
-            after: None,
-            up_to: None,
-        };
+        let chunk = Chunk { file: file.into(), rows: 1, bytes: 2, stored_bytes: 2, ..Chunk::default() };
         let table = Table {
             name: "t".into(),
             script: script("s/t.sql"),
@@ -472,6 +478,7 @@ mod tests {
             server: Server { vendor: drover_db::Vendor::MySql, version: "9".into(), comment: String::new() },
             settings: BTreeMap::new(),
             snapshot: Snapshot::default(),
+            earlier_snapshots: vec![],
             started_at: String::new(),
             finished_at: String::new(),
             compression: Compression::None,
@@ -516,6 +523,15 @@ mod tests {
             std::fs::write(&path, flipped).unwrap();
             assert!(Manifest::load(dir.path()).is_err(), "byte {at}");
         }
+    }
+
+    #[test]
+    fn more_rows_than_there_can_be_are_refused() {
+        let (dir, mut manifest) = dump("s/t.tsv");
+        manifest.schemas[0].tables[0].files[0].rows = u64::MAX;
+        manifest.store(dir.path()).unwrap();
+        let error = Manifest::load(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("more rows or bytes"), "{error}");
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Verify<'_> {
         report: &Mutex<VerifyReport>,
     ) -> Result<()> {
         let files = part.chunk.map_or(part.table.files.as_slice(), std::slice::from_ref);
-        let expected = sums(files);
+        let expected = Sums::of(files);
         let share = Share::new(self.progress, expected.bytes / 4, expected.rows);
         let mut meter = Meter::new(&share);
         let found = match read(connection, part, &mut meter) {
@@ -276,17 +276,6 @@ fn as_shown(create: &[u8]) -> Vec<u8> {
 /// Unknown schema, table, column or routine; no such index to force.
 fn is_missing(code: u16) -> bool {
     matches!(code, 1049 | 1054 | 1146 | 1176 | 1305 | 1360 | 1539)
-}
-
-fn sums(files: &[Chunk]) -> Sums {
-    let mut sums = Sums::default();
-    for file in files {
-        sums.rows += file.rows;
-        sums.bytes += file.bytes;
-        sums.digest.add(file.digest);
-        sums.generated.add(file.generated);
-    }
-    sums
 }
 
 fn read(connection: &mut Connection, part: &Part<'_>, meter: &mut Meter<'_>) -> Result<Sums> {

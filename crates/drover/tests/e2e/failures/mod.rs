@@ -8,6 +8,7 @@ mod mid_dump;
 mod mid_restore;
 mod privileges;
 mod refused;
+mod resume_dump;
 
 use std::path::Path;
 

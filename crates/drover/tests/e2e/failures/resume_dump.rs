@@ -1,0 +1,155 @@
+//! A dump that is killed, again and again, goes on and ends with all rows; also with rows of tables without a key.
+
+use std::path::Path;
+use std::time::Duration;
+
+use drover_sandbox::{Flavour, Server};
+
+use crate::client::{run_script, sql};
+use crate::compare;
+use crate::drover::{Output, Running, dump, restore, run};
+use crate::files::{manifest, manifest_path};
+use crate::servers::{on_both, source, start, target};
+
+on_both!(killed_at_random, rows_of_two_moments, rows_of_one_moment, damaged_files, other_arguments);
+
+const KILLS: u64 = 30;
+
+/// Tables with a key, without one, partitioned, and of an engine without transactions; large enough to be hit in the middle.
+fn make(server: &Server, schema: &str, rows: u32) {
+    let deep = match server.flavour() {
+        Flavour::MySql => "SET cte_max_recursion_depth = 1000000;",
+        Flavour::MariaDb => "SET max_recursive_iterations = 1000000;",
+    };
+    let script = format!(
+        "{deep} CREATE DATABASE {schema}; USE {schema};
+         CREATE TABLE keyed (id INT PRIMARY KEY, v VARCHAR(200));
+         INSERT INTO keyed WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {rows})
+           SELECT n * 7, SHA2(n, 512) FROM s;
+         CREATE TABLE keyless (v VARCHAR(200)); INSERT INTO keyless SELECT v FROM keyed;
+         CREATE TABLE parts (a INT, b INT, v VARCHAR(200), PRIMARY KEY (a, b)) PARTITION BY HASH (a) PARTITIONS 4;
+         INSERT INTO parts SELECT id % 10, id, v FROM keyed;
+         CREATE TABLE myisam (id INT PRIMARY KEY, v VARCHAR(200)) ENGINE = MyISAM; INSERT INTO myisam SELECT * FROM keyed;
+         CREATE VIEW view AS SELECT id FROM keyed;
+         ANALYZE TABLE keyed, parts"
+    );
+    run_script(server, None, script.as_bytes()).unwrap();
+}
+
+fn resumed(server: &Server, schema: &str, out: &Path, options: &str) -> Output {
+    run(&mut dump(server, &format!("{schema} --resume --chunk-size 64k {options}"), out))
+}
+
+/// Kills a dump after so long, if it has not ended by then.
+fn killed_after(server: &Server, line: &str, out: &Path, delay: Duration) -> bool {
+    let mut dumping = Running::start(&mut dump(server, line, out));
+    std::thread::sleep(delay);
+    !dumping.has_ended() // dropped, it is killed
+}
+
+fn killed_at_random(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "killed_dump");
+    make(server, schema, 20_000);
+    let (dir, mut hits) = (tempfile::tempdir().unwrap(), 0);
+    let mut out = dir.path().join("0");
+    for number in 0..KILLS {
+        let delay = Duration::from_millis(20 + number * 37 % 400);
+        let line = format!("{schema} --resume --chunk-size 64k --threads 3 --compress gzip:9");
+        hits += u32::from(killed_after(server, &line, &out, delay));
+        if manifest_path(&out).exists() {
+            assert_same_as_source(server, schema, &out, flavour);
+            out = dir.path().join(number.to_string());
+        }
+    }
+    run(&mut dump(server, &format!("{schema} --resume --chunk-size 64k --compress gzip:9"), &out)).done();
+    assert!(hits > 10, "only {hits} dumps were hit while they worked: the test proves little");
+    assert_same_as_source(server, schema, &out, flavour);
+    sql(server, format!("DROP DATABASE {schema}"));
+}
+
+fn assert_same_as_source(server: &Server, schema: &str, out: &Path, flavour: Flavour) {
+    assert!(!out.join("journal.jsonl").exists());
+    let target = target(flavour);
+    run(&mut restore(target, out, "")).done();
+    compare::assert_same(&compare::everything(server, schema), &compare::everything(target, schema));
+    sql(target, format!("DROP DATABASE {schema}"));
+}
+
+/// A server of its own with a dump of `resumed` that was killed when some files were whole.
+fn interrupted(flavour: Flavour, options: &str, out: &Path) -> Server {
+    let server = start(flavour, &[]);
+    make(&server, "resumed", 30_000);
+    let line = format!("resumed --chunk-size 64k --threads 1 --compress gzip:9 {options}");
+    let mut dumping = Running::start(&mut dump(&server, &line, out));
+    let journal = out.join("journal.jsonl");
+    let files = || std::fs::read_to_string(&journal).unwrap_or_default().matches("resumed/keyed.").count();
+    dumping.freeze_when("some files are whole", || files() > 8);
+    dumping.signal("KILL");
+    dumping.finish();
+    // A table that is read first was read before the rows change, one that is read last after.
+    sql(&server, "USE resumed; UPDATE keyed SET v = 'new'; UPDATE parts SET v = 'new'; DELETE FROM keyless");
+    server
+}
+
+fn rows_of_two_moments(flavour: Flavour) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = interrupted(flavour, "", dir.path());
+    run(&mut restore(&server, dir.path(), "--into resumed=x")).refused(&["never finished", "--resume"]);
+    let again = run(&mut dump(&server, "resumed --chunk-size 64k --compress gzip:9", dir.path()));
+    again.refused(&["unfinished dump", "--resume"]);
+    let output = resumed(&server, "resumed", dir.path(), "--compress gzip:9").done();
+    assert!(output.stderr.contains("went on with a new snapshot"), "{output}");
+    let manifest = manifest(dir.path());
+    assert_eq!(manifest["earlier_snapshots"].as_array().map(Vec::len), Some(1));
+    let files = manifest["schemas"][0]["tables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|t| t["files"].as_array().unwrap());
+    assert!(files.filter(|file| file["earlier"] == 0).count() > 8);
+    run(&mut restore(target(flavour), dir.path(), "--into resumed=two_moments")).done();
+    run(&mut dump(&server, "resumed --resume", dir.path())).refused(&["is whole"]);
+}
+
+fn rows_of_one_moment(flavour: Flavour) {
+    for (first, then) in [("--consistent-resume", ""), ("", "--consistent-resume")] {
+        let dir = tempfile::tempdir().unwrap();
+        let server = interrupted(flavour, first, dir.path());
+        let output = resumed(&server, "resumed", dir.path(), &format!("--compress gzip:9 {then}")).done();
+        assert_eq!(output.stderr, "", "{output}");
+        assert!(manifest(dir.path()).get("earlier_snapshots").is_none());
+        assert_same_as_source(&server, "resumed", dir.path(), flavour);
+    }
+}
+
+/// Files that are not as they were written are written again, and a table that was altered is read again.
+fn damaged_files(flavour: Flavour) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = interrupted(flavour, "--consistent-resume", dir.path());
+    for (number, file) in crate::files::row_files(dir.path()).iter().enumerate() {
+        match number % 3 {
+            0 => std::fs::remove_file(file).unwrap(),
+            1 => std::fs::write(file, "damaged").unwrap(),
+            _ => {}
+        }
+    }
+    sql(
+        &server,
+        "ALTER TABLE resumed.parts ADD COLUMN more INT DEFAULT 5; CREATE TABLE resumed.new_one (id INT)",
+    );
+    resumed(&server, "resumed", dir.path(), "--compress gzip:9").done();
+    assert_same_as_source(&server, "resumed", dir.path(), flavour);
+}
+
+fn other_arguments(flavour: Flavour) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = interrupted(flavour, "", dir.path());
+    let zstd = resumed(&server, "resumed", dir.path(), "");
+    zstd.refused(&["other names, globs or another compression"]);
+    resumed(&server, "resumed", dir.path(), "--compress gzip:9 --exclude keyed").refused(&["--resume needs"]);
+    let elsewhere = dir.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("something"), "of a person's own").unwrap();
+    resumed(&server, "resumed", &elsewhere, "").refused(&["not empty"]);
+    assert!(elsewhere.join("something").exists());
+}

@@ -1,0 +1,303 @@
+//! What a dump has done so far, kept beside its files until the manifest is there, so that a dump that was killed can go on.
+//! One JSON document a line; a line that the end of the process cut short is passed over.
+//!
+//! A file is noted when it is whole. Files of a table that is cut by a key follow each other from the beginning of a range to
+//! its end, so what is missing is known from their borders. Of a table without a key, only all files together are of use.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::args::DumpArgs;
+use super::catalog::Name;
+use crate::format::files::{Compression, FileReader, Stored};
+use crate::format::manifest::{Chunk, Snapshot, Table};
+use crate::{Error, Result};
+
+/// The journal's file name.
+pub(crate) const FILE_NAME: &str = "journal.jsonl";
+
+/// What a dump was asked for: who goes on with it must ask for the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wanted {
+    what: Vec<String>,
+    include: Vec<String>,
+    exclude: Vec<String>,
+    compression: Compression,
+    /// Whether rows of an earlier snapshot may be kept only if they are the same in the new one.
+    pub(crate) consistent: bool,
+}
+
+impl Wanted {
+    pub(crate) fn new(args: &DumpArgs) -> Self {
+        Self {
+            what: args.what.clone(),
+            include: args.include.clone(),
+            exclude: args.exclude.clone(),
+            compression: args.compress.compression(),
+            consistent: args.consistent_resume,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Entry {
+    Begun {
+        wanted: Wanted,
+        /// All snapshots whose rows are in the dump, the last one being that of this run.
+        snapshots: Vec<Snapshot>,
+    },
+    Table {
+        schema: String,
+        table: Box<Table>,
+    },
+    Range {
+        id: u64,
+        schema: String,
+        table: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partition: Option<String>,
+        /// The range that it was cut from, or that lies before it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        behind: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start: Option<Vec<String>>,
+    },
+    File {
+        range: u64,
+        chunk: Box<Chunk>,
+    },
+    Done {
+        range: u64,
+    },
+}
+
+/// The journal that is being written.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: Mutex<File>,
+    ranges: AtomicU64,
+}
+
+impl Journal {
+    /// Begins the journal anew; one that is there stays until [`Journal::settle`].
+    pub(crate) fn begin(
+        dir: &Path,
+        wanted: &Wanted,
+        snapshots: Vec<Snapshot>,
+        tables: impl Iterator<Item = (String, Table)>,
+    ) -> Result<Self> {
+        let path = dir.join(FILE_NAME);
+        let mut text = line(&Entry::Begun { wanted: wanted.clone(), snapshots })?;
+        for (schema, table) in tables {
+            text.extend(line(&Entry::Table { schema, table: Box::new(table) })?);
+        }
+        let create = || -> std::io::Result<File> {
+            let mut file = File::create(unsettled(&path))?;
+            file.write_all(&text)?;
+            Ok(file)
+        };
+        let file = create().map_err(Error::file(&path))?;
+        Ok(Self { path, file: Mutex::new(file), ranges: AtomicU64::new(0) })
+    }
+
+    /// Puts it in the place of the one before, now that it has all that is known of the dump.
+    pub(crate) fn settle(&self) -> Result<()> {
+        fs::rename(unsettled(&self.path), &self.path).map_err(Error::file(&self.path))
+    }
+
+    fn add(&self, entry: &Entry) -> Result<()> {
+        let text = line(entry)?;
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&text).map_err(Error::file(&self.path))
+    }
+
+    /// Notes a range; gives its number.
+    pub(crate) fn range(
+        &self,
+        name: &Name,
+        partition: Option<&str>,
+        behind: Option<u64>,
+        start: Option<&[String]>,
+    ) -> Result<u64> {
+        let id = self.ranges.fetch_add(1, Ordering::Relaxed);
+        self.add(&Entry::Range {
+            id,
+            schema: name.schema.clone(),
+            table: name.name.clone(),
+            partition: partition.map(Into::into),
+            behind,
+            start: start.map(<[String]>::to_vec),
+        })?;
+        Ok(id)
+    }
+
+    /// Notes a whole file.
+    pub(crate) fn file(&self, range: u64, chunk: &Chunk) -> Result<()> {
+        self.add(&Entry::File { range, chunk: Box::new(chunk.clone()) })
+    }
+
+    /// Notes that all files of a range are whole.
+    pub(crate) fn done(&self, range: u64) -> Result<()> {
+        self.add(&Entry::Done { range })
+    }
+
+    /// Removes it, when the manifest is there.
+    pub(crate) fn end(self) -> Result<()> {
+        fs::remove_file(&self.path).map_err(Error::file(&self.path))
+    }
+}
+
+fn unsettled(path: &Path) -> PathBuf {
+    path.with_extension("partial")
+}
+
+fn line(entry: &Entry) -> Result<Vec<u8>> {
+    let mut text =
+        serde_json::to_vec(entry).map_err(|error| Error::found(format!("the journal: {error}")))?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// What is there of an unfinished dump.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// The snapshots of its runs.
+    pub(crate) snapshots: Vec<Snapshot>,
+    wanted: Option<Wanted>,
+    tables: BTreeMap<Name, Table>,
+    /// The ranges of a table side by side and in order.
+    ranges: Vec<KeptRange>,
+}
+
+/// Files that hold the rows from the beginning of a range on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeptRange {
+    pub(crate) id: u64,
+    pub(crate) name: Name,
+    pub(crate) partition: Option<String>,
+    pub(crate) start: Option<Vec<String>>,
+    pub(crate) chunks: Vec<Chunk>,
+    pub(crate) is_done: bool,
+}
+
+impl Kept {
+    /// Reads the journal in `dir`, if there is one.
+    pub(crate) fn load(dir: &Path) -> Result<Option<Self>> {
+        let path = dir.join(FILE_NAME);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(Error::file(&path))?,
+        };
+        let mut kept = Self::default();
+        for entry in text.split(|&byte| byte == b'\n').map_while(|line| serde_json::from_slice(line).ok()) {
+            kept.add(entry);
+        }
+        Ok(Some(kept))
+    }
+
+    fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Begun { wanted, snapshots } => (self.wanted, self.snapshots) = (Some(wanted), snapshots),
+            Entry::Table { schema, table } => {
+                self.tables.insert(Name::new(&schema, &table.name), *table);
+            }
+            Entry::Range { id, schema, table, partition, behind, start } => {
+                let behind =
+                    behind.and_then(|behind| self.ranges.iter().position(|range| range.id == behind));
+                let at = behind.map_or(self.ranges.len(), |at| at + 1);
+                let name = Name::new(&schema, &table);
+                let range = KeptRange { id, name, partition, start, chunks: Vec::new(), is_done: false };
+                self.ranges.insert(at, range);
+            }
+            Entry::File { range, chunk } => {
+                self.with(range, |range| range.chunks.push(*chunk));
+            }
+            Entry::Done { range } => self.with(range, |range| range.is_done = true),
+        }
+    }
+
+    fn with(&mut self, id: u64, change: impl FnOnce(&mut KeptRange)) {
+        if let Some(range) = self.ranges.iter_mut().find(|range| range.id == id) {
+            change(range);
+        }
+    }
+
+    /// What this run and the one before want together.
+    ///
+    /// # Errors
+    /// If this run asks for another dump than the one that was begun.
+    pub(crate) fn join(&self, dir: &Path, wanted: Wanted) -> Result<Wanted> {
+        let Some(before) = &self.wanted else { return Ok(wanted) };
+        let consistent = before.consistent || wanted.consistent;
+        let wanted = Wanted { consistent, ..wanted };
+        if (Wanted { consistent, ..before.clone() }) == wanted {
+            return Ok(wanted);
+        }
+        Err(Error::with_hint(
+            format!(
+                "{}: the unfinished dump was begun with other names, globs or another compression",
+                dir.display()
+            ),
+            "--resume needs the same arguments; to change them, begin in another directory",
+        ))
+    }
+
+    /// Forgets the files that are not as they were noted, and those of tables that are not as they were.
+    pub(crate) fn sift(&mut self, dir: &Path, tables: &BTreeMap<Name, Table>, threads: usize) {
+        let known = std::mem::take(&mut self.tables);
+        let same = |name: &Name| known.get(name).is_some_and(|table| tables.get(name) == Some(table));
+        self.ranges.retain(|range| same(&range.name));
+        let next = Mutex::new(self.ranges.iter_mut());
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let range = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                        let Some(range) = range else { return };
+                        let whole = range.chunks.iter().take_while(|chunk| is_whole(dir, chunk)).count();
+                        range.is_done &= whole == range.chunks.len();
+                        let has_key = tables.get(&range.name).is_some_and(|table| table.key.is_some());
+                        range.chunks.truncate(if has_key || range.is_done { whole } else { 0 });
+                    }
+                });
+            }
+        });
+    }
+
+    /// Notes that all rows that are kept belong to a snapshot before that of this run.
+    pub(crate) fn belongs_to_earlier(&mut self) {
+        let last = self.snapshots.len().saturating_sub(1);
+        for chunk in self.ranges.iter_mut().flat_map(|range| &mut range.chunks) {
+            chunk.earlier.get_or_insert(last);
+        }
+    }
+
+    /// What is kept of a table.
+    pub(crate) fn of(&self, name: &Name) -> Vec<KeptRange> {
+        self.ranges.iter().filter(|range| range.name == *name).cloned().collect()
+    }
+
+    /// Whether a file is kept.
+    pub(crate) fn holds(&self, file: &str) -> bool {
+        self.ranges.iter().flat_map(|range| &range.chunks).any(|chunk| chunk.file == file)
+    }
+}
+
+/// Whether a file is there with the bytes that were written.
+fn is_whole(dir: &Path, chunk: &Chunk) -> bool {
+    let read = || -> Result<Stored> {
+        let mut reader = FileReader::open(&dir.join(&chunk.file), Compression::None)?;
+        let mut buffer = vec![0; 256 << 10];
+        while reader.read(&mut buffer)? > 0 {}
+        reader.finish()
+    };
+    read().is_ok_and(|stored| stored.bytes == chunk.stored_bytes && stored.checksum == chunk.checksum)
+}
