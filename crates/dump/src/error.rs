@@ -54,9 +54,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Server { source, .. } => server_hint(source),
-            Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("free some space there, or choose another place with --out".into())
-            }
+            Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
+                "free some space there and go on with --resume, or choose another place with --out".into(),
+            ),
             Self::File { .. } => None,
             Self::Found { hint, .. } => hint.clone(),
             Self::Stopped => None,

@@ -21,6 +21,10 @@ pub struct RestoreArgs {
     #[arg(long)]
     pub drop_existing: bool,
 
+    /// Go on with a restore of this dump that was ended before its time: files that were loaded are not loaded again
+    #[arg(long, conflicts_with = "drop_existing")]
+    pub resume: bool,
+
     /// Connections that load rows, each with its worker [default: twice the cores here, if the server has as many to spare]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,

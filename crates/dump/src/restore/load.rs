@@ -7,6 +7,7 @@ use drover_db::wire::Outcome;
 use drover_db::{Connection, quote};
 
 use super::staging;
+use super::steps::Steps;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::files::{Compression, FileReader};
@@ -75,6 +76,8 @@ pub(super) struct Load<'a> {
     pub(super) table: &'a Table,
     pub(super) target: Name,
     pub(super) chunk: &'a Chunk,
+    /// Where it is noted with its rows, if the table can be changed in one transaction with that.
+    pub(super) steps: Option<&'a Steps>,
     pub(super) progress: &'a Progress,
 }
 
@@ -87,7 +90,7 @@ impl Load<'_> {
         connection.execute("START TRANSACTION").doing(|| self.doing())?;
         let target = self.target.clone();
         match self.load_into(connection, &target, &self.table.computed) {
-            Ok(()) => connection.execute("COMMIT").map(drop).doing(|| self.doing())?,
+            Ok(()) => self.commit(connection)?,
             Err(error) => {
                 // If this fails the connection is gone, and the server rolls back by itself.
                 let _ = connection.execute("ROLLBACK");
@@ -96,6 +99,14 @@ impl Load<'_> {
         }
         self.progress.count(self.chunk.rows, 0);
         Ok(())
+    }
+
+    /// Commits the rows, and with them that they are there.
+    pub(super) fn commit(&self, connection: &mut Connection) -> Result<()> {
+        if let Some(steps) = self.steps {
+            steps.note(connection, &self.chunk.file)?;
+        }
+        connection.execute("COMMIT").map(drop).doing(|| self.doing())
     }
 
     /// After a refusal: text that is invalid in its character set has a way around the check.

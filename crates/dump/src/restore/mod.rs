@@ -8,6 +8,7 @@ mod objects;
 mod rename;
 mod run;
 mod staging;
+mod steps;
 mod verify;
 mod views;
 

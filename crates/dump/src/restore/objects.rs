@@ -136,12 +136,28 @@ impl Scripts<'_> {
         Ok(existing)
     }
 
+    /// Drops what [`Scripts::create_programs`] makes, as far as it is there.
+    pub(super) fn drop_programs(&self, connection: &mut Connection, manifest: &Manifest) -> Result<()> {
+        for (schema, object) in
+            each(manifest, |schema| &schema.views).chain(each(manifest, |schema| &schema.triggers))
+        {
+            let name = quote::qualified(self.renames.schema(&schema.name), &object.name);
+            let sql = format!("DROP {} IF EXISTS {name}", object.kind);
+            connection.execute(&sql).doing(|| sql.clone())?;
+        }
+        self.drop_routines_and_events(connection, manifest)
+    }
+
     /// Drops what the dump also holds.
     pub(super) fn drop_existing(&self, connection: &mut Connection, manifest: &Manifest) -> Result<()> {
         for (word, name) in self.existing(connection, manifest)? {
             let sql = format!("DROP {word} IF EXISTS {name}");
             connection.execute(&sql).doing(|| sql.clone())?;
         }
+        self.drop_routines_and_events(connection, manifest)
+    }
+
+    fn drop_routines_and_events(&self, connection: &mut Connection, manifest: &Manifest) -> Result<()> {
         let there = crate::dump::catalog::schemas(connection)?;
         for schema in &manifest.schemas {
             let target = self.renames.schema(&schema.name);

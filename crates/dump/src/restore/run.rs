@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Server, Stop, Vendor};
+use drover_db::sql::{Dialect, Kind, tokens};
+use drover_db::{Connection, Server, Stop, Vendor, quote};
 use serde::Serialize;
 
 use super::args::RestoreArgs;
@@ -14,9 +15,10 @@ use super::global::LocalInfile;
 use super::load::Load;
 use super::objects::Scripts;
 use super::rename::Renames;
+use super::steps::Steps;
 use super::verify::{self, Verify, VerifyReport};
 use crate::ddl::{CreateTable, without_auto_increment};
-use crate::dump::catalog::Name;
+use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Table};
 use crate::progress::Progress;
@@ -87,7 +89,9 @@ struct Target<'a> {
     table: &'a Table,
     keys: Vec<Vec<u8>>,
     foreign_keys: Vec<Vec<u8>>,
-    /// Files that have not been loaded.
+    /// The files that are to be loaded.
+    files: Vec<usize>,
+    /// How many of them have not been.
     left: AtomicUsize,
 }
 
@@ -107,19 +111,36 @@ impl<'a> Restore<'a> {
         };
         let scripts = Scripts { dir: &self.args.dir, renames: self.renames };
         self.progress.phase("creating the tables");
-        self.make_room(coordinator, &scripts)?;
-        scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
-        let targets = self.create_tables(coordinator, &server, &scripts, &mut warnings)?;
+        let mut steps = Steps::find(coordinator, self.manifest, self.renames)?;
+        match steps.is_there && self.args.resume {
+            true => steps.end_sessions(coordinator)?,
+            false => {
+                self.make_room(coordinator, &scripts, &steps)?;
+                scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
+                steps.begin(coordinator)?;
+            }
+        }
+        steps.lead(coordinator)?;
+        let targets = self.create_tables(coordinator, &server, &scripts, &steps, &mut warnings)?;
 
         let loading = Instant::now();
         self.expect(&targets);
         self.progress.phase("loading");
-        self.load_rows(&targets, threads)?;
+        self.load_rows(&targets, &steps, threads)?;
         self.progress.phase("adding foreign keys");
-        targets.iter().try_for_each(|target| alter(coordinator, target, &target.foreign_keys))?;
+        for target in &targets {
+            if !steps.is_there || !has_constraint(coordinator, target)? {
+                alter(coordinator, target, &target.foreign_keys)?;
+            }
+        }
         let load_seconds = loading.elapsed().as_secs_f64();
         self.progress.phase("creating routines, views, triggers and events");
+        if steps.is_there {
+            scripts.drop_programs(coordinator, self.manifest)?;
+        }
         scripts.create_programs(coordinator, self.manifest, &mut warnings)?;
+        let verify = self.verify(threads)?;
+        steps.end(coordinator)?;
         Ok(RestoreReport {
             server,
             tables: targets.len(),
@@ -128,7 +149,7 @@ impl<'a> Restore<'a> {
             seconds: 0.0,
             load_seconds,
             warnings: grouped(&warnings),
-            verify: self.verify(threads)?,
+            verify,
         })
     }
 
@@ -141,12 +162,18 @@ impl<'a> Restore<'a> {
         verify.run(self.options, threads, self.stop).map(Some)
     }
 
-    fn make_room(&self, coordinator: &mut Connection, scripts: &Scripts<'_>) -> Result<()> {
+    fn make_room(&self, coordinator: &mut Connection, scripts: &Scripts<'_>, steps: &Steps) -> Result<()> {
         if self.args.drop_existing {
             return scripts.drop_existing(coordinator, self.manifest);
         }
         let existing = scripts.existing(coordinator, self.manifest)?;
         let Some((_, first)) = existing.first() else { return Ok(()) };
+        if steps.is_there {
+            return Err(Error::with_hint(
+                "the target has what an earlier restore of this dump left when it was ended: nothing was changed",
+                "--resume goes on with it, --drop-existing begins anew",
+            ));
+        }
         let others = existing.len() - 1;
         let more = if others == 0 { String::new() } else { format!(" and {others} more of the dump") };
         Err(Error::with_hint(
@@ -160,12 +187,25 @@ impl<'a> Restore<'a> {
         coordinator: &mut Connection,
         server: &Server,
         scripts: &Scripts<'_>,
+        steps: &Steps,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<Target<'a>>> {
         // A column's default may be the next value of a sequence.
         for (schema, sequence) in super::objects::each(self.manifest, |schema| &schema.sequences) {
+            let name = Name::new(self.renames.schema(&schema.name), &sequence.name);
+            let step = format!("sequence {name}");
+            if steps.has(&step) {
+                continue;
+            }
+            if steps.is_there {
+                coordinator
+                    .execute(format!("DROP SEQUENCE IF EXISTS {name}"))
+                    .doing(|| format!("dropping {name}"))?;
+            }
             scripts.run_in(coordinator, &schema.name, &sequence.script, warnings)?;
+            steps.note(coordinator, &step)?;
         }
+        let there = if steps.is_there { catalog::relations(coordinator)? } else { Vec::new() };
         let both_mysql = [server, &self.manifest.server].iter().all(|server| server.vendor == Vendor::MySql);
         session::bear_old_tables(coordinator)?;
         let mut targets = Vec::new();
@@ -185,14 +225,22 @@ impl<'a> Restore<'a> {
             }
             let split =
                 parts.split(table.bytes() >= SMALL && table.engine == "InnoDB" && !table.with_history);
-            scripts.run(coordinator, &table.script, &[split.create], warnings)?;
-            targets.push(Target {
-                name: Name::new(target, &table.name),
-                table,
-                keys: split.keys,
-                foreign_keys: split.foreign_keys,
-                left: AtomicUsize::new(table.files.len()),
-            });
+            let name = Name::new(target, &table.name);
+            let is_there = there.iter().any(|relation| relation.name == name);
+            let keeps = is_there && is_transactional(table);
+            if is_there && !keeps {
+                // Nobody knows what of a file its rows hold.
+                coordinator.execute(format!("DROP TABLE {name}")).doing(|| format!("dropping {name}"))?;
+            }
+            if !keeps {
+                scripts.run(coordinator, &table.script, &[split.create], warnings)?;
+            }
+            let keys =
+                if keeps && has_key(coordinator, &name, &split.keys)? { Vec::new() } else { split.keys };
+            let left = |file: &usize| !keeps || !steps.has(&table.files[*file].file);
+            let files: Vec<_> = (0..table.files.len()).filter(left).collect();
+            let left = AtomicUsize::new(files.len());
+            targets.push(Target { name, table, keys, foreign_keys: split.foreign_keys, files, left });
         }
         session::set(coordinator, Purpose::Restore)?;
         Ok(targets)
@@ -207,23 +255,26 @@ impl<'a> Restore<'a> {
     }
 
     /// Loads all files, the largest first; a table's indexes are built as soon as its last file is in.
-    fn load_rows(&self, targets: &[Target<'_>], threads: usize) -> Result<()> {
+    fn load_rows(&self, targets: &[Target<'_>], steps: &Steps, threads: usize) -> Result<()> {
         let mut tasks: Vec<_> = targets
             .iter()
-            .flat_map(|target| (0..target.table.files.len()).map(move |file| Task::Load(target, file)))
+            .flat_map(|target| target.files.iter().map(move |&file| Task::Load(target, file)))
             .collect();
+        let loaded = targets.iter().filter(|target| target.files.is_empty() && !target.keys.is_empty());
+        tasks.extend(loaded.map(Task::Index));
         tasks.sort_by_key(|task| match task {
             Task::Load(target, file) => target.table.files[*file].bytes,
             Task::Index(_) => 0,
         });
         let mut connections =
             session::open_many(self.options, Purpose::Restore, threads.min(tasks.len().max(1)))?;
+        steps.mark(&mut connections)?;
         let ids: Vec<_> = connections.iter().map(Connection::id).collect();
         let result = pool::run(
             &mut connections,
             tasks,
             self.stop,
-            |connection, task| self.work(connection, task),
+            |connection, task| self.work(connection, task, steps),
             pool::nothing_to_seek,
         );
         if result.is_err() {
@@ -233,7 +284,7 @@ impl<'a> Restore<'a> {
         result
     }
 
-    fn work<'t>(&self, connection: &mut Connection, task: Task<'t>) -> Result<Vec<Task<'t>>> {
+    fn work<'t>(&self, connection: &mut Connection, task: Task<'t>, steps: &Steps) -> Result<Vec<Task<'t>>> {
         match task {
             Task::Load(target, file) => {
                 let load = Load {
@@ -242,6 +293,7 @@ impl<'a> Restore<'a> {
                     table: target.table,
                     target: target.name.clone(),
                     chunk: &target.table.files[file],
+                    steps: is_transactional(target.table).then_some(steps),
                     progress: self.progress,
                 };
                 load.run(connection)?;
@@ -262,6 +314,40 @@ impl Target<'_> {
     fn index_work(&self) -> u64 {
         self.table.bytes() / 4 * self.keys.len().min(4) as u64
     }
+}
+
+/// Whether rows and a step can be committed together.
+fn is_transactional(table: &Table) -> bool {
+    ["INNODB", "ROCKSDB"].contains(&table.engine.to_ascii_uppercase().as_str())
+}
+
+/// Whether the keys that waited are there: one statement adds them all, or none.
+fn has_key(connection: &mut Connection, table: &Name, keys: &[Vec<u8>]) -> Result<bool> {
+    let Some(name) = keys.first().and_then(|key| name_in(key)) else { return Ok(false) };
+    let rows = connection
+        .query(format!("SHOW INDEX FROM {table}"))
+        .doing(|| format!("reading the keys of {table}"))?;
+    let at = rows.column("Key_name").unwrap_or(usize::MAX);
+    Ok(rows.rows.iter().any(|row| row.string(at) == name))
+}
+
+/// The same for foreign keys.
+fn has_constraint(connection: &mut Connection, target: &Target<'_>) -> Result<bool> {
+    let Some(name) = target.foreign_keys.first().and_then(|key| name_in(key)) else { return Ok(false) };
+    let sql = format!(
+        "SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE = 'FOREIGN KEY' AND \
+         CONSTRAINT_SCHEMA = {} AND TABLE_NAME = {}",
+        quote::string(&target.name.schema),
+        quote::string(&target.name.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the foreign keys of {}", target.name))?;
+    Ok(rows.rows.iter().any(|row| row.string(0) == name))
+}
+
+/// The first name in a definition: that of the key or constraint.
+fn name_in(definition: &[u8]) -> Option<String> {
+    let name = tokens(definition, Dialect::default()).find(|token| token.kind == Kind::Quoted)?.name()?;
+    String::from_utf8(name).ok()
 }
 
 /// The same warning of many scripts becomes one.

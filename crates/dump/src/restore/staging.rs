@@ -8,6 +8,7 @@ use drover_db::{Connection, Row, quote};
 use super::load::{self, Load};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
+use crate::format::digest::Digest;
 use crate::{Error, Result};
 
 /// "Incorrect string value".
@@ -15,8 +16,13 @@ pub(super) const ER_TRUNCATED_WRONG_VALUE_FOR_FIELD: u16 = 1366;
 
 /// Loads a file by way of two tables that are dropped again.
 pub(super) fn load(connection: &mut Connection, load: &Load<'_>) -> Result<()> {
-    let bytes = Name::new(&load.target.schema, &format!("drover_bytes_{}", connection.id()));
-    let text = Name::new(&load.target.schema, &format!("drover_text_{}", connection.id()));
+    // The names are those of the file, so that a restore that goes on finds what was left of one that was killed.
+    let id = &Digest::of(load.chunk.file.as_bytes()).to_string()[..12];
+    let bytes = Name::new(&load.target.schema, &format!("drover_bytes_{id}"));
+    let text = Name::new(&load.target.schema, &format!("drover_text_{id}"));
+    connection
+        .execute(format!("DROP TABLE IF EXISTS {text}, {bytes}"))
+        .doing(|| format!("dropping {bytes}"))?;
     let result = through(connection, load, &bytes, &text);
     let dropped = connection.execute(format!("DROP TABLE IF EXISTS {text}, {bytes}"));
     result?;
@@ -47,7 +53,7 @@ fn through(connection: &mut Connection, load: &Load<'_>, bytes: &Name, text: &Na
         let _ = connection.execute("ROLLBACK"); // if this fails the connection is gone, and the server rolls back
         return Err(Error::found(format!("{}: {} rows with {warnings} warnings", doing(), outcome.affected)));
     }
-    connection.execute("COMMIT").map(drop).doing(doing)
+    load.commit(connection)
 }
 
 struct Column {

@@ -9,6 +9,7 @@ mod mid_restore;
 mod privileges;
 mod refused;
 mod resume_dump;
+mod resume_restore;
 
 use std::path::Path;
 

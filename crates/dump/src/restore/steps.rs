@@ -1,0 +1,146 @@
+//! How far a restore has come, noted in a table on the target: a file's step is committed with its rows, so that it was
+//! loaded if and only if the table says so. The table is there from the first change of the target to the last; `--resume`
+//! goes on from it.
+//!
+//! Sessions of a restore that was killed may still be at work, on an index for one. Each worker holds a lock by name, which
+//! tells them from all others: who goes on ends them first.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use drover_db::{Connection, quote};
+
+use super::rename::Renames;
+use crate::dump::catalog::{self, Name};
+use crate::error::Doing;
+use crate::format::digest::Digest;
+use crate::format::manifest::Manifest;
+use crate::{Error, Result};
+
+/// The steps of a restore.
+#[derive(Debug)]
+pub(super) struct Steps {
+    table: Name,
+    /// What an earlier run did.
+    done: BTreeSet<String>,
+    /// Whether there was one, and it did not come to its end.
+    pub(super) is_there: bool,
+}
+
+/// The lock of the session that all others follow.
+const COORDINATOR: usize = 0;
+
+impl Steps {
+    /// Looks for the steps of an earlier run.
+    pub(super) fn find(connection: &mut Connection, manifest: &Manifest, renames: &Renames) -> Result<Self> {
+        let schema = manifest.schemas.first().ok_or_else(|| Error::found("the dump holds no schema"))?;
+        let schema = renames.schema(&schema.name);
+        let id =
+            Digest::of(format!("{}{}{schema}", manifest.finished_at, manifest.snapshot.taken_at).as_bytes());
+        let table = Name::new(schema, &format!("drover_restore_{}", &id.to_string()[..12]));
+        let is_there = catalog::relations(connection)?.iter().any(|relation| relation.name == table);
+        let mut done = BTreeSet::new();
+        if is_there {
+            let rows =
+                connection.query(format!("SELECT step FROM {table}")).doing(|| format!("reading {table}"))?;
+            done = rows.into_iter().map(|row| row.string(0)).collect();
+        }
+        Ok(Self { table, done, is_there })
+    }
+
+    /// Begins to note steps.
+    pub(super) fn begin(&mut self, connection: &mut Connection) -> Result<()> {
+        self.end(connection)?;
+        connection
+            .execute(format!("CREATE TABLE {} (step VARBINARY(700) PRIMARY KEY) ENGINE = InnoDB", self.table))
+            .doing(|| format!("creating {}, which notes how far the restore is", self.table))?;
+        self.done.clear();
+        self.is_there = false;
+        Ok(())
+    }
+
+    /// Ends: there is nothing to go on with.
+    pub(super) fn end(&self, connection: &mut Connection) -> Result<()> {
+        let sql = format!("DROP TABLE IF EXISTS {}", self.table);
+        connection.execute(&sql).map(drop).doing(|| sql)
+    }
+
+    /// Whether an earlier run did this.
+    pub(super) fn has(&self, step: &str) -> bool {
+        self.done.contains(step)
+    }
+
+    /// Notes a step in the transaction that is open, if there is one.
+    pub(super) fn note(&self, connection: &mut Connection, step: &str) -> Result<()> {
+        let sql = format!("INSERT IGNORE INTO {} VALUES ({})", self.table, quote::string(step));
+        connection.execute(sql).map(drop).doing(|| format!("noting a step in {}", self.table))
+    }
+
+    /// Ends what is left of the sessions of an earlier run.
+    ///
+    /// # Errors
+    /// If that run is still alive.
+    pub(super) fn end_sessions(&self, connection: &mut Connection) -> Result<()> {
+        // A session that waits for its client knows at once that this is gone.
+        for _ in 0..10 {
+            if self.holder(connection, COORDINATOR)?.is_none() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        if let Some(id) = self.holder(connection, COORDINATOR)? {
+            return Err(Error::with_hint(
+                format!(
+                    "another restore of this dump into {} is at work: connection {id}",
+                    self.table.schema
+                ),
+                format!("wait for it; or, if its client is gone for good, KILL {id}"),
+            ));
+        }
+        let workers = self.done.iter().filter_map(|step| step.strip_prefix("workers ")?.parse().ok()).max();
+        for worker in 1..=workers.unwrap_or(0) {
+            let Some(id) = self.holder(connection, worker)? else { continue };
+            let _ = connection.execute(format!("KILL {id}")); // it may have ended by itself
+            let name = quote::string(&self.lock(worker));
+            connection
+                .query(format!("SELECT GET_LOCK({name}, 600), RELEASE_LOCK({name})"))
+                .doing(|| format!("waiting for connection {id} of an earlier run to end"))?;
+        }
+        Ok(())
+    }
+
+    /// Marks the sessions that load as those of this restore.
+    pub(super) fn mark(&self, workers: &mut [Connection]) -> Result<()> {
+        let step = format!("workers {}", workers.len());
+        for (number, connection) in workers.iter_mut().enumerate() {
+            self.note(connection, &step)?;
+            self.take_lock(connection, number + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Marks the session that leads.
+    pub(super) fn lead(&self, coordinator: &mut Connection) -> Result<()> {
+        self.take_lock(coordinator, COORDINATOR)
+    }
+
+    fn take_lock(&self, connection: &mut Connection, number: usize) -> Result<()> {
+        let name = quote::string(&self.lock(number));
+        connection
+            .query(format!("SELECT GET_LOCK({name}, 10)"))
+            .map(drop)
+            .doing(|| format!("taking the lock {name}"))
+    }
+
+    fn holder(&self, connection: &mut Connection, number: usize) -> Result<Option<u64>> {
+        let name = quote::string(&self.lock(number));
+        let row = connection
+            .first(format!("SELECT IS_USED_LOCK({name})"))
+            .doing(|| format!("looking at lock {name}"))?;
+        Ok(row.and_then(|row| row.parse(0)))
+    }
+
+    fn lock(&self, number: usize) -> String {
+        format!("{}_{number}", self.table.name)
+    }
+}
