@@ -5,12 +5,15 @@ Python's standard library only. SQL goes through the plain `mariadb` client, so 
 
 import contextlib
 import dataclasses
+import datetime
 import json
 import os
 import platform
+import random
 import re
 import select
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,6 +21,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SBTEST = "sbtest"  # the schema of the sysbench tables
+TABLES = 4
 MYSQL_DIR = ROOT / ".servers" / "mysql-9.7"
 RUN_TIMEOUT_SECONDS = 900
 SAMPLE_SECONDS = 0.02
@@ -99,6 +104,40 @@ def private_server(drover, flavour, options):
         subprocess.run([drover, "sandbox", "stop", name], stdout=subprocess.DEVNULL)
 
 
+# --- the tables
+
+
+def is_filled(server, rows):
+    """Whether the schema holds the expected tables; one that holds something else is not ours to touch."""
+    found = server.sql(f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{SBTEST}' ORDER BY 1")
+    if not found and not server.sql(f"SHOW DATABASES LIKE '{SBTEST}'"):
+        return False
+    names = [f"sbtest{i + 1}" for i in range(TABLES)]
+    if [row[0] for row in found] == names:
+        counts = server.sql(" UNION ALL ".join(f"SELECT COUNT(*) FROM {SBTEST}.{name}" for name in names))
+        if all(int(row[0]) == rows for row in counts):
+            return True
+    raise BenchError(f"the schema {SBTEST} exists, and not with {TABLES} tables of {rows} rows", "drop it, and run again")
+
+
+@contextlib.contextmanager
+def filled(server, rows, keep):
+    """4 sysbench tables, dropped at the end if they were made here and nobody wants them kept."""
+    if is_filled(server, rows):
+        yield
+        return
+    say(f"filling {TABLES} tables of {rows} rows with sysbench")
+    server.sql(f"CREATE DATABASE {SBTEST}")
+    try:
+        output_of(["sysbench", "oltp_read_only", f"--mysql-socket={server.socket}", "--mysql-user=root",
+                   f"--mysql-db={SBTEST}", f"--tables={TABLES}", f"--table-size={rows}", f"--threads={TABLES}", "prepare"])
+        server.settle()
+        yield
+    finally:
+        if not keep:
+            server.sql(f"DROP DATABASE {SBTEST}")
+
+
 # --- timed runs
 
 
@@ -176,6 +215,102 @@ def high_water_mark(pid):
 def tree_bytes(path):
     """The bytes of all files below a directory."""
     return sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
+
+
+# --- rounds
+
+
+def failure(run):
+    return f"exit code {run.code}: {run.stderr or 'no message'}"
+
+
+def measure(programs, base, rounds, warm_up, run_once):
+    """Warm-up, then the rounds, each in random order; returns the runs of each program, and why one was left out.
+
+    `warm_up` gives what is wrong with a program, or None; `run_once` its Run and the bytes it wrote. `base` is the name of the
+    program that all others are divided by.
+    """
+    runs = {program.name: [] for program in programs}
+    errors = {}
+
+    def leave_out(program, problem):
+        if program.name == base:
+            raise BenchError(f"{base}, the base of all ratios, cannot be measured: {problem}")
+        errors[program.name] = problem
+        say(f"  {program.name} fails: {problem}")
+
+    for program in programs:
+        if problem := warm_up(program):
+            leave_out(program, problem)
+    for number in range(1, rounds + 1):
+        this = {}
+        left = [program for program in programs if program.name not in errors]
+        for program in random.sample(left, len(left)):
+            run, size = run_once(program)
+            if run.code != 0:
+                leave_out(program, f"round {number}: {failure(run)}")
+                continue
+            this[program.name] = {"seconds": round(run.seconds, 4), "cpu_seconds": round(run.cpu_seconds, 3),
+                                  "peak_mb": round(run.peak_mb, 1), "output_bytes": size}
+        for name, figures in this.items():
+            figures["ratio"] = round(figures["seconds"] / this[base]["seconds"], 3)
+            runs[name].append(figures)
+        say(f"  round {number}: " + ", ".join(f"{name} {figures['seconds']:.2f} s" for name, figures in this.items()))
+    return runs, errors
+
+
+def summary(name, rounds, error):
+    """What the table shows of one program, and every round behind it."""
+    if error:
+        return {"program": name, "error": error}
+    seconds = [run["seconds"] for run in rounds]
+    return {
+        "program": name,
+        "seconds": {"median": round(statistics.median(seconds), 3), "min": min(seconds), "max": max(seconds)},
+        "ratio": round(statistics.median(run["ratio"] for run in rounds), 2),
+        "cpu_seconds": round(statistics.median(run["cpu_seconds"] for run in rounds), 2),
+        "output_bytes": rounds[-1]["output_bytes"],
+        "peak_mb": max(run["peak_mb"] for run in rounds),
+        "rounds": rounds,
+    }
+
+
+def markdown_head(base):
+    return [f"| program | median s | min s | max s | × {base} | CPU s | output MB | peak MB |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+
+
+def markdown_row(program):
+    """A program's line in the table whose head is `markdown_head`."""
+    if "error" in program:
+        return f"| {program['program']} | fails: {' '.join(program['error'].split()).replace('|', '/')} |" + " |" * 6
+    seconds = program["seconds"]
+    size = f"{program['output_bytes'] / 1e6:.0f}" if program["output_bytes"] else "–"
+    return (f"| {program['program']} | {seconds['median']:.2f} | {seconds['min']:.2f} | {seconds['max']:.2f} | "
+            f"{program['ratio']:.2f} | {program['cpu_seconds']:.2f} | {size} | {program['peak_mb']:.0f} |")
+
+
+def keep(result, page, directory):
+    """Writes the page and the raw figures, named after the day and the benchmark."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{result['date']}-{result['benchmark']}"
+    path.with_suffix(".json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    path.with_suffix(".md").write_text(page)
+
+
+def today():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+
+
+def main(work):
+    """Runs a benchmark as a command: 0 or 1 as it says, 2 if it could not be run."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it also stops the servers and removes the dumps
+    try:
+        sys.exit(work())
+    except BenchError as error:
+        print(f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 # --- facts for the record
