@@ -6,6 +6,7 @@
 //! tells them from all others: who goes on ends them first.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use drover_db::{Connection, quote};
@@ -29,6 +30,8 @@ pub(super) struct Steps {
 
 /// The lock of the session that all others follow.
 const COORDINATOR: usize = 0;
+/// As many as `--threads` takes.
+const MOST_WORKERS: usize = 512;
 
 impl Steps {
     /// Looks for the steps of an earlier run.
@@ -39,18 +42,26 @@ impl Steps {
             Digest::of(format!("{}{}{schema}", manifest.finished_at, manifest.snapshot.taken_at).as_bytes());
         let table = Name::new(schema, &format!("drover_restore_{}", &id.to_string()[..12]));
         let is_there = catalog::relations(connection)?.iter().any(|relation| relation.name == table);
-        let mut done = BTreeSet::new();
+        let mut steps = Self { table, done: BTreeSet::new(), is_there };
         if is_there {
-            let rows =
-                connection.query(format!("SELECT step FROM {table}")).doing(|| format!("reading {table}"))?;
-            done = rows.into_iter().map(|row| row.string(0)).collect();
+            steps.read(connection)?;
         }
-        Ok(Self { table, done, is_there })
+        Ok(steps)
+    }
+
+    fn read(&mut self, connection: &mut Connection) -> Result<()> {
+        let rows = connection
+            .query(format!("SELECT step FROM {}", self.table))
+            .doing(|| format!("reading {}", self.table))?;
+        self.done = rows.into_iter().map(|row| row.string(0)).collect();
+        Ok(())
     }
 
     /// Begins to note steps.
     pub(super) fn begin(&mut self, connection: &mut Connection) -> Result<()> {
-        self.end(connection)?;
+        if self.is_there {
+            self.end(connection)?;
+        }
         connection
             .execute(format!("CREATE TABLE {} (step VARBINARY(700) PRIMARY KEY) ENGINE = InnoDB", self.table))
             .doing(|| format!("creating {}, which notes how far the restore is", self.table))?;
@@ -76,19 +87,19 @@ impl Steps {
         connection.execute(sql).map(drop).doing(|| format!("noting a step in {}", self.table))
     }
 
-    /// Ends what is left of the sessions of an earlier run.
+    /// Ends what is left of the sessions of an earlier run, and reads what they did to the last.
     ///
     /// # Errors
     /// If that run is still alive.
-    pub(super) fn end_sessions(&self, connection: &mut Connection) -> Result<()> {
+    pub(super) fn end_sessions(&mut self, connection: &mut Connection) -> Result<()> {
         // A session that waits for its client knows at once that this is gone.
         for _ in 0..10 {
-            if self.holder(connection, COORDINATOR)?.is_none() {
+            if self.holders(connection, COORDINATOR..=COORDINATOR)?.is_empty() {
                 break;
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        if let Some(id) = self.holder(connection, COORDINATOR)? {
+        if let Some((_, id)) = self.holders(connection, COORDINATOR..=COORDINATOR)?.first() {
             return Err(Error::with_hint(
                 format!(
                     "another restore of this dump into {} is at work: connection {id}",
@@ -97,26 +108,21 @@ impl Steps {
                 format!("wait for it; or, if its client is gone for good, KILL {id}"),
             ));
         }
-        let workers = self.done.iter().filter_map(|step| step.strip_prefix("workers ")?.parse().ok()).max();
-        for worker in 1..=workers.unwrap_or(0) {
-            let Some(id) = self.holder(connection, worker)? else { continue };
+        for (worker, id) in self.holders(connection, 1..=MOST_WORKERS)? {
             let _ = connection.execute(format!("KILL {id}")); // it may have ended by itself
             let name = quote::string(&self.lock(worker));
             connection
                 .query(format!("SELECT GET_LOCK({name}, 600), RELEASE_LOCK({name})"))
                 .doing(|| format!("waiting for connection {id} of an earlier run to end"))?;
         }
-        Ok(())
+        // A commit that was on its way when the client was killed is done by now.
+        self.read(connection)
     }
 
     /// Marks the sessions that load as those of this restore.
     pub(super) fn mark(&self, workers: &mut [Connection]) -> Result<()> {
-        let step = format!("workers {}", workers.len());
-        for (number, connection) in workers.iter_mut().enumerate() {
-            self.note(connection, &step)?;
-            self.take_lock(connection, number + 1)?;
-        }
-        Ok(())
+        let mut numbered = workers.iter_mut().zip(1..);
+        numbered.try_for_each(|(connection, number)| self.take_lock(connection, number))
     }
 
     /// Marks the session that leads.
@@ -132,12 +138,18 @@ impl Steps {
             .doing(|| format!("taking the lock {name}"))
     }
 
-    fn holder(&self, connection: &mut Connection, number: usize) -> Result<Option<u64>> {
-        let name = quote::string(&self.lock(number));
-        let row = connection
-            .first(format!("SELECT IS_USED_LOCK({name})"))
-            .doing(|| format!("looking at lock {name}"))?;
-        Ok(row.and_then(|row| row.parse(0)))
+    /// Which of the locks are held, and by which connections.
+    fn holders(
+        &self,
+        connection: &mut Connection,
+        numbers: RangeInclusive<usize>,
+    ) -> Result<Vec<(usize, u64)>> {
+        let locks =
+            numbers.clone().map(|number| format!("IS_USED_LOCK({})", quote::string(&self.lock(number))));
+        let sql = format!("SELECT {}", locks.collect::<Vec<_>>().join(", "));
+        let row = connection.first(sql).doing(|| "looking for sessions of an earlier run")?;
+        let holder = |(at, number)| Some((number, row.as_ref()?.parse(at)?));
+        Ok(numbers.enumerate().filter_map(holder).collect())
     }
 
     fn lock(&self, number: usize) -> String {
