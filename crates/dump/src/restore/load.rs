@@ -84,13 +84,26 @@ pub(super) struct Load<'a> {
 impl Load<'_> {
     /// Loads the file in a transaction of its own.
     pub(super) fn run(&self, connection: &mut Connection) -> Result<()> {
+        // On MariaDB two that load into an empty table at the same time may each wait for the other: one is told to try again.
+        const ATTEMPTS: usize = 100;
         if self.chunk.rows == 0 {
             return Ok(());
         }
+        for _ in 1..ATTEMPTS {
+            match self.attempt(connection) {
+                Err(error) if is_deadlock(&error) => {}
+                other => return other,
+            }
+        }
+        self.attempt(connection)
+    }
+
+    fn attempt(&self, connection: &mut Connection) -> Result<()> {
         connection.execute("START TRANSACTION").doing(|| self.doing())?;
         let target = self.target.clone();
-        match self.load_into(connection, &target, &self.table.computed) {
-            Ok(()) => self.commit(connection)?,
+        let loaded = self.load_into(connection, &target, &self.table.computed);
+        match loaded.and_then(|()| self.commit(connection).map_err(Refusal::Other)) {
+            Ok(()) => {}
             Err(error) => {
                 // If this fails the connection is gone, and the server rolls back by itself.
                 let _ = connection.execute("ROLLBACK");
@@ -208,6 +221,10 @@ impl Load<'_> {
         );
         Err(if invalid_text { Refusal::InvalidText(error) } else { Refusal::Other(error) })
     }
+}
+
+fn is_deadlock(error: &Error) -> bool {
+    matches!(error, Error::Server { source, .. } if source.code() == Some(1213))
 }
 
 /// A number in the server's summary, such as that behind `Warnings:`.

@@ -127,5 +127,6 @@ fn may_not_create(flavour: Flavour) {
     run(&mut restore(target, dir.path(), "-u poor")).refused(&["may_not_create"]);
     sql(target, "GRANT CREATE, SELECT ON may_not_create.* TO poor@localhost");
     run(&mut restore(target, dir.path(), "-u poor")).refused(&["may_not_create", "INSERT"]);
-    assert_eq!(value(target, "SELECT COUNT(*) FROM may_not_create.open"), "0");
+    let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'may_not_create' AND TABLE_NAME = 'open'";
+    assert_eq!(value(target, tables), "0", "the restore began though it could not note its steps");
 }
