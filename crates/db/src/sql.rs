@@ -125,6 +125,35 @@ pub fn tokens(text: &[u8], dialect: Dialect) -> impl Iterator<Item = Token<'_>> 
     })
 }
 
+/// Cuts `text` into tokens, those in version comments too: of such a comment only what opens it (`/*!50001`) and what ends
+/// it are comments.
+pub fn tokens_in_comments(text: &[u8], dialect: Dialect) -> impl Iterator<Item = Token<'_>> {
+    let mut rest = text;
+    let mut open = false;
+    std::iter::from_fn(move || {
+        let (kind, length) = match version_comment(rest) {
+            Some(length) => {
+                open = true;
+                (Kind::Comment, length)
+            }
+            None if open && rest.starts_with(b"*/") => {
+                open = false;
+                (Kind::Comment, 2)
+            }
+            None => next(rest, dialect)?,
+        };
+        let (text, tail) = rest.split_at(length.min(rest.len()));
+        rest = tail;
+        Some(Token { kind, text })
+    })
+}
+
+/// The length of what opens a version comment, with its number.
+fn version_comment(text: &[u8]) -> Option<usize> {
+    let opening = [&b"/*!"[..], b"/*M!"].into_iter().find(|opening| text.starts_with(opening))?;
+    Some(opening.len() + run(&text[opening.len()..], |byte| byte.is_ascii_digit()))
+}
+
 fn next(text: &[u8], dialect: Dialect) -> Option<(Kind, usize)> {
     let first = *text.first()?;
     Some(match first {
@@ -216,6 +245,14 @@ mod tests {
     }
 
     #[test]
+    fn version_comments_are_code() {
+        let text = "/*!50003 CREATE*/ /*!50017 DEFINER=`a`*/ x*/*y*/2 /*M!100100 '*/' */ /* no */";
+        let code = tokens_in_comments(text.as_bytes(), Dialect::default()).filter(Token::is_code);
+        let found: Vec<_> = code.map(|token| String::from_utf8_lossy(token.text).into_owned()).collect();
+        assert_eq!(found, ["CREATE", "DEFINER", "=", "`a`", "x", "*", "2", "'*/'"]);
+    }
+
+    #[test]
     fn names_lose_their_quotes() {
         let name =
             |text: &'static str| tokens(text.as_bytes(), Dialect::default()).next().and_then(|t| t.name());
@@ -232,6 +269,8 @@ mod tests {
                 let dialect = Dialect { ansi_quotes: ansi, no_backslash_escapes: plain, lead_bytes };
                 let together: Vec<u8> = tokens(&text, dialect).flat_map(|token| token.text.iter().copied()).collect();
                 prop_assert_eq!(&together, &text);
+                let in_comments = tokens_in_comments(&text, dialect).flat_map(|token| token.text.iter().copied());
+                prop_assert_eq!(in_comments.collect::<Vec<u8>>(), text.clone());
             }
         }
     }

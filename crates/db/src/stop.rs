@@ -11,6 +11,8 @@ use crate::{Connection, Result};
 #[derive(Debug, Default)]
 pub struct Stop {
     requested: AtomicBool,
+    /// Whether connections were broken, for a request or because some work failed.
+    broken: AtomicBool,
     /// By a number of our own: two servers may give their connections the same id.
     breakers: Mutex<HashMap<u64, Breaker>>,
     next: AtomicU64,
@@ -28,6 +30,11 @@ impl Stop {
         self.requested.load(Ordering::SeqCst)
     }
 
+    /// Whether connections were broken: what was done over them is over.
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::SeqCst)
+    }
+
     /// The flag itself, for work that only polls it.
     pub fn flag(&self) -> &AtomicBool {
         &self.requested
@@ -35,6 +42,7 @@ impl Stop {
 
     /// Breaks the watched connections: what waits on them ends with an error at once.
     pub fn break_connections(&self) {
+        self.broken.store(true, Ordering::SeqCst);
         self.lock().values().for_each(Breaker::break_connection);
     }
 

@@ -7,6 +7,7 @@ mod printer;
 mod progress;
 mod report;
 mod size;
+mod translation;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -55,6 +56,12 @@ fn run(cli: &Cli, printer: &Printer, stop: &Stop) -> Result<Outcome, Failure> {
                 progress::show(printer, |progress| drover_dump::dump(args, &options, stop, progress))
                     .map_err(|error| Failure::dump(error, &args.out))?;
             printer.dump(&report)
+        }
+        Command::Restore(args) if args.check => {
+            let options = printer.connection(&args.server)?;
+            let report =
+                progress::show(printer, |progress| drover_dump::check(args, &options, stop, progress))?;
+            printer.check(&report)
         }
         Command::Restore(args) => {
             let options = printer.connection(&args.server)?;

@@ -3,12 +3,13 @@
 use std::io::{self, Write as _};
 
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
-use drover_dump::{DumpReport, RestoreReport, VerifyReport};
+use drover_dump::{CheckReport, DumpReport, RestoreReport, VerifyReport};
 use drover_sandbox::SandboxReport;
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::report::{self, Outcome};
+use crate::translation;
 
 /// How and how much to print.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +63,17 @@ impl Printer {
     pub(crate) fn restore(self, restore: &RestoreReport) -> Result<Outcome, Failure> {
         self.server_warnings(&restore.warnings);
         self.result(restore, report::restore(restore))?;
-        Ok(restore.verify.as_ref().map_or(Outcome::Done, outcome))
+        translation::lost(&restore.rewrites).iter().for_each(|line| self.warning(line));
+        let lacks = !restore.refused.is_empty()
+            || restore.users.as_ref().is_some_and(|users| !users.not_held.is_empty());
+        let proof = restore.verify.as_ref().map_or(Outcome::Done, outcome);
+        Ok(if lacks { Outcome::Found } else { proof })
+    }
+
+    pub(crate) fn check(self, check: &CheckReport) -> Result<Outcome, Failure> {
+        self.server_warnings(&check.warnings);
+        self.result(check, translation::check(check))?;
+        Ok(if check.keeps_all() { Outcome::Done } else { Outcome::Found })
     }
 
     pub(crate) fn verify(self, verify: &VerifyReport) -> Result<Outcome, Failure> {

@@ -1,4 +1,4 @@
-//! Shows how far the work is: a bar on a terminal, elsewhere a line every ten seconds.
+//! Shows how far the work is: a bar on a terminal, elsewhere a line every ten seconds, and whenever a guard makes it wait.
 
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -57,8 +57,13 @@ fn bar(progress: &Progress, wait: &mpsc::Receiver<()>) {
 
 fn lines(printer: &Printer, progress: &Progress, wait: &mpsc::Receiver<()>) {
     let mut eta = Eta::new();
-    while !is_over(wait, LINE_EVERY) {
+    let (mut shown_at, mut was_paused) = (Instant::now(), false);
+    while !is_over(wait, BAR_EVERY) {
         let now = progress.snapshot();
+        if shown_at.elapsed() < LINE_EVERY && now.is_paused == was_paused {
+            continue;
+        }
+        (shown_at, was_paused) = (Instant::now(), now.is_paused);
         let percent = now.done * 100 / now.total.max(1);
         printer.status(&format!("{}: {percent} %, {}", now.phase, describe(&now, &mut eta)));
     }

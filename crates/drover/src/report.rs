@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use drover_dump::{DumpReport, RestoreReport, VerifyReport};
+use drover_dump::manifest::Contents;
+use drover_dump::{DumpReport, NotHeld, RestoreReport, UsersReport, VerifyReport};
 
 use crate::size::{bytes, rate, seconds, things};
 
@@ -29,19 +30,22 @@ pub(crate) fn dump(dump: &DumpReport) -> String {
     };
     let gtid = snapshot.gtid_set.as_deref().unwrap_or("none").replace('\n', "");
     format!(
-        "dumped    {} of {} from {}, {}\n\
-         text      {} in {} ({})\n\
+        "dumped    {} of {}{} from {}, {}\n\
+         text      {} in {} ({}){}\n\
          stored    {} in {}\n\
          snapshot  {} under {}, writers held for {} ms\n\
          binlog    {position}\n\
          gtid      {gtid}",
         things(dump.tables as u64, "table"),
         things(dump.schemas as u64, "schema"),
+        dump.accounts
+            .map_or_else(String::new, |accounts| format!(" and {}", things(accounts as u64, "account"))),
         dump.server,
-        things(dump.rows, "row"),
+        rows(dump.contents, dump.rows),
         bytes(dump.bytes),
         seconds(dump.seconds),
         rate(dump.bytes, dump.seconds),
+        paused(dump.paused_seconds),
         bytes(dump.stored_bytes),
         dump.directory.display(),
         snapshot.taken_at,
@@ -53,36 +57,83 @@ pub(crate) fn dump(dump: &DumpReport) -> String {
 pub(crate) fn restore(restore: &RestoreReport) -> String {
     let loaded = format!(
         "restored  {} into {}, {}\n\
-         text      {} in {} ({})",
+         text      {} in {} ({}){}",
         things(restore.tables as u64, "table"),
         restore.server,
         things(restore.rows, "row"),
         bytes(restore.bytes),
         seconds(restore.load_seconds),
         rate(restore.bytes, restore.load_seconds),
+        paused(restore.paused_seconds),
     );
-    match &restore.verify {
-        Some(report) => format!("{loaded}\n{}", verify(report)),
-        None => format!("{loaded}\nverified  no: --no-verify was given"),
+    let verified = match &restore.verify {
+        Some(report) => verify(report),
+        None => "verified  no: --no-verify was given".to_owned(),
+    };
+    let users = restore.users.iter().flat_map(|users| accounts(users, "created"));
+    let translated = crate::translation::restored(restore);
+    [loaded].into_iter().chain(translated).chain(users).chain([verified]).collect::<Vec<_>>().join("\n")
+}
+
+/// What became of the accounts, and what a person has to do for them.
+pub(crate) fn accounts(users: &UsersReport, created: &str) -> Vec<String> {
+    let alone = match users.left_alone.as_slice() {
+        [] => String::new(),
+        names => format!("; left alone: {}", names.join(", ")),
+    };
+    let same =
+        if users.same == 0 { String::new() } else { format!(", {} there already and the same", users.same) };
+    let first = format!("accounts  {} {created}{same}{alone}", users.created);
+    let lost = |one: &NotHeld| {
+        let needed = one.statement.iter().map(|statement| format!("          needs {statement};"));
+        [format!("not held  {}: {}", one.account, one.what)].into_iter().chain(needed).collect::<Vec<_>>()
+    };
+    [first].into_iter().chain(users.not_held.iter().flat_map(lost)).collect()
+}
+
+/// For how long a guard let the work wait.
+fn paused(time: f64) -> String {
+    if time > 0.0 { format!(", paused for {}", seconds(time)) } else { String::new() }
+}
+
+/// How many rows a dump holds, or that it holds something else only.
+fn rows(contents: Contents, rows: u64) -> String {
+    match contents {
+        Contents::All => things(rows, "row"),
+        Contents::Definitions => "definitions only".into(),
+        Contents::Rows => format!("{}, no definitions", things(rows, "row")),
     }
 }
 
 pub(crate) fn verify(verify: &VerifyReport) -> String {
     let verdict = match verify.differences.len() {
+        0 if !verify.contents.has_rows() && verify.definitions == 0 => "nothing".to_owned(),
         0 => "identical".to_owned(),
         found => things(found as u64, "difference"),
     };
     let definitions = match verify.definitions {
+        0 if !verify.contents.has_definitions() => "definitions not compared: the dump holds none".to_owned(),
         0 => "definitions not compared: another vendor or version writes them differently".to_owned(),
         definitions => things(definitions as u64, "definition"),
     };
+    let accounts = match verify.accounts {
+        0 => String::new(),
+        accounts => format!(", {}", things(accounts as u64, "account")),
+    };
     let first = format!(
-        "verified  {verdict}: {} of {} read back in {}; {definitions}",
-        things(verify.rows, "row"),
-        things(verify.tables as u64, "table"),
+        "verified  {verdict}: {} in {}; {definitions}{accounts}",
+        match verify.contents.has_rows() {
+            true => format!(
+                "{} of {} read back",
+                things(verify.rows, "row"),
+                things(verify.tables as u64, "table")
+            ),
+            false => "rows not compared: the dump holds none,".to_owned(),
+        },
         seconds(verify.seconds),
     );
-    [first].into_iter().chain(differences(verify)).collect::<Vec<_>>().join("\n")
+    let counted = verify.only_counted.iter().map(|table| format!("counted   {table}"));
+    [first].into_iter().chain(counted).chain(differences(verify)).collect::<Vec<_>>().join("\n")
 }
 
 /// A line for each difference, up to a number that a person still reads.

@@ -9,9 +9,9 @@ pub(crate) struct CreateTable {
     /// Up to the opening parenthesis.
     head: Vec<u8>,
     /// Columns, keys and constraints.
-    items: Vec<Vec<u8>>,
+    pub(crate) items: Vec<Vec<u8>>,
     /// From the closing parenthesis on.
-    tail: Vec<u8>,
+    pub(crate) tail: Vec<u8>,
 }
 
 /// A CREATE TABLE without what can wait, and what waits.
@@ -71,6 +71,12 @@ impl CreateTable {
     /// The statement, put together again.
     pub(crate) fn to_text(&self) -> Vec<u8> {
         [&self.head, b"\n  ".as_slice(), &self.items.join(&b",\n  "[..]), b"\n", &self.tail].concat()
+    }
+
+    /// The table without the items at these places.
+    pub(crate) fn without(&self, places: &[usize]) -> Self {
+        let kept = self.items.iter().enumerate().filter(|(place, _)| !places.contains(place));
+        Self { items: kept.map(|(_, item)| item.clone()).collect(), ..self.clone() }
     }
 
     fn column(&self, name: &str) -> Option<usize> {

@@ -49,13 +49,18 @@ impl Literal {
     }
 }
 
-/// Whether the server is sure to take these bytes for text in that character set.
-fn is_valid(set: &str, text: &[u8]) -> bool {
+/// Whether every character of a character set is one byte.
+pub(crate) fn is_one_byte(set: &str) -> bool {
     const ONE_BYTE: [&str; 24] = [
         "latin1", "latin2", "latin5", "latin7", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852",
         "cp866", "dec8", "hp8", "koi8r", "koi8u", "swe7", "hebrew", "greek", "armscii8", "geostd8",
         "keybcs2", "macce", "macroman", "tis620",
     ];
+    ONE_BYTE.contains(&set)
+}
+
+/// Whether the server is sure to take these bytes for text in that character set.
+fn is_valid(set: &str, text: &[u8]) -> bool {
     match set {
         "utf8mb4" => std::str::from_utf8(text).is_ok(),
         "utf8mb3" | "utf8" => {
@@ -63,7 +68,7 @@ fn is_valid(set: &str, text: &[u8]) -> bool {
         }
         "binary" => true,
         "ucs2" | "utf16" | "utf16le" | "utf32" => false,
-        set => text.is_ascii() || ONE_BYTE.contains(&set),
+        set => text.is_ascii() || is_one_byte(set),
     }
 }
 

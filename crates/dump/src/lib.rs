@@ -7,15 +7,25 @@ mod ddl;
 mod dump;
 mod error;
 mod format;
+mod guard;
 mod keys;
+mod mask;
 mod pool;
 mod progress;
 mod restore;
 mod rows;
 mod session;
+mod translate;
+mod users;
 
 pub use dump::{DumpArgs, DumpReport, dump};
 pub use error::{Error, Result};
 pub use format::manifest;
+pub use guard::{GuardArgs, Load, Seconds, Size};
 pub use progress::{Progress, Snapshot as ProgressSnapshot};
-pub use restore::{Difference, RestoreArgs, RestoreReport, VerifyArgs, VerifyReport, restore, verify};
+pub use restore::{
+    CheckReport, Difference, RestoreArgs, RestoreReport, UsersReport, VerifyArgs, VerifyReport, check,
+    restore, verify,
+};
+pub use translate::{Refusal, Rewrite};
+pub use users::translate::NotHeld;

@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub struct Progress {
     phase: Mutex<String>,
+    /// Why the work waits, if it does.
+    pause: Mutex<Option<String>>,
     /// Work in all, in units of about one byte of rows; 0 as long as it is not known.
     total: AtomicU64,
     done: AtomicU64,
@@ -19,6 +21,8 @@ pub struct Progress {
 pub struct Snapshot {
     /// What is being done, in a few words.
     pub phase: String,
+    /// Whether a guard lets the work wait; the phase then says why.
+    pub is_paused: bool,
     /// Work in all, estimated; 0 as long as it is not known.
     pub total: u64,
     /// Work done, in the same unit.
@@ -34,12 +38,25 @@ impl Progress {
     pub fn snapshot(&self) -> Snapshot {
         let total = self.total.load(Ordering::Relaxed);
         Snapshot {
-            phase: self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            phase: self.phase_now(),
+            is_paused: self.pause.lock().unwrap_or_else(PoisonError::into_inner).is_some(),
             total,
             done: self.done.load(Ordering::Relaxed).min(total),
             rows: self.rows.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
         }
+    }
+
+    fn phase_now(&self) -> String {
+        if let Some(reason) = &*self.pause.lock().unwrap_or_else(PoisonError::into_inner) {
+            return format!("paused: {reason}");
+        }
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says why the work waits, or that it goes on.
+    pub(crate) fn pause(&self, reason: Option<String>) {
+        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }
 
     pub(crate) fn phase(&self, phase: &str) {

@@ -9,6 +9,7 @@ use crate::format::digest::Digest;
 use crate::format::files::{FileWriter, Stored};
 use crate::format::manifest::Chunk;
 use crate::format::text;
+use crate::mask::Masker;
 use crate::progress::Share;
 use crate::{Error, Result};
 
@@ -29,6 +30,8 @@ pub(crate) struct Shape {
     /// Fields of which the text as stored comes again behind all others: where it is another than the one that
     /// loading makes of it, the row is counted.
     pub(crate) twins: Vec<usize>,
+    /// Fields whose values are replaced, in order.
+    pub(crate) masks: Vec<(usize, Masker)>,
 }
 
 /// What was read so far.
@@ -111,8 +114,11 @@ impl<'a> Lines<'a> {
     #[inline]
     fn whole(&mut self, payload: &[u8]) -> Result<()> {
         let start = self.buffer.len();
-        let mut rest =
-            text::line_into(&mut self.buffer, payload, self.shape.columns).ok_or_else(malformed)?;
+        let line = match self.shape.masks.is_empty() {
+            true => text::line_into(&mut self.buffer, payload, self.shape.columns).ok_or_else(malformed),
+            false => self.masked(payload),
+        };
+        let mut rest = line?;
         self.sums.digest.add_line(&self.buffer[start..]);
         if self.shape.generated > 0 {
             let end = self.buffer.len();
@@ -132,6 +138,22 @@ impl<'a> Lines<'a> {
             self.count_retyped(payload);
         }
         Ok(())
+    }
+
+    /// The line of a row of which some values are replaced; gives the fields that are left.
+    fn masked<'p>(&mut self, mut payload: &'p [u8]) -> Result<&'p [u8]> {
+        let mut masks = self.shape.masks.iter().peekable();
+        for column in 0..self.shape.columns {
+            if column > 0 {
+                self.buffer.push(b'\t');
+            }
+            let field = next_field(&mut payload).ok_or_else(malformed)?;
+            match masks.next_if(|(masked, _)| *masked == column) {
+                Some((_, masker)) => write_masked(&mut self.buffer, masker, field.bytes())?,
+                None => write_field(&mut self.buffer, field.bytes()),
+            }
+        }
+        Ok(payload)
     }
 
     fn count_retyped(&mut self, mut payload: &[u8]) {
@@ -169,6 +191,12 @@ impl<'a> Lines<'a> {
             }
             let length = row.next_field().map_err(broken)?;
             let start = self.buffer.len();
+            let masker = self.shape.masks.iter().find(|(masked, _)| *masked == column);
+            if let Some((_, masker)) = masker {
+                let value = length.is_some().then(|| collect(&mut row)).transpose()?;
+                write_masked(&mut self.buffer, masker, value.as_deref())?;
+                continue;
+            }
             let mut part = self.shape.keys.iter().position(|&of_key| of_key == column).map(|at| &mut key[at]);
             if length.is_none() {
                 self.buffer.extend_from_slice(b"\\N");
@@ -253,6 +281,32 @@ impl<'a> Lines<'a> {
     }
 }
 
+fn write_field(out: &mut Vec<u8>, value: Option<&[u8]>) {
+    match value {
+        Some(value) => text::escape_into(out, value),
+        None => out.extend_from_slice(b"\\N"),
+    }
+}
+
+fn write_masked(out: &mut Vec<u8>, masker: &Masker, value: Option<&[u8]>) -> Result<()> {
+    // What the value was is not said.
+    let masked = masker.apply(value).map_err(|_| Error::found("a value to be masked is no number"))?;
+    write_field(out, masked.as_deref());
+    Ok(())
+}
+
+/// The whole value of a field of a large row.
+fn collect(row: &mut LargeRow<'_>) -> Result<Vec<u8>> {
+    let mut value = Vec::new();
+    loop {
+        let piece = row.piece().map_err(broken)?;
+        if piece.is_empty() {
+            return Ok(value);
+        }
+        value.extend_from_slice(piece);
+    }
+}
+
 fn malformed() -> Error {
     Error::found("the server sent a row with another number of columns than it announced")
 }
@@ -271,30 +325,37 @@ pub(crate) struct Meter<'a> {
 impl<'a> Meter<'a> {
     /// How many rows pass between two looks at the progress.
     const ROWS: u64 = 1024;
+    /// The same in bytes of text, for large rows.
+    const BYTES: u64 = 128 << 10;
 
     pub(crate) fn new(share: &'a Share<'a>) -> Self {
         Self { share, rows: 0, bytes: 0 }
     }
 
-    /// Notes that so many rows were read since the last file began, so many bytes of text; at times they are counted.
+    /// Notes that so many rows were read since the last file began, so many bytes of text. At times they are counted: then
+    /// gives the bytes since the last time.
     #[inline]
-    pub(crate) fn passes(&mut self, sums: &Lines<'_>) {
-        if sums.rows() - self.rows >= Self::ROWS {
-            self.count(sums);
+    pub(crate) fn passes(&mut self, sums: &Lines<'_>) -> Option<u64> {
+        if sums.rows() - self.rows < Self::ROWS && sums.bytes() - self.bytes < Self::BYTES {
+            return None;
         }
+        Some(self.count(sums))
     }
 
-    /// Counts what was read since it was last counted.
-    pub(crate) fn count(&mut self, sums: &Lines<'_>) {
+    /// Counts what was read since it was last counted; gives the bytes.
+    pub(crate) fn count(&mut self, sums: &Lines<'_>) -> u64 {
         let (rows, bytes) = (sums.rows(), sums.bytes());
-        self.share.read(rows - self.rows, bytes - self.bytes);
+        let more = bytes - self.bytes;
+        self.share.read(rows - self.rows, more);
         (self.rows, self.bytes) = (rows, bytes);
+        more
     }
 
-    /// Counts the rest of a file that ends.
-    pub(crate) fn end(&mut self, sums: &Lines<'_>) {
-        self.count(sums);
+    /// Counts the rest of a file that ends; gives its bytes.
+    pub(crate) fn end(&mut self, sums: &Lines<'_>) -> u64 {
+        let more = self.count(sums);
         (self.rows, self.bytes) = (0, 0);
+        more
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use drover_sandbox::Flavour;
+use drover_sandbox::{Flavour, Server};
 
 use crate::client::{run_script, try_sql};
 use crate::compare;
@@ -43,17 +43,17 @@ fn every_case(flavour: Flavour) {
     );
 }
 
-struct Case {
-    flavour: Flavour,
-    name: String,
-    dir: PathBuf,
-    schemas: Vec<String>,
+pub(crate) struct Case {
+    pub(crate) flavour: Flavour,
+    pub(crate) name: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) schemas: Vec<String>,
     /// A text that the error must hold, if the case is to end in one.
-    expect_failure: Option<String>,
+    pub(crate) expect_failure: Option<String>,
 }
 
 impl Case {
-    fn all(flavour: Flavour) -> Vec<Self> {
+    pub(crate) fn all(flavour: Flavour) -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
         let dirs = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
         let mut cases: Vec<_> =
@@ -96,17 +96,23 @@ impl Case {
     }
 
     fn set_up(&self) -> Result<(), String> {
-        let own = format!("setup.{}.sql", self.flavour);
-        for file in ["setup.sql", &own] {
-            let Ok(script) = fs::read(self.dir.join(file)) else { continue };
-            run_script(source(self.flavour), None, &script).map_err(|error| format!("{file}: {error}"))?;
-        }
+        self.build(source(self.flavour))?;
         let drop = |schema: &String| format!("DROP DATABASE IF EXISTS {};\n", quoted(schema));
         let drops: String = self.schemas.iter().map(drop).collect();
         try_sql(target(self.flavour), &format!("SET foreign_key_checks = 0;\n{drops}")).map(drop_rows)
     }
 
-    fn options(&self, file: &str) -> Vec<String> {
+    /// Feeds the case's scripts to a server.
+    pub(crate) fn build(&self, server: &Server) -> Result<(), String> {
+        let own = format!("setup.{}.sql", self.flavour);
+        for file in ["setup.sql", &own] {
+            let Ok(script) = fs::read(self.dir.join(file)) else { continue };
+            run_script(server, None, &script).map_err(|error| format!("{file}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn options(&self, file: &str) -> Vec<String> {
         let text = fs::read_to_string(self.dir.join(file)).unwrap_or_default();
         text.split_whitespace().map(str::to_owned).collect()
     }
@@ -125,7 +131,7 @@ impl Case {
 
 fn drop_rows(_: crate::client::Rows) {}
 
-fn quoted(schema: &str) -> String {
+pub(crate) fn quoted(schema: &str) -> String {
     format!("`{}`", schema.replace('`', "``"))
 }
 

@@ -28,6 +28,36 @@ pub(crate) fn rows(server: &Server, schema: &str) -> Contents {
     Catalogue::read(server, schema).rows(server)
 }
 
+/// What differs between the rows of a schema on two servers of different vendors, in the tables that both have. Of tables with
+/// history the rows of now are compared, and of no table what the server computes. A value that one of them cannot hold in its own type is compared by its text.
+pub(crate) fn across(source: &Server, target: &Server, schema: &str) -> Vec<String> {
+    let [mut from, to] = [source, target].map(|server| Catalogue::read(server, schema));
+    from.objects.retain(|object| {
+        let is_there = |other: &Object| other.name == object.name && other.holds_rows();
+        object.holds_rows() && object.kind != "SEQUENCE" && to.objects.iter().any(is_there)
+    });
+    from.objects.iter_mut().for_each(|object| object.kind = "BASE TABLE".into());
+    for (table, columns) in &mut from.columns {
+        let kept = to.columns.get(table).map(Vec::as_slice).unwrap_or_default();
+        columns.retain(|column| kept.iter().any(|other| other.name == column.name));
+        columns.retain(|column| column.generation.is_empty());
+        columns
+            .iter_mut()
+            .filter(|column| column.data_type == "json")
+            .for_each(|json| json.data_type = "uuid".into());
+    }
+    let [mut expected, mut found] = [from.rows(source), from.rows(target)];
+    // MariaDB has no negative zero.
+    let unsigned = |line: &String| -> String {
+        line.split('\t').map(|field| if field == "-0" { "0" } else { field }).collect::<Vec<_>>().join("\t")
+    };
+    for lines in expected.values_mut().chain(found.values_mut()) {
+        *lines = lines.iter().map(unsigned).collect();
+        lines.sort();
+    }
+    differences(&expected, &found)
+}
+
 /// Rows and definitions.
 pub(crate) fn everything(server: &Server, schema: &str) -> Contents {
     let catalogue = Catalogue::read(server, schema);
@@ -117,7 +147,9 @@ impl Column {
             // With the scale that it was declared with, and without.
             "double" => format!("{name}, CAST({name} AS DOUBLE)"),
             "bit" => format!("{name} + 0"),
-            "enum" | "set" => format!("{name} + 0, {}", hex(&name)),
+            "enum" => format!("{name} + 0, {}", hex(&name)),
+            // Added to a number it is a DOUBLE on MySQL, which has not all of its 64 bits.
+            "set" => format!("CAST({name} AS UNSIGNED), {}", hex(&name)),
             "json" => format!("JSON_TYPE({name}), {}", hex(&format!("CAST({name} AS CHAR)"))),
             "uuid" | "inet4" | "inet6" => format!("CAST({name} AS CHAR)"),
             _ => hex(&name),

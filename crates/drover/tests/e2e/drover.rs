@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -65,8 +66,8 @@ pub(crate) fn run(command: &mut Command) -> Output {
 /// A command at work. It is killed if the value is dropped before it ended.
 pub(crate) struct Running {
     child: Child,
-    stdout: Option<JoinHandle<String>>,
-    stderr: Option<JoinHandle<String>>,
+    stdout: Option<Collector>,
+    stderr: Option<Collector>,
     line: String,
 }
 
@@ -75,7 +76,12 @@ impl Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        Self { child, stdout: stdout.map(collect), stderr: stderr.map(collect), line: format!("{command:?}") }
+        Self {
+            child,
+            stdout: stdout.map(Collector::of),
+            stderr: stderr.map(Collector::of),
+            line: format!("{command:?}"),
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -116,13 +122,29 @@ impl Running {
             std::thread::sleep(Duration::from_millis(2));
         }
         let code = self.child.wait().unwrap().code();
-        let stdout = self.stdout.take().map(|reader| reader.join().unwrap()).unwrap_or_default();
+        let stdout = self.stdout.take().map(Collector::whole).unwrap_or_default();
         let stderr = self.take_stderr();
         Output { code, stdout, stderr, line: self.line.clone() }
     }
 
     fn take_stderr(&mut self) -> String {
-        self.stderr.take().map(|reader| reader.join().unwrap()).unwrap_or_default()
+        self.stderr.take().map(Collector::whole).unwrap_or_default()
+    }
+
+    /// Waits until it has said so on stderr.
+    pub(crate) fn wait_for(&self, words: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        let stderr = self.stderr.as_ref().unwrap();
+        loop {
+            let is_whole = stderr.reader.is_finished();
+            let said = stderr.so_far();
+            if said.contains(words) {
+                return;
+            }
+            assert!(!is_whole, "{} ended without {words:?}: {said}", self.line);
+            assert!(Instant::now() < deadline, "{}: waited in vain for {words:?}: {said}", self.line);
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
@@ -133,12 +155,36 @@ impl Drop for Running {
     }
 }
 
-fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        pipe.read_to_end(&mut bytes).unwrap();
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+/// Reads what a command prints, while it runs.
+struct Collector {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Collector {
+    fn of(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&bytes);
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            loop {
+                match pipe.read(&mut buffer).unwrap() {
+                    0 => break,
+                    count => shared.lock().unwrap().extend_from_slice(&buffer[..count]),
+                }
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
+    }
+
+    fn whole(self) -> String {
+        self.reader.join().unwrap();
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
+    }
 }
 
 /// What came of a command.

@@ -11,10 +11,15 @@ mod drover;
 mod files;
 mod servers;
 
+mod across;
 mod by_hand;
 mod cases;
 mod chunks;
 mod consistency;
 mod failures;
+mod guards;
+mod masking;
 mod options;
+mod rows_chosen;
 mod sandbox;
+mod users;

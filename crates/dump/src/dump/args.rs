@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use drover_db::options::ServerArgs;
 
+use super::chosen::Condition;
 use crate::format::files::Compressor;
+use crate::format::manifest::Contents;
+use crate::guard::GuardArgs;
 
 /// How much text goes into one file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +67,27 @@ pub struct DumpArgs {
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
 
+    /// Dump the server's accounts and roles too, with the hashes of their passwords and all grants
+    #[arg(long)]
+    pub users: bool,
+
+    /// Dump only those rows of a table for which an SQL condition holds; TABLE is a glob as in --include: 'shop.orders:id > 100'
+    /// (repeatable; several for the same table must all hold)
+    #[arg(long = "where", value_name = "TABLE:COND")]
+    pub conditions: Vec<Condition>,
+
+    /// Replace values while dumping, by the rules in this file; see docs/masking.md
+    #[arg(long, value_name = "FILE", conflicts_with = "no_data")]
+    pub mask: Option<PathBuf>,
+
+    /// Dump definitions only, no rows
+    #[arg(long, conflicts_with_all = ["no_schema", "conditions"])]
+    pub no_data: bool,
+
+    /// Dump rows only, no definitions: they can be restored into tables that are there and empty
+    #[arg(long)]
+    pub no_schema: bool,
+
     /// Connections that read rows, each with its worker [default: twice the cores here, if the server has as many to spare]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
@@ -82,7 +106,22 @@ pub struct DumpArgs {
 
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub guard: GuardArgs,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub server: ServerArgs,
+}
+
+impl DumpArgs {
+    /// What of the tables is dumped.
+    pub(crate) fn contents(&self) -> Contents {
+        match (self.no_data, self.no_schema) {
+            (true, _) => Contents::Definitions,
+            (_, true) => Contents::Rows,
+            _ => Contents::All,
+        }
+    }
 }
 
 #[cfg(test)]

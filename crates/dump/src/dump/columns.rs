@@ -147,7 +147,7 @@ fn error_mark_for(members: &[Vec<u8>]) -> String {
 }
 
 /// The members of an ENUM or SET type, in the catalogue's character set.
-pub(super) fn members(column_type: &str) -> Vec<Vec<u8>> {
+pub(crate) fn members(column_type: &str) -> Vec<Vec<u8>> {
     // In the catalogue only quotes are doubled: a backslash stands for itself.
     let dialect = Dialect { no_backslash_escapes: true, ..Dialect::default() };
     tokens(column_type.as_bytes(), dialect)

@@ -162,7 +162,7 @@ fn privileges(list: &[Token<'_>]) -> Vec<String> {
 }
 
 /// Schema names in grants are patterns: `%`, `_`, and `\` before one that is meant as itself.
-fn like(pattern: &str, text: &str) -> bool {
+pub(crate) fn like(pattern: &str, text: &str) -> bool {
     fn matches(pattern: &[char], text: &[char]) -> bool {
         match pattern {
             [] => text.is_empty(),

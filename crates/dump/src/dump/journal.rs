@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::args::DumpArgs;
 use super::catalog::Name;
 use crate::format::files::{Compression, FileReader, Stored};
-use crate::format::manifest::{Chunk, Snapshot, Table};
+use crate::format::manifest::{Chunk, Contents, Snapshot, Table};
+use crate::mask::Rules;
 use crate::{Error, Result};
 
 /// The journal's file name.
@@ -28,17 +29,29 @@ pub(crate) struct Wanted {
     what: Vec<String>,
     include: Vec<String>,
     exclude: Vec<String>,
+    #[serde(default)]
+    users: bool,
+    #[serde(default)]
+    conditions: Vec<String>,
+    #[serde(default)]
+    contents: Contents,
+    #[serde(default)]
+    masks: String,
     compression: Compression,
     /// Whether rows of an earlier snapshot may be kept only if they are the same in the new one.
     pub(crate) consistent: bool,
 }
 
 impl Wanted {
-    pub(crate) fn new(args: &DumpArgs) -> Self {
+    pub(crate) fn new(args: &DumpArgs, masks: &Rules) -> Self {
         Self {
             what: args.what.clone(),
             include: args.include.clone(),
             exclude: args.exclude.clone(),
+            conditions: args.conditions.iter().map(|rule| format!("{}:{}", rule.tables, rule.sql)).collect(),
+            contents: args.contents(),
+            masks: masks.fingerprint(),
+            users: args.users,
             compression: args.compress.compression(),
             consistent: args.consistent_resume,
         }
@@ -243,7 +256,7 @@ impl Kept {
         }
         Err(Error::with_hint(
             format!(
-                "{}: the unfinished dump was begun with other names, globs or another compression",
+                "{}: the unfinished dump was begun with other names, globs, conditions or masks, or another compression",
                 dir.display()
             ),
             "--resume needs the same arguments; to change them, begin in another directory",

@@ -2,8 +2,9 @@
 
 pub(crate) mod args;
 pub(crate) mod catalog;
+pub(crate) mod chosen;
 pub(crate) mod columns;
-mod grants;
+pub(crate) mod grants;
 mod journal;
 mod members;
 mod objects;
@@ -11,11 +12,13 @@ pub(crate) mod programs;
 mod ranges;
 mod reader;
 mod run;
-mod select;
+pub(crate) mod select;
 mod snapshot;
 pub(crate) mod tables;
+mod users;
 pub(crate) mod views;
 mod waits;
+mod warnings;
 
-pub use args::DumpArgs;
+pub use args::{ChunkSize, DumpArgs};
 pub use run::{DumpReport, dump};

@@ -254,7 +254,8 @@ impl<'a> Range<'a> {
     }
 
     fn bounds<'b>(&'b self, behind: Option<&'b [String]>, up_to: Option<&'b [String]>) -> Bounds<'b> {
-        Bounds { partition: self.partition.as_deref(), behind, up_to }
+        let condition = self.job.table.condition.as_deref();
+        Bounds { partition: self.partition.as_deref(), behind, up_to, condition }
     }
 
     /// Bytes that another worker could take; 0 if that is not worth while.

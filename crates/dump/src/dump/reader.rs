@@ -15,6 +15,7 @@ use crate::error::Doing;
 use crate::format::files::{Compressor, FileWriter};
 use crate::format::manifest::{Chunk, Table};
 use crate::format::names;
+use crate::guard::Guard;
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Lines, Meter, Shape, Sums};
 use crate::{Error, Result};
@@ -122,6 +123,8 @@ pub(crate) struct Patience<'a> {
     pub(crate) lock_timeout: u64,
     /// Connections of drover's own, which are in nobody's way.
     pub(crate) own: &'a [u32],
+    /// What makes workers wait.
+    pub(crate) guard: &'a Guard<'a>,
 }
 
 impl Patience<'_> {
@@ -165,7 +168,7 @@ pub(crate) fn read(
             return Ok(chunks);
         }
         let shape = range.job.plan.shape(range.job.table);
-        Reader::new(range, &shape)?.read(connection)
+        Reader::new(range, &shape, patience.guard)?.read(connection)
     };
     let chunks = read(connection).map_err(|error| explain(error, name))?;
     // The rows hold a lock on the table's definition until the savepoint is undone: what it is now, it was then.
@@ -183,11 +186,13 @@ fn still_same(connection: &mut Connection, range: &Range<'_>) -> Result<Option<V
         return Ok(None);
     }
     let (partition, behind, up_to) = range.all();
-    let bounds = Bounds { partition, behind: behind.as_deref(), up_to: up_to.as_deref() };
+    let condition = job.table.condition.as_deref();
+    let bounds = Bounds { partition, behind: behind.as_deref(), up_to: up_to.as_deref(), condition };
     let sql = tables::select(job.table, job.name(), bounds, &[]);
     let what = format!("comparing the rows of {} with those dumped before", job.name());
     let stream = connection.stream(sql).doing(|| what.clone())?;
-    let mut found = rows::sum(stream, &tables::shape(job.table), &mut Meter::new(&job.share), &what)?;
+    let shape = Shape { masks: job.plan.maskers(), ..tables::shape(job.table) };
+    let mut found = rows::sum(stream, &shape, &mut Meter::new(&job.share), &what)?;
     // What only the files know is not compared.
     let expected = Sums::of(kept);
     (found.bytes, found.enum_errors, found.retyped) =
@@ -212,8 +217,11 @@ fn check_count(connection: &mut Connection, job: &Job<'_>, rows: u64) -> Result<
         return Ok(());
     }
     let name = job.name();
-    let count =
-        connection.first(format!("SELECT COUNT(*) FROM {name}")).doing(|| format!("counting {name}"))?;
+    let mut sql = format!("SELECT COUNT(*) FROM {name}");
+    if let Some(condition) = &job.table.condition {
+        sql.push_str(&format!(" WHERE {}", tables::in_parentheses(condition)));
+    }
+    let count = connection.first(sql).doing(|| format!("counting {name}"))?;
     match count.and_then(|row| row.parse::<u64>(0)) {
         Some(count) if count == rows => Ok(()),
         count => Err(Error::with_hint(
@@ -221,7 +229,15 @@ fn check_count(connection: &mut Connection, job: &Job<'_>, rows: u64) -> Result<
                 "table {name}: {rows} rows were read in the parts it was cut into, and it has {}",
                 count.unwrap_or(0)
             ),
-            "this is an error in drover: please report it with SHOW CREATE TABLE; --chunk-size 1024G cuts no table",
+            match job.table.condition {
+                None => {
+                    "this is an error in drover: please report it with SHOW CREATE TABLE; --chunk-size 1024G cuts no table"
+                }
+                Some(_) => {
+                    "the condition of --where must give the same answer each time (RAND() does not); if it does, please \
+                     report this with SHOW CREATE TABLE"
+                }
+            },
         )),
     }
 }
@@ -258,30 +274,45 @@ struct Reader<'a> {
     range: &'a Range<'a>,
     lines: Lines<'a>,
     meter: Meter<'a>,
+    guard: &'a Guard<'a>,
     /// The name of the file that is being written.
     file: String,
     chunks: Vec<Chunk>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(range: &'a Range<'a>, shape: &'a Shape) -> Result<Self> {
+    fn new(range: &'a Range<'a>, shape: &'a Shape, guard: &'a Guard<'a>) -> Result<Self> {
         let (file, writer) = range.job.next_file()?;
         let lines = Lines::new(shape, Some(writer));
-        Ok(Self { range, lines, meter: Meter::new(&range.job.share), file, chunks: Vec::new() })
+        let meter = Meter::new(&range.job.share);
+        Ok(Self { range, lines, meter, guard, file, chunks: Vec::new() })
     }
 
     fn read(mut self, connection: &mut Connection) -> Result<Vec<Chunk>> {
         let mut bytes_a_row = None;
+        self.guard.pass()?;
         while let Some(statement) = self.range.next_statement(bytes_a_row) {
             let before = self.lines.bytes() + self.chunks.iter().map(|chunk| chunk.bytes).sum::<u64>();
             let (rows, last) = self.statement(connection, &statement)?;
             let after = self.lines.bytes() + self.chunks.iter().map(|chunk| chunk.bytes).sum::<u64>();
             bytes_a_row = (after - before).checked_div(rows).or(bytes_a_row);
             self.range.has_read(rows, last);
+            self.guard.pass()?;
         }
         let end = self.range.end();
-        self.cut(end, false)?;
+        let bytes = self.cut(end, false)?;
+        self.guard.spend(bytes);
         Ok(self.chunks)
+    }
+
+    /// Keeps to the rate and the limits amid a statement. Between statements is the better place to wait: amid one, the
+    /// server waits too. But one that has no limit has no end before that of the table.
+    fn obey(&self, bytes: u64, statement: &Statement) -> Result<()> {
+        self.guard.spend(bytes);
+        match statement.limit {
+            Some(_) => self.guard.check(),
+            None => self.guard.pass(),
+        }
     }
 
     /// Reads what one statement gives: how many rows, and the key of the last one if there may be more behind it.
@@ -300,21 +331,25 @@ impl<'a> Reader<'a> {
             let is_full = self.lines.bytes() >= self.range.job.place.chunk_bytes;
             let key = self.lines.add(row, keyed && (is_last || is_full));
             let key = key.map_err(|error| at_row(error, name, rows))?;
-            self.meter.passes(&self.lines);
+            if let Some(bytes) = self.meter.passes(&self.lines) {
+                self.obey(bytes, statement)?;
+            }
             let key = key.and_then(|values| self.range.literals(&values));
             if is_full && (key.is_some() || !keyed) {
-                self.cut(key.clone(), true)?;
+                let bytes = self.cut(key.clone(), true)?;
+                self.obey(bytes, statement)?;
             }
             last = if is_last { key } else { None };
         }
         Ok((rows, last))
     }
 
-    /// Ends the file, which holds all rows up to a key, and begins the next one if there is more.
-    fn cut(&mut self, up_to: Option<Vec<String>>, more: bool) -> Result<()> {
+    /// Ends the file, which holds all rows up to a key, and begins the next one if there is more. Gives the bytes that have
+    /// not been spent.
+    fn cut(&mut self, up_to: Option<Vec<String>>, more: bool) -> Result<u64> {
         let next = if more { Some(self.range.job.next_file()?) } else { None };
         let (file, writer) = next.unzip();
-        self.meter.end(&self.lines);
+        let bytes = self.meter.end(&self.lines);
         let (sums, stored) = self.lines.cut(writer)?;
         let stored = stored.ok_or_else(|| Error::found("a file was ended twice"))?;
         let after = self.chunks.last().map_or_else(|| self.range.start(), |chunk| chunk.up_to.clone());
@@ -335,7 +370,7 @@ impl<'a> Reader<'a> {
         };
         self.range.has_file(&chunk)?;
         self.chunks.push(chunk);
-        Ok(())
+        Ok(bytes)
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::args::DumpArgs;
 use super::catalog::{self, Name, Relation, RelationKind};
+use super::chosen;
 use super::grants;
 use super::journal::{Journal, Kept, Wanted};
 use super::objects::Scripts;
@@ -20,9 +21,13 @@ use super::reader::{self, Job, Patience, Place};
 use super::select::{self, Selected};
 use super::snapshot::{self, Taken, Wish};
 use super::tables::{self, TablePlan};
+use super::users;
+use super::warnings::{kept_elsewhere, mixed, retyped};
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, FORMAT, Manifest, Schema, Snapshot, Table};
+use crate::format::manifest::{Chunk, Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table};
 use crate::format::names;
+use crate::guard::Guard;
+use crate::mask::{self, Rules};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
 use crate::{Error, Result, pool};
@@ -50,10 +55,15 @@ pub struct DumpReport {
     pub directory: PathBuf,
     /// The server that was dumped.
     pub server: Server,
+    /// Whether it holds definitions and rows, or one of them only.
+    pub contents: Contents,
     /// How many schemas it holds.
     pub schemas: usize,
     /// How many tables it holds.
     pub tables: usize,
+    /// Accounts and roles that it holds; absent without `--users`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<usize>,
     /// Rows in all tables.
     pub rows: u64,
     /// Bytes of the rows' text.
@@ -62,6 +72,8 @@ pub struct DumpReport {
     pub stored_bytes: u64,
     /// Wall-clock time of the whole command.
     pub seconds: f64,
+    /// The part of it in which a guard let the work wait.
+    pub paused_seconds: f64,
     /// Workers that read rows.
     pub threads: usize,
     /// The moment that all rows belong to.
@@ -85,7 +97,8 @@ pub fn dump(
     progress.phase("reading the catalogue");
     let mut coordinator = session::open(options, Purpose::Dump)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
-    let result = Dump::new(args, options, &mut coordinator)
+    let guard = start_guard(args, options, stop, progress)?;
+    let result = Dump::new(args, options, &guard, &mut coordinator)
         .and_then(|mut dump| dump.run(&mut coordinator, stop, progress, started_at));
     let (manifest, threads) = match result {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
@@ -94,23 +107,43 @@ pub fn dump(
     Ok(DumpReport {
         directory: args.out.clone(),
         server: manifest.server.clone(),
+        contents: manifest.contents,
         schemas: manifest.schemas.len(),
         tables: manifest.tables().count(),
+        accounts: manifest.users.as_ref().map(|users| users.accounts),
         rows: manifest.rows(),
         bytes: manifest.bytes(),
         stored_bytes: manifest.stored_bytes(),
         seconds: started.elapsed().as_secs_f64(),
+        paused_seconds: guard.paused().as_secs_f64(),
         threads,
         snapshot: manifest.snapshot,
         warnings: manifest.warnings,
     })
 }
 
+/// The guards look at the disk that the dump will be on: its directory may not be there yet.
+fn start_guard<'a>(
+    args: &DumpArgs,
+    options: &ConnectOptions,
+    stop: &'a Stop,
+    progress: &'a Progress,
+) -> Result<Guard<'a>> {
+    let there = args.out.ancestors().find(|path| path.is_dir());
+    let writes_to = there.unwrap_or_else(|| std::path::Path::new("."));
+    Guard::start(&args.guard, &args.server, options, Some(writes_to), stop, progress)
+}
+
 struct Dump<'a> {
     args: &'a DumpArgs,
     options: &'a ConnectOptions,
+    guard: &'a Guard<'a>,
     server: Server,
     selected: Selected,
+    contents: Contents,
+    /// For tables of which not all rows are dumped.
+    conditions: BTreeMap<Name, String>,
+    masks: Rules,
     threads: usize,
     place: Place,
     wanted: Wanted,
@@ -120,20 +153,44 @@ struct Dump<'a> {
 }
 
 impl<'a> Dump<'a> {
-    fn new(args: &'a DumpArgs, options: &'a ConnectOptions, coordinator: &mut Connection) -> Result<Self> {
+    fn new(
+        args: &'a DumpArgs,
+        options: &'a ConnectOptions,
+        guard: &'a Guard<'a>,
+        coordinator: &mut Connection,
+    ) -> Result<Self> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
         let schemas = catalog::schemas(coordinator)?;
         let selected = select::select(args, &schemas, catalog::relations(coordinator)?)?;
         grants::check(coordinator, &selected)?;
+        let with_rows = selected.relations.iter().filter(|relation| has_rows(relation));
+        let conditions = chosen::bind(coordinator, &args.conditions, with_rows.clone(), args.lock_timeout)?;
+        let masks = args.mask.as_deref().map_or_else(|| Ok(Rules::default()), Rules::load)?;
+        mask::bind(coordinator, &masks, with_rows)?;
         let threads = match args.threads {
             Some(threads) => usize::from(threads),
             None => session::default_threads(coordinator)?,
         };
-        let kept = make_directory(args)?;
-        let wanted = kept.join(&args.out, Wanted::new(args))?;
+        let wanted = Wanted::new(args, &masks);
+        let kept = make_directory(args, &wanted)?;
+        let wanted = kept.join(&args.out, wanted)?;
         let place =
             Place { root: args.out.clone(), compressor: args.compress, chunk_bytes: args.chunk_size.0 };
-        Ok(Self { args, options, server, selected, threads, place, wanted, kept, warnings: Vec::new() })
+        Ok(Self {
+            args,
+            options,
+            guard,
+            server,
+            selected,
+            contents: args.contents(),
+            conditions,
+            masks,
+            threads,
+            place,
+            wanted,
+            kept,
+            warnings: Vec::new(),
+        })
     }
 
     fn run(
@@ -144,11 +201,13 @@ impl<'a> Dump<'a> {
         started_at: String,
     ) -> Result<(Manifest, usize)> {
         let without_transactions = self.without_transactions(coordinator)?;
+        self.guard.pass()?;
         progress.phase("taking the snapshot");
         let mut taken = self.take_snapshot(coordinator, &without_transactions, stop)?;
         progress.phase("reading the definitions");
         let (mut schemas, plans) =
             self.describe(coordinator, taken.table_locks.as_mut(), &without_transactions)?;
+        let users = self.args.users.then(|| users::dump(coordinator, &self.args.out)).transpose()?;
         snapshot::release_ddl(coordinator)?;
         let settings = settings(coordinator)?;
         let snapshot = taken.snapshot.clone();
@@ -175,7 +234,9 @@ impl<'a> Dump<'a> {
             started_at,
             finished_at: jiff::Timestamp::now().to_string(),
             compression: self.args.compress.compression(),
+            contents: self.contents,
             schemas,
+            users,
             warnings: self.warnings.clone(),
         };
         manifest.store(&self.args.out)?;
@@ -184,10 +245,7 @@ impl<'a> Dump<'a> {
     }
 
     fn tables(&self) -> impl Iterator<Item = &Relation> {
-        let is_table = |relation: &&Relation| {
-            matches!(relation.kind, RelationKind::Table | RelationKind::VersionedTable)
-        };
-        self.selected.relations.iter().filter(is_table)
+        self.selected.relations.iter().filter(|relation| is_table(relation))
     }
 
     /// Tables that no transaction can show as they were; one that the server cannot open is an error.
@@ -198,7 +256,8 @@ impl<'a> Dump<'a> {
             match &table.engine {
                 None => return Err(cannot_open(coordinator, &table.name)),
                 Some(engine) if engines.contains(engine) || table.rows_elsewhere() => {}
-                Some(_) => drop(names.insert(table.name.clone())),
+                Some(_) if self.contents.has_rows() => drop(names.insert(table.name.clone())),
+                Some(_) => {}
             }
         }
         Ok(names)
@@ -211,21 +270,24 @@ impl<'a> Dump<'a> {
         stop: &Stop,
     ) -> Result<Taken> {
         let tables: Vec<_> = self.tables().map(|table| table.name.clone()).collect();
+        let workers = self.tables().map(|table| ranges::most_workers(table, &self.place)).sum();
         let without_transactions: Vec<_> = without_transactions.iter().cloned().collect();
         let wish = Wish {
             options: self.options,
             vendor: self.server.vendor,
-            threads: self
-                .threads
-                .min(self.tables().map(|table| ranges::most_workers(table, &self.place)).sum())
-                .max(1),
+            threads: if self.contents.has_rows() { self.threads.min(workers).max(1) } else { 1 },
             lock_timeout: self.args.lock_timeout,
             tables: &tables,
             without_transactions: &without_transactions,
             own: &[],
             stop,
         };
-        snapshot::take(coordinator, &wish)
+        let mut taken = snapshot::take(coordinator, &wish)?;
+        if !self.conditions.is_empty() {
+            let connections = taken.workers.iter_mut().chain(&mut taken.table_locks);
+            taken.warnings.extend(chosen::stop_clock(connections, &taken.snapshot.taken_at)?);
+        }
+        Ok(taken)
     }
 
     /// Writes all scripts; gives the schemas without their rows, and how each table is to be read.
@@ -239,20 +301,33 @@ impl<'a> Dump<'a> {
         let (locked, free): (Vec<_>, Vec<_>) =
             self.tables().cloned().partition(|table| without_transactions.contains(&table.name));
         for table in free {
-            plans.insert(table.name.clone(), TablePlan::new(coordinator, table, &mut self.warnings)?);
+            let (mut plan, create) = TablePlan::new(coordinator, table, &self.masks, &mut self.warnings)?;
+            plan.condition = self.conditions.get(&plan.relation.name).cloned();
+            plans.insert(plan.relation.name.clone(), (plan, create));
         }
         if let Some(connection) = table_locks {
             for table in locked {
-                let (mut plan, create) = TablePlan::new(connection, table, &mut self.warnings)?;
+                let (mut plan, create) = TablePlan::new(connection, table, &self.masks, &mut self.warnings)?;
                 plan.is_locked = true;
+                plan.condition = self.conditions.get(&plan.relation.name).cloned();
                 plans.insert(plan.relation.name.clone(), (plan, create));
             }
         }
         let mut names: BTreeSet<String> = self.selected.whole.clone();
         names.extend(self.selected.relations.iter().map(|relation| relation.name.schema.clone()));
-        let schemas: Result<Vec<_>> =
-            names.iter().map(|name| self.describe_schema(coordinator, name, &plans)).collect();
-        let plans = plans.into_values().map(|(plan, _)| plan).filter(|plan| !plan.relation.rows_elsewhere());
+        if !self.contents.has_definitions() {
+            // Nothing would be known of a schema without tables but its name.
+            names.retain(|name| plans.keys().any(|table| table.schema == *name));
+        }
+        let schemas: Result<Vec<_>> = names
+            .iter()
+            .map(|name| match self.contents.has_definitions() {
+                true => self.describe_schema(coordinator, name, &plans),
+                false => self.describe_rows(name, &plans),
+            })
+            .collect();
+        let plans = plans.into_values().map(|(plan, _)| plan);
+        let plans = plans.filter(|plan| self.contents.has_rows() && !plan.relation.rows_elsewhere());
         Ok((schemas?, plans.collect()))
     }
 
@@ -280,10 +355,7 @@ impl<'a> Dump<'a> {
                         create.clone(),
                     )?));
                     if plan.relation.rows_elsewhere() {
-                        let name = &plan.relation.name;
-                        self.warnings.push(format!(
-                            "table {name} shows rows that are kept elsewhere: they are not in the dump"
-                        ));
+                        self.warnings.push(kept_elsewhere(&plan.relation.name));
                     }
                 }
             }
@@ -301,6 +373,25 @@ impl<'a> Dump<'a> {
         })
     }
 
+    /// A schema of which nothing is dumped but rows.
+    fn describe_rows(&mut self, name: &str, plans: &BTreeMap<Name, (TablePlan, Vec<u8>)>) -> Result<Schema> {
+        let dir = self.place.root.join(names::file_name(name));
+        fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
+        let plans = plans.values().map(|(plan, _)| plan).filter(|plan| plan.relation.name.schema == name);
+        let (elsewhere, plans): (Vec<_>, Vec<_>) = plans.partition(|plan| plan.relation.rows_elsewhere());
+        self.warnings.extend(elsewhere.into_iter().map(|plan| kept_elsewhere(&plan.relation.name)));
+        Ok(Schema {
+            name: name.into(),
+            script: Script::default(),
+            tables: plans.into_iter().map(|plan| plan.describe(Script::default())).collect(),
+            sequences: Vec::new(),
+            views: Vec::new(),
+            routines: Vec::new(),
+            triggers: Vec::new(),
+            events: Vec::new(),
+        })
+    }
+
     /// Reads all tables: first those that are locked, so that they can be unlocked, then the others, largest first.
     fn read_rows(
         &self,
@@ -315,7 +406,7 @@ impl<'a> Dump<'a> {
         let is_locked = |plan: &&TablePlan| plan.is_locked;
         let (locked, free): (Vec<_>, Vec<_>) = plans.iter().partition(is_locked);
         let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
-        let patience = Patience { lock_timeout: self.args.lock_timeout, own: &own };
+        let patience = Patience { lock_timeout: self.args.lock_timeout, own: &own, guard: self.guard };
         let read = |connection: &mut Connection, range: &Range<'_>| {
             reader::read(connection, range, patience, progress)
         };
@@ -411,6 +502,14 @@ impl<'a> Dump<'a> {
     }
 }
 
+fn is_table(relation: &Relation) -> bool {
+    matches!(relation.kind, RelationKind::Table | RelationKind::VersionedTable)
+}
+
+fn has_rows(relation: &Relation) -> bool {
+    is_table(relation) && !relation.rows_elsewhere()
+}
+
 fn all_tables(schemas: &[Schema]) -> impl Iterator<Item = (String, Table)> {
     schemas.iter().flat_map(|schema| schema.tables.iter().map(|table| (schema.name.clone(), table.clone())))
 }
@@ -419,20 +518,6 @@ fn all_tables(schemas: &[Schema]) -> impl Iterator<Item = (String, Table)> {
 fn still_needed(earlier: Vec<Snapshot>, schemas: &[Schema]) -> Vec<Snapshot> {
     let chunks = || schemas.iter().flat_map(|schema| &schema.tables).flat_map(|table| &table.files);
     if chunks().any(|chunk| chunk.earlier.is_some()) { earlier } else { Vec::new() }
-}
-
-/// That rows belong to different moments is said, and to which.
-fn mixed(earlier: &[Snapshot], snapshot: &Snapshot, schemas: &[Schema]) -> Option<String> {
-    let first = earlier.first()?;
-    let chunks = || schemas.iter().flat_map(|schema| &schema.tables).flat_map(|table| &table.files);
-    let old = chunks().filter(|chunk| chunk.earlier.is_some()).count();
-    Some(format!(
-        "this dump was ended before its time and went on with a new snapshot: {old} of {} files hold rows of an earlier \
-         moment, from {} on, the others of {}; rows that were changed meanwhile may not fit together",
-        chunks().count(),
-        first.taken_at,
-        snapshot.taken_at
-    ))
 }
 
 /// Undoing a savepoint gives back the locks on tables' definitions, so that DDL need not wait for the dump's end.
@@ -460,21 +545,6 @@ fn fill_in(schemas: &mut [Schema], mut chunks: BTreeMap<Name, Vec<Chunk>>) {
     }
 }
 
-/// What text cannot keep is said for each table.
-fn retyped(schemas: &[Schema]) -> Vec<String> {
-    let tables = schemas.iter().flat_map(|schema| schema.tables.iter().map(move |table| (schema, table)));
-    let rows = tables.map(|(schema, table)| {
-        (Name::new(&schema.name, &table.name), table.files.iter().map(|file| file.retyped).sum::<u64>())
-    });
-    let say = |(name, rows): (Name, u64)| {
-        format!(
-            "table {name}: {rows} rows hold JSON with a DECIMAL inside, which loading makes a DOUBLE: 1.10 becomes 1.1, and \
-             digits beyond the 17th are lost"
-        )
-    };
-    rows.filter(|(_, rows)| *rows > 0).map(say).collect()
-}
-
 /// Asks for the table once more, to hear why it cannot be opened.
 fn cannot_open(coordinator: &mut Connection, name: &Name) -> Error {
     match coordinator.query(format!("SELECT 1 FROM {name} LIMIT 0")) {
@@ -495,7 +565,7 @@ fn settings(coordinator: &mut Connection) -> Result<BTreeMap<String, String>> {
 }
 
 /// Makes the directory, for this user only, or takes one that is empty or holds an unfinished dump to go on with.
-fn make_directory(args: &DumpArgs) -> Result<Kept> {
+fn make_directory(args: &DumpArgs, wanted: &Wanted) -> Result<Kept> {
     use std::os::unix::fs::DirBuilderExt as _;
     let path = &args.out;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::file(path))?;
@@ -513,7 +583,7 @@ fn make_directory(args: &DumpArgs) -> Result<Kept> {
             "--resume goes on with it; or choose another directory, or remove this one",
         )),
         None if is_empty => {
-            Journal::begin(path, &Wanted::new(args), Vec::new(), std::iter::empty())?.settle()?;
+            Journal::begin(path, wanted, Vec::new(), std::iter::empty())?.settle()?;
             Ok(Kept::default())
         }
         None => Err(Error::with_hint(

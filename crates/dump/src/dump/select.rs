@@ -53,32 +53,33 @@ fn is_system(schema: &str) -> bool {
 }
 
 /// A glob on the schema and one on the name in it, so that `shop.*` does not reach into a schema `shop.old`.
-struct Pattern {
+#[derive(Debug)]
+pub(crate) struct Pattern {
     schema: Option<GlobMatcher>,
     name: GlobMatcher,
 }
 
 impl Pattern {
     /// Reads `SCHEMA.NAME`, or `NAME` for any schema.
-    fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let glob = |part: &str| match Glob::new(part) {
             Ok(glob) => Ok(glob.compile_matcher()),
             Err(error) => Err(Error::found(format!("glob '{text}': {error}"))),
         };
-        match first_dot(text) {
+        match first_outside(text, '.') {
             Some(at) => Ok(Self { schema: Some(glob(&text[..at])?), name: glob(&text[at + 1..])? }),
             None => Ok(Self { schema: None, name: glob(text)? }),
         }
     }
 
-    fn matches(&self, name: &Name) -> bool {
+    pub(crate) fn matches(&self, name: &Name) -> bool {
         self.schema.as_ref().is_none_or(|schema| schema.is_match(&name.schema))
             && self.name.is_match(&name.name)
     }
 }
 
-/// The dot between the two globs: the first that stands for itself and in neither brackets nor braces.
-fn first_dot(text: &str) -> Option<usize> {
+/// Where a glob ends: at the first of these that stands for itself and in neither brackets nor braces.
+pub(super) fn first_outside(text: &str, end: char) -> Option<usize> {
     let (mut escaped, mut depth) = (false, 0usize);
     for (at, c) in text.char_indices() {
         match c {
@@ -86,7 +87,7 @@ fn first_dot(text: &str) -> Option<usize> {
             '\\' => escaped = true,
             '[' | '{' => depth += 1,
             ']' | '}' => depth = depth.saturating_sub(1),
-            '.' if depth == 0 => return Some(at),
+            _ if c == end && depth == 0 => return Some(at),
             _ => {}
         }
     }

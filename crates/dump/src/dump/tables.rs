@@ -9,6 +9,7 @@ use crate::Result;
 use crate::ddl::without_auto_increment;
 use crate::format::manifest::{Chunk, Column, Key, KeyColumn, Script, Table};
 use crate::keys::{self, Literal};
+use crate::mask::{self, Masked, Masker, Rules};
 use crate::rows::Shape;
 
 /// A table and how it is read.
@@ -21,6 +22,9 @@ pub(crate) struct TablePlan {
     pub(crate) partitions: Vec<Partition>,
     /// Whether one session has it locked until its rows are read, since no transaction shows them as they were.
     pub(crate) is_locked: bool,
+    /// Which rows are dumped; absent for all.
+    pub(crate) condition: Option<String>,
+    masks: Vec<Masked>,
     generated: Vec<Column>,
     computed: Vec<String>,
     key: Option<Key>,
@@ -31,27 +35,53 @@ impl TablePlan {
     pub(crate) fn new(
         connection: &mut Connection,
         relation: Relation,
+        rules: &Rules,
         warnings: &mut Vec<String>,
     ) -> Result<(Self, Vec<u8>)> {
         let name = &relation.name;
         let shown = catalog::create_table(connection, name)?;
         let versioned = relation.kind == RelationKind::VersionedTable;
         let facts = catalog::columns(connection, name)?;
-        let columns = columns::to_read(&facts, versioned);
+        let masks = mask::of_table(connection, rules, name, &facts)?;
+        let mut columns = columns::to_read(&facts, versioned);
+        for column in columns.iter_mut().filter(|column| masks.iter().any(|m| m.column == column.column.name))
+        {
+            (column.stored, column.error_mark) = (None, None);
+        }
         // Rows of the past have the keys of living ones, and an engine that does not keep the rows in the order of a key is
         // slow to read in it.
         let can_be_cut = !versioned && relation.is_clustered();
         let key = if can_be_cut { key(connection, name, &columns)? } else { None };
-        let partitions = match can_be_cut && relation.partitioned {
+        // Borders would tell the values as they were, and lie elsewhere among those that take their place.
+        let in_key =
+            |masked: &Masked| key.iter().flat_map(|key| &key.columns).any(|c| c.name == masked.column);
+        let key_is_masked = masks.iter().any(in_key);
+        let key = key.filter(|_| !key_is_masked);
+        let has_parts = can_be_cut && relation.partitioned && (masks.is_empty() || key.is_some());
+        let partitions = match has_parts {
             true => catalog::partitions(connection, name)?,
             false => Vec::new(),
         };
         let definition = without_auto_increment(&shown);
         let (create, warning) = members::mend(connection, name, &facts, shown)?;
         warnings.extend(warning);
-        let (generated, computed) = (columns::to_prove(&facts), columns::to_compute(&facts));
-        let is_locked = false;
-        Ok((Self { relation, definition, columns, partitions, is_locked, generated, computed, key }, create))
+        let dependent = mask::dependent(&facts, &masks);
+        let is_free = |column: &Column| !dependent.contains(&column.name.to_lowercase());
+        let generated = columns::to_prove(&facts).into_iter().filter(is_free).collect();
+        let computed = columns::to_compute(&facts);
+        let plan = Self {
+            relation,
+            definition,
+            columns,
+            partitions,
+            is_locked: false,
+            condition: None,
+            masks,
+            generated,
+            computed,
+            key,
+        };
+        Ok((plan, create))
     }
 
     /// The table as the manifest describes it, with no files yet.
@@ -67,6 +97,8 @@ impl TablePlan {
             with_history: self.relation.kind == RelationKind::VersionedTable,
             key: self.key.clone(),
             partitions: self.partitions.iter().map(|partition| partition.name.clone()).collect(),
+            condition: self.condition.clone(),
+            masks: self.masks.iter().map(|masked| (masked.column.clone(), masked.mask)).collect(),
             files: Vec::new(),
         }
     }
@@ -92,9 +124,21 @@ impl TablePlan {
         Shape {
             keys: self.key_fields().into_iter().map(|(field, _)| field).collect(),
             error_marks: self.columns.iter().enumerate().filter_map(mark).collect(),
+            masks: self.maskers(),
             twins: (0..self.columns.len()).filter(|&index| self.columns[index].stored.is_some()).collect(),
             ..shape(table)
         }
+    }
+
+    /// What takes the place of values on their way into the files.
+    pub(crate) fn maskers(&self) -> Vec<(usize, Masker)> {
+        let place = |masked: &Masked| {
+            let at = self.columns.iter().position(|column| column.column.name == masked.column)?;
+            Some((at, masked.masker.clone()))
+        };
+        let mut maskers: Vec<_> = self.masks.iter().filter_map(place).collect();
+        maskers.sort_by_key(|(at, _)| *at);
+        maskers
     }
 
     /// What shows values as they are stored, where loading makes others of them.
@@ -133,15 +177,18 @@ pub(crate) struct Bounds<'a> {
     pub(crate) partition: Option<&'a str>,
     pub(crate) behind: Option<&'a [String]>,
     pub(crate) up_to: Option<&'a [String]>,
+    /// The rows for which this holds, where not all are meant.
+    pub(crate) condition: Option<&'a str>,
 }
 
 impl<'a> Bounds<'a> {
-    /// Those of a file.
+    /// Those of a file: all rows that a table has there, also those for which the dump's condition does not hold.
     pub(crate) fn of(chunk: &'a Chunk) -> Self {
         Self {
             partition: chunk.partition.as_deref(),
             behind: chunk.after.as_deref(),
             up_to: chunk.up_to.as_deref(),
+            condition: None,
         }
     }
 
@@ -154,18 +201,23 @@ impl<'a> Bounds<'a> {
         if table.with_history {
             sql.push_str(" FOR SYSTEM_TIME ALL");
         }
-        let Some(key) = &table.key else { return sql };
-        sql.push_str(&format!(" FORCE INDEX ({})", quote::identifier(&key.index)));
-        let conditions = [
-            self.behind.map(|values| keys::behind(key, values)),
-            self.up_to.map(|values| keys::up_to(key, values)),
-        ];
-        let conditions: Vec<_> = conditions.into_iter().flatten().collect();
+        let mut conditions = Vec::new();
+        if let Some(key) = &table.key {
+            sql.push_str(&format!(" FORCE INDEX ({})", quote::identifier(&key.index)));
+            conditions.extend(self.behind.map(|values| keys::behind(key, values)));
+            conditions.extend(self.up_to.map(|values| keys::up_to(key, values)));
+        }
+        conditions.extend(self.condition.map(in_parentheses));
         if !conditions.is_empty() {
             sql.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
         }
         sql
     }
+}
+
+/// A condition of a person's beside others. It may end with a comment.
+pub(crate) fn in_parentheses(condition: &str) -> String {
+    format!("({condition}\n)")
 }
 
 /// The statement that reads the rows within the bounds, in no order. `more` are expressions to select behind all columns.
@@ -212,6 +264,8 @@ mod tests {
             with_history: false,
             key: (!columns.is_empty()).then(|| Key { index: "PRIMARY".into(), columns }),
             partitions: vec![],
+            condition: None,
+            masks: Default::default(),
             files: vec![],
         }
     }
@@ -222,11 +276,17 @@ mod tests {
         let all = Bounds::default();
         assert_eq!(select(&table(&[]), &name, all, &[]), "SELECT `a`, CAST(`b` AS DOUBLE) FROM `s`.`t`");
         let (behind, up_to) = (["1".to_owned()], ["2".to_owned()]);
-        let bounds = Bounds { partition: Some("p"), behind: Some(&behind), up_to: Some(&up_to) };
+        let bounds =
+            Bounds { partition: Some("p"), behind: Some(&behind), up_to: Some(&up_to), condition: None };
         assert_eq!(
             select(&table(&["a"]), &name, bounds, &["`b`"]),
             "SELECT `a`, CAST(`b` AS DOUBLE), `b` FROM `s`.`t` PARTITION (`p`) FORCE INDEX (`PRIMARY`) \
              WHERE `a` > 1 AND `a` <= 2"
         );
+        let chosen = Bounds { condition: Some("x = 1 OR y -- z"), ..bounds };
+        let sql = select(&table(&["a"]), &name, chosen, &[]);
+        assert!(sql.ends_with(" WHERE `a` > 1 AND `a` <= 2 AND (x = 1 OR y -- z\n)"), "{sql}");
+        let chosen = Bounds { condition: Some("x"), ..all };
+        assert!(select(&table(&[]), &name, chosen, &[]).ends_with("FROM `s`.`t` WHERE (x\n)"));
     }
 }

@@ -8,8 +8,10 @@ use std::path::Path;
 use drover_db::Server;
 use serde::{Deserialize, Serialize};
 
+pub use super::contents::{Contents, Mask};
 use super::digest::Digest;
 use super::files::Compression;
+use super::missing::{check_script, missing};
 use crate::{Error, Result};
 
 /// The manifest's file name.
@@ -42,8 +44,14 @@ pub struct Manifest {
     pub finished_at: String,
     /// How the row files are compressed.
     pub compression: Compression,
+    /// Whether it holds definitions and rows, or one of them only; absent for both.
+    #[serde(default, skip_serializing_if = "Contents::is_all")]
+    pub contents: Contents,
     /// The schemas, sorted by name.
     pub schemas: Vec<Schema>,
+    /// The server's accounts and roles; absent if they were not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<Users>,
     /// What a reader of the dump should know, such as a view that was broken on the server.
     pub warnings: Vec<String>,
 }
@@ -88,12 +96,31 @@ pub struct Script {
     pub checksum: Digest,
 }
 
+impl Script {
+    /// Whether there is none, as in a dump that holds rows only.
+    pub fn is_absent(&self) -> bool {
+        self.file.is_empty()
+    }
+}
+
+/// The server's accounts and roles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Users {
+    /// How many there are.
+    pub accounts: usize,
+    /// What they are, as JSON.
+    pub file: Script,
+    /// The same as statements, for people.
+    pub script: Script,
+}
+
 /// One schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     /// Its name in the server.
     pub name: String,
-    /// The script that creates it.
+    /// The script that creates it; absent from a dump that holds rows only.
+    #[serde(default, skip_serializing_if = "Script::is_absent")]
     pub script: Script,
     /// Its tables, sorted by name.
     pub tables: Vec<Table>,
@@ -141,7 +168,8 @@ fn is_false(value: &bool) -> bool {
 pub struct Table {
     /// Its name in the server.
     pub name: String,
-    /// The script that creates it.
+    /// The script that creates it; absent from a dump that holds rows only.
+    #[serde(default, skip_serializing_if = "Script::is_absent")]
     pub script: Script,
     /// Its storage engine.
     pub engine: String,
@@ -166,6 +194,12 @@ pub struct Table {
     /// The partitions or subpartitions, which are cut each for itself; none if the table has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<String>,
+    /// The SQL condition of the rows that were dumped; absent if all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Columns whose values were replaced, and how; none if the rows are as they were.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub masks: BTreeMap<String, Mask>,
     /// The files, partition by partition, in the order of the key.
     pub files: Vec<Chunk>,
 }
@@ -285,6 +319,7 @@ impl Manifest {
         check_text(&path, &text)?;
         let manifest: Self = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
         manifest.check_sums().ok_or_else(|| damaged("more rows or bytes than there can be".into()))?;
+        manifest.check_contents().map_err(damaged)?;
         manifest.check_paths(&path)?;
         manifest.check_sizes(dir)?;
         manifest.scripts().try_for_each(|script| check_script(dir, script))?;
@@ -346,13 +381,33 @@ impl Manifest {
     }
 
     fn scripts(&self) -> impl Iterator<Item = &Script> {
-        self.schemas.iter().flat_map(|schema| {
+        let users = self.users.iter().flat_map(|users| [&users.file, &users.script]);
+        users.chain(self.schemas.iter().flat_map(|schema| {
             let objects =
                 [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
             std::iter::once(&schema.script)
                 .chain(schema.tables.iter().map(|table| &table.script))
                 .chain(objects.into_iter().flatten().map(|object| &object.script))
-        })
+                .filter(|script| self.contents.has_definitions() || !script.is_absent())
+        }))
+    }
+
+    /// Whether it has scripts and files just where it says that it has.
+    fn check_contents(&self) -> std::result::Result<(), String> {
+        if !self.contents.has_rows() && self.tables().any(|(_, table)| !table.files.is_empty()) {
+            return Err("it says that it holds definitions only, and names files of rows".into());
+        }
+        let has_script = |schema: &Schema| {
+            let objects =
+                [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
+            !schema.script.is_absent()
+                || schema.tables.iter().any(|table| !table.script.is_absent())
+                || objects.into_iter().any(|objects| !objects.is_empty())
+        };
+        if !self.contents.has_definitions() && self.schemas.iter().any(has_script) {
+            return Err("it says that it holds rows only, and names scripts".into());
+        }
+        Ok(())
     }
 
     /// A manifest from a stranger must not lead out of its directory.
@@ -406,39 +461,6 @@ fn check_text(path: &Path, text: &[u8]) -> Result<()> {
     ))
 }
 
-fn check_script(dir: &Path, script: &Script) -> Result<()> {
-    let path = dir.join(&script.file);
-    let text = std::fs::read(&path).map_err(Error::file(&path))?;
-    let checksum = Digest::of(&text);
-    if checksum == script.checksum {
-        return Ok(());
-    }
-    Err(Error::with_hint(
-        format!(
-            "{}: the script was changed after the dump: its checksum is {checksum}, the manifest says {}",
-            path.display(),
-            script.checksum
-        ),
-        "if you changed it on purpose, run it by hand and leave its table or object out",
-    ))
-}
-
-fn missing(dir: &Path, path: &Path, error: std::io::Error) -> Error {
-    if error.kind() != std::io::ErrorKind::NotFound {
-        return Error::File { path: path.to_owned(), source: error };
-    }
-    if !dir.is_dir() {
-        return Error::found(format!("{}: there is no such directory", dir.display()));
-    }
-    Error::with_hint(
-        format!(
-            "{}: there is no {FILE_NAME}: this is not a dump, or one that was never finished",
-            dir.display()
-        ),
-        "the manifest is written when all rows are in their files: the same `drover dump` with --resume goes on with it",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,6 +482,8 @@ mod tests {
             with_history: false,
             key: None,
             partitions: vec![],
+            condition: None,
+            masks: BTreeMap::new(),
             files: vec![chunk],
         };
         let schema = Schema {
@@ -482,7 +506,9 @@ mod tests {
             started_at: String::new(),
             finished_at: String::new(),
             compression: Compression::None,
+            contents: Contents::All,
             schemas: vec![schema],
+            users: None,
             warnings: vec![],
         }
     }

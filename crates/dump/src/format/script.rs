@@ -5,6 +5,8 @@
 //! delimiter and a newline; and, if the delimiter is not `;`, a line `DELIMITER ;`. The delimiter is one that no
 //! statement contains, so that finding the statements needs no knowledge of SQL.
 
+use drover_db::sql::Dialect;
+
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -76,6 +78,16 @@ fn parse_text(text: &[u8]) -> Option<Vec<Vec<u8>>> {
         statements.push(rest[..at].to_vec());
         rest = rest[at + end.len()..].strip_prefix(b"\n")?;
     }
+}
+
+/// How the last statement of a script is to be read: its first ones set it.
+pub(crate) fn dialect(statements: &[Vec<u8>]) -> Dialect {
+    let value = |variable: &str| {
+        let prefix = format!("SET {variable} = ");
+        let text = statements.iter().find_map(|statement| statement.strip_prefix(prefix.as_bytes()))?;
+        Some(String::from_utf8_lossy(text).trim_matches('\'').to_owned())
+    };
+    Dialect::of(&value("sql_mode").unwrap_or_default(), &value("character_set_client").unwrap_or_default())
 }
 
 fn line(text: &[u8]) -> Option<(&[u8], &[u8])> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use drover_db::options::ServerArgs;
 
 use super::rename::Rename;
+use crate::guard::GuardArgs;
 
 /// Restore a dump and prove that every row is there
 #[derive(Debug, clap::Args)]
@@ -17,13 +18,26 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "OLD=NEW")]
     pub into: Vec<Rename>,
 
-    /// Drop tables, views and routines of the target that the dump also holds; without it they are an error
+    /// Drop tables, views and routines of the target that the dump also holds, and accounts with --users; without it they
+    /// are an error
     #[arg(long)]
     pub drop_existing: bool,
 
     /// Go on with a restore of this dump that was ended before its time: files that were loaded are not loaded again
     #[arg(long, conflicts_with = "drop_existing")]
     pub resume: bool,
+
+    /// Restore the dump's accounts and roles too. The one in use, its roles and root stay as they are
+    #[arg(long)]
+    pub users: bool,
+
+    /// Restore nothing: try the whole schema on the target, without rows, and list what is rewritten or lost
+    #[arg(long)]
+    pub check: bool,
+
+    /// On a server of another vendor, leave out what it cannot hold instead of restoring nothing
+    #[arg(long)]
+    pub skip_refused: bool,
 
     /// Connections that load rows, each with its worker [default: twice the cores here, if the server has as many to spare]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
@@ -36,6 +50,10 @@ pub struct RestoreArgs {
     /// Switch the server's global local_infile on for the time of the restore, and back afterwards
     #[arg(long)]
     pub enable_local_infile: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub guard: GuardArgs,
 
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -52,6 +70,15 @@ pub struct VerifyArgs {
     /// Compare schema OLD of the dump with schema NEW of the server (repeatable)
     #[arg(long, value_name = "OLD=NEW")]
     pub into: Vec<Rename>,
+
+    /// The server is the one that was dumped: of tables dumped with --where, compare only the rows for which the condition
+    /// holds. Without it a table must hold just the rows that the dump has
+    #[arg(long)]
+    pub source: bool,
+
+    /// Compare accounts and roles too
+    #[arg(long)]
+    pub users: bool,
 
     /// Connections that read rows [default: twice the cores here, if the server has as many to spare]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]

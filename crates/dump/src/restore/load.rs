@@ -12,7 +12,9 @@ use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::files::{Compression, FileReader};
 use crate::format::manifest::{Chunk, Column, Table};
+use crate::guard::Guard;
 use crate::progress::Progress;
+use crate::translate::Current;
 use crate::{Error, Result};
 
 /// Text is read from the decompressor in pieces of this many bytes.
@@ -78,6 +80,10 @@ pub(super) struct Load<'a> {
     pub(super) chunk: &'a Chunk,
     /// Where it is noted with its rows, if the table can be changed in one transaction with that.
     pub(super) steps: Option<&'a Steps>,
+    /// Which of the file's rows are loaded, if not all.
+    pub(super) current: Option<Current>,
+    /// What makes workers wait.
+    pub(super) guard: &'a Guard<'a>,
     pub(super) progress: &'a Progress,
 }
 
@@ -89,6 +95,7 @@ impl Load<'_> {
         if self.chunk.rows == 0 {
             return Ok(());
         }
+        self.guard.pass()?;
         for _ in 1..ATTEMPTS {
             match self.attempt(connection) {
                 Err(error) if is_deadlock(&error) => {}
@@ -148,14 +155,18 @@ impl Load<'_> {
         let mut damaged = None;
         let sql = statement(&self.table.columns, computed, target, &self.chunk.file);
         let result = connection.load(sql, |upload| {
-            let mut buffer = vec![0; PIECE];
+            let (mut buffer, mut rest) = (vec![0; PIECE], Vec::new());
             while let Some(input) = &mut reader {
                 match input.read(&mut buffer) {
                     Ok(0) => break,
                     Ok(count) => {
-                        upload.send(&buffer[..count])?;
+                        match &self.current {
+                            Some(current) => upload.send(&current.filter(&buffer[..count], &mut rest))?,
+                            None => upload.send(&buffer[..count])?,
+                        }
                         self.progress.count(0, count as u64);
                         self.progress.done(count as u64);
+                        self.guard.spend(count as u64);
                     }
                     Err(error) => {
                         damaged = Some(error);

@@ -2,16 +2,22 @@
 //! it all back to compare.
 
 mod args;
-mod global;
+mod check;
+pub(crate) mod global;
 mod load;
 mod objects;
-mod rename;
+pub(crate) mod rename;
+mod rows_only;
 mod run;
 mod staging;
 mod steps;
+mod trial;
+mod users;
 mod verify;
 mod views;
 
 pub use args::{RestoreArgs, VerifyArgs};
+pub use check::{CheckReport, check};
 pub use run::{RestoreReport, restore};
+pub use users::UsersReport;
 pub use verify::{Difference, VerifyReport, verify};

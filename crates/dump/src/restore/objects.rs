@@ -10,6 +10,7 @@ use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Script};
 use crate::format::script::parse;
 use crate::session::{self, Purpose};
+use crate::translate::Translator;
 use crate::{Error, Result};
 
 /// Warnings that say only that an older way of writing is going out of use: integer display widths, names of character
@@ -20,6 +21,8 @@ const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
 pub(super) struct Scripts<'a> {
     pub(super) dir: &'a Path,
     pub(super) renames: &'a Renames,
+    /// What rewrites them for a target of another vendor or version.
+    pub(super) translator: Option<&'a Translator>,
 }
 
 impl Scripts<'_> {
@@ -27,7 +30,12 @@ impl Scripts<'_> {
     pub(super) fn read(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
         let path = self.dir.join(&script.file);
         let text = std::fs::read(&path).map_err(Error::file(&path))?;
-        Ok(self.renames.script(parse(&path, &text)?))
+        let statements = parse(&path, &text)?;
+        let statements = match self.translator {
+            Some(translator) => translator.script(&script.file, statements),
+            None => statements,
+        };
+        Ok(self.renames.script(statements))
     }
 
     /// Runs statements that belong to one script; what the server warns of is added to `warnings`.

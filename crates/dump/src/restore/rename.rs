@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use drover_db::quote;
-use drover_db::sql::{Dialect, Kind, Token, tokens};
+use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
 
 use crate::format::manifest::Manifest;
+use crate::format::script;
 use crate::{Error, Result};
 
 /// `OLD=NEW`, as `--into` takes it.
@@ -33,7 +34,7 @@ impl FromStr for Rename {
 
 /// The new names of schemas.
 #[derive(Debug, Default)]
-pub(super) struct Renames {
+pub(crate) struct Renames {
     new: BTreeMap<String, String>,
     /// What the dump holds in each of those schemas.
     objects: BTreeSet<(String, String)>,
@@ -56,18 +57,25 @@ impl Renames {
                 "--into: two schemas of the dump would both be restored as '{twice}'"
             )));
         }
-        let objects = manifest.schemas.iter().flat_map(|schema| {
-            let objects =
-                [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
-            let objects = objects.into_iter().flatten();
-            let names = schema.tables.iter().map(|t| &t.name).chain(objects.map(|object| &object.name));
-            names.map(|name| (schema.name.clone(), name.clone()))
-        });
-        Ok(Self { objects: objects.collect(), new })
+        Ok(Self { objects: objects(manifest), new })
+    }
+
+    /// Every schema under a name of its own that begins with `prefix`.
+    pub(super) fn to_scratch(manifest: &Manifest, prefix: &str) -> Self {
+        let new = manifest.schemas.iter().enumerate();
+        let new = new.map(|(number, schema)| (schema.name.clone(), format!("{prefix}{number}"))).collect();
+        Self { new, objects: objects(manifest) }
+    }
+
+    /// A message with the schemas' old names.
+    pub(super) fn undo(&self, text: &str) -> String {
+        // A name that ends in 10 before the one that ends in 1.
+        let longest_first = self.new.iter().map(|(old, new)| (new.len(), new, old)).collect::<BTreeSet<_>>();
+        longest_first.iter().rev().fold(text.to_owned(), |text, (_, new, old)| text.replace(*new, old))
     }
 
     /// The name under which a schema of the dump is restored.
-    pub(super) fn schema<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(crate) fn schema<'a>(&'a self, name: &'a str) -> &'a str {
         self.new.get(name).map_or(name, String::as_str)
     }
 
@@ -76,12 +84,13 @@ impl Renames {
         if self.new.is_empty() {
             return statements;
         }
-        let dialect = dialect(&statements);
+        let dialect = script::dialect(&statements);
         statements.iter().map(|statement| self.statement(statement, dialect)).collect()
     }
 
-    fn statement(&self, text: &[u8], dialect: Dialect) -> Vec<u8> {
-        let all: Vec<_> = tokens(text, dialect).collect();
+    /// A statement with the new names.
+    pub(crate) fn statement(&self, text: &[u8], dialect: Dialect) -> Vec<u8> {
+        let all: Vec<_> = tokens_in_comments(text, dialect).collect();
         let code: Vec<usize> = (0..all.len()).filter(|&index| all[index].is_code()).collect();
         let mut out = Vec::with_capacity(text.len());
         let mut next = 0;
@@ -106,6 +115,9 @@ impl Renames {
         }
         let old = name(token(0)?)?;
         let new = self.new.get(&old)?;
+        // IF NOT EXISTS may stand between.
+        let option = |token: &&Token<'_>| ["IF", "NOT", "EXISTS"].iter().any(|word| token.is_word(word));
+        let before = code[..at].iter().rev().map(|&index| &all[index]).find(|token| !option(token));
         if before.is_some_and(|token| token.is_word("DATABASE") || token.is_word("SCHEMA")) {
             return Some(new);
         }
@@ -118,19 +130,19 @@ impl Renames {
     }
 }
 
+fn objects(manifest: &Manifest) -> BTreeSet<(String, String)> {
+    let objects = manifest.schemas.iter().flat_map(|schema| {
+        let objects = [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
+        let objects = objects.into_iter().flatten();
+        let names = schema.tables.iter().map(|t| &t.name).chain(objects.map(|object| &object.name));
+        names.map(|name| (schema.name.clone(), name.clone()))
+    });
+    objects.collect()
+}
+
 fn name(token: &Token<'_>) -> Option<String> {
     let is_number = token.kind == Kind::Word && token.text.first().is_some_and(u8::is_ascii_digit);
     if is_number { None } else { String::from_utf8(token.name()?).ok() }
-}
-
-/// How the last statement of a script is to be read: its first ones set it.
-fn dialect(statements: &[Vec<u8>]) -> Dialect {
-    let value = |variable: &str| {
-        let prefix = format!("SET {variable} = ");
-        let text = statements.iter().find_map(|statement| statement.strip_prefix(prefix.as_bytes()))?;
-        Some(String::from_utf8_lossy(text).trim_matches('\'').to_owned())
-    };
-    Dialect::of(&value("sql_mode").unwrap_or_default(), &value("character_set_client").unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -158,6 +170,12 @@ mod tests {
         assert_eq!(renamed("`shop`.`t`.`c`, x.shop.orders"), "`new``shop`.`t`.`c`, x.shop.orders");
         assert_eq!(renamed("'shop.orders' /* shop.orders */"), "'shop.orders' /* shop.orders */");
         assert_eq!(renamed("CREATE DATABASE `shop` x"), "CREATE DATABASE `new``shop` x");
+        assert_eq!(
+            renamed(
+                "CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop`; /*!50001 VIEW v AS select * from `shop`.`orders` */"
+            ),
+            "CREATE DATABASE /*!32312 IF NOT EXISTS*/ `new``shop`; /*!50001 VIEW v AS select * from `new``shop`.`orders` */"
+        );
         assert_eq!(
             renamed("DEFINER=`a`@`shop` REFERENCES `shop`.`orders`"),
             "DEFINER=`a`@`shop` REFERENCES `new``shop`.`orders`"

@@ -11,18 +11,23 @@ use drover_db::{Connection, Server, Stop, Vendor, quote};
 use serde::Serialize;
 
 use super::args::RestoreArgs;
+use super::check::Prepared;
 use super::global::LocalInfile;
 use super::load::Load;
 use super::objects::Scripts;
 use super::rename::Renames;
+use super::rows_only;
 use super::steps::Steps;
+use super::users::{Users, UsersReport};
 use super::verify::{self, Verify, VerifyReport};
 use crate::ddl::{CreateTable, without_auto_increment};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Table};
+use crate::guard::Guard;
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
+use crate::translate::{Refusal, Rewrite, Translator};
 use crate::{Error, Result, pool};
 
 /// Tables whose text is smaller than this many bytes get their indexes before their rows: an ALTER TABLE costs more.
@@ -41,10 +46,19 @@ pub struct RestoreReport {
     pub bytes: u64,
     /// Wall-clock time of the whole command, in seconds.
     pub seconds: f64,
+    /// The part of it in which a guard let the work wait.
+    pub paused_seconds: f64,
     /// The part of it in which rows were loaded and indexes built, in seconds.
     pub load_seconds: f64,
     /// What the server warned of when objects were created.
     pub warnings: Vec<String>,
+    /// What became of the accounts; absent without `--users`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users: Option<UsersReport>,
+    /// What was written otherwise for this server, or left out.
+    pub rewrites: Vec<Rewrite>,
+    /// What the server cannot hold, which was skipped.
+    pub refused: Vec<Refusal>,
     /// The proof; absent if `--no-verify` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyReport>,
@@ -66,11 +80,28 @@ pub fn restore(
     let renames = Renames::new(&args.into, &manifest)?;
     let mut coordinator = session::open(options, Purpose::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
-    let restore = Restore { args, options, manifest: &manifest, renames: &renames, stop, progress };
+    let translated = Prepared::new(args, options, stop, progress, &manifest, &mut coordinator, false)
+        .and_then(|prepared| prepared.without_refused(args.skip_refused));
+    let Prepared { manifest, translator, .. } = match translated {
+        Err(_) if stop.is_requested() => return Err(Error::Stopped),
+        other => other?,
+    };
+    let manifest = match manifest.contents.has_definitions() {
+        true => manifest,
+        false => rows_only::on_target(&mut coordinator, manifest, &renames)?,
+    };
+    let translator = translator.as_ref();
+    let guard = &Guard::start(&args.guard, &args.server, options, None, stop, progress)?;
+    let (manifest, renames) = (&manifest, &renames);
+    let restore = Restore { args, options, manifest, renames, translator, guard, stop, progress };
     match restore.run(&mut coordinator) {
         Err(_) if stop.is_requested() => Err(Error::Stopped),
         Err(error) => Err(error),
-        Ok(report) => Ok(RestoreReport { seconds: started.elapsed().as_secs_f64(), ..report }),
+        Ok(report) => Ok(RestoreReport {
+            seconds: started.elapsed().as_secs_f64(),
+            paused_seconds: guard.paused().as_secs_f64(),
+            ..report
+        }),
     }
 }
 
@@ -79,6 +110,8 @@ struct Restore<'a> {
     options: &'a ConnectOptions,
     manifest: &'a Manifest,
     renames: &'a Renames,
+    translator: Option<&'a Translator>,
+    guard: &'a Guard<'a>,
     stop: &'a Stop,
     progress: &'a Progress,
 }
@@ -109,15 +142,17 @@ impl<'a> Restore<'a> {
             Some(threads) => usize::from(threads),
             None => session::default_threads(coordinator)?,
         };
-        let scripts = Scripts { dir: &self.args.dir, renames: self.renames };
+        let scripts = Scripts { dir: &self.args.dir, renames: self.renames, translator: self.translator };
         self.progress.phase("creating the tables");
         let mut steps = Steps::find(coordinator, self.manifest, self.renames)?;
+        let mut users = self.users(coordinator, &steps)?;
         match steps.is_there && self.args.resume {
             true => steps.end_sessions(coordinator)?,
             false => {
                 self.make_room(coordinator, &scripts, &steps)?;
                 scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
                 steps.begin(coordinator)?;
+                users.iter().try_for_each(|users| users.note(coordinator, &steps))?;
             }
         }
         steps.lead(coordinator)?;
@@ -138,8 +173,13 @@ impl<'a> Restore<'a> {
         if steps.is_there {
             scripts.drop_programs(coordinator, self.manifest)?;
         }
+        users.iter_mut().try_for_each(|users| users.create(coordinator))?;
         scripts.create_programs(coordinator, self.manifest, &mut warnings)?;
-        let verify = self.verify(threads)?;
+        users.iter_mut().try_for_each(|users| users.finish(coordinator))?;
+        let mut verify = self.verify(threads)?;
+        if let (Some(users), Some(report)) = (&users, &mut verify) {
+            users.verify(coordinator, report)?;
+        }
         steps.end(coordinator)?;
         Ok(RestoreReport {
             server,
@@ -147,10 +187,22 @@ impl<'a> Restore<'a> {
             rows: self.manifest.rows(),
             bytes: self.manifest.bytes(),
             seconds: 0.0,
+            paused_seconds: 0.0,
             load_seconds,
             warnings: grouped(&warnings),
+            rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
+            refused: self.translator.map(Translator::refused).unwrap_or_default(),
+            users: users.map(Users::report),
             verify,
         })
+    }
+
+    fn users(&self, coordinator: &mut Connection, steps: &Steps) -> Result<Option<Users>> {
+        let may_drop = |account: &str| {
+            self.args.drop_existing || self.args.resume && steps.has(&format!("account {account}"))
+        };
+        let prepare = || Users::prepare(coordinator, &self.args.dir, self.manifest, self.renames, may_drop);
+        self.args.users.then(prepare).transpose()
     }
 
     fn verify(&self, threads: usize) -> Result<Option<VerifyReport>> {
@@ -158,11 +210,16 @@ impl<'a> Restore<'a> {
             return Ok(None);
         }
         let dir: &Path = &self.args.dir;
-        let verify = Verify { dir, manifest: self.manifest, renames: self.renames, progress: self.progress };
+        let is_source = false;
+        let (manifest, renames, progress) = (self.manifest, self.renames, self.progress);
+        let verify = Verify { dir, manifest, renames, translator: self.translator, is_source, progress };
         verify.run(self.options, threads, self.stop).map(Some)
     }
 
     fn make_room(&self, coordinator: &mut Connection, scripts: &Scripts<'_>, steps: &Steps) -> Result<()> {
+        if !self.manifest.contents.has_definitions() {
+            return rows_only::check(coordinator, self.manifest, self.renames, self.args.drop_existing);
+        }
         if self.args.drop_existing {
             return scripts.drop_existing(coordinator, self.manifest);
         }
@@ -190,6 +247,9 @@ impl<'a> Restore<'a> {
         steps: &Steps,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<Target<'a>>> {
+        if !self.manifest.contents.has_definitions() {
+            return self.tables_that_are_there(coordinator, steps);
+        }
         // A column's default may be the next value of a sequence.
         for (schema, sequence) in super::objects::each(self.manifest, |schema| &schema.sequences) {
             let name = Name::new(self.renames.schema(&schema.name), &sequence.name);
@@ -246,6 +306,23 @@ impl<'a> Restore<'a> {
         Ok(targets)
     }
 
+    /// The targets of a dump that holds rows only.
+    fn tables_that_are_there(&self, coordinator: &mut Connection, steps: &Steps) -> Result<Vec<Target<'a>>> {
+        let mut targets = Vec::new();
+        for (schema, table) in self.manifest.tables() {
+            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let keeps = steps.is_there && is_transactional(table);
+            if steps.is_there && !keeps {
+                rows_only::empty(coordinator, &name)?;
+            }
+            let left = |file: &usize| !keeps || !steps.has(&table.files[*file].file);
+            let files: Vec<_> = (0..table.files.len()).filter(left).collect();
+            let left = AtomicUsize::new(files.len());
+            targets.push(Target { name, table, keys: Vec::new(), foreign_keys: Vec::new(), files, left });
+        }
+        Ok(targets)
+    }
+
     fn expect(&self, targets: &[Target<'_>]) {
         let work = targets.iter().map(|target| target.table.bytes() + target.index_work()).sum();
         self.progress.expect(work);
@@ -268,6 +345,9 @@ impl<'a> Restore<'a> {
         });
         let mut connections =
             session::open_many(self.options, Purpose::Restore, threads.min(tasks.len().max(1)))?;
+        if !self.manifest.contents.has_definitions() {
+            connections.iter_mut().try_for_each(rows_only::check_unique)?;
+        }
         steps.mark(&mut connections)?;
         let ids: Vec<_> = connections.iter().map(Connection::id).collect();
         let result = pool::run(
@@ -294,6 +374,8 @@ impl<'a> Restore<'a> {
                     target: target.name.clone(),
                     chunk: &target.table.files[file],
                     steps: is_transactional(target.table).then_some(steps),
+                    current: self.translator.and_then(|translator| translator.current(target.table)),
+                    guard: self.guard,
                     progress: self.progress,
                 };
                 load.run(connection)?;
@@ -351,7 +433,7 @@ fn name_in(definition: &[u8]) -> Option<String> {
 }
 
 /// The same warning of many scripts becomes one.
-fn grouped(warnings: &[String]) -> Vec<String> {
+pub(super) fn grouped(warnings: &[String]) -> Vec<String> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for warning in warnings {
         // No script's name holds a colon.

@@ -1,5 +1,6 @@
 //! Comparing a server with a dump: every row by the digest of its file, and the definition of every object.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -11,16 +12,19 @@ use serde::Serialize;
 use super::args::VerifyArgs;
 use super::objects::{Scripts, each};
 use super::rename::Renames;
+use super::users;
 use crate::ddl::without_auto_increment;
 use crate::dump::catalog::{self, Name};
+use crate::dump::chosen;
 use crate::dump::programs::{definition, schema_collation};
 use crate::dump::tables::{self, Bounds};
 use crate::dump::views;
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Manifest, Object, Schema, Script, Table};
+use crate::format::manifest::{Chunk, Contents, Manifest, Object, Schema, Script, Table};
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Meter, Sums};
 use crate::session::{self, Purpose};
+use crate::translate::Translator;
 use crate::{Error, Result, pool};
 
 /// Something that is not as the dump has it.
@@ -38,6 +42,8 @@ pub struct Difference {
 /// What a verification found.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct VerifyReport {
+    /// What of the tables the dump holds: only that could be compared.
+    pub contents: Contents,
     /// Tables that were read.
     pub tables: usize,
     /// Rows that were read.
@@ -47,8 +53,13 @@ pub struct VerifyReport {
     /// Definitions that were compared; 0 if the server is of another vendor or version than the dumped one, which writes
     /// them differently.
     pub definitions: usize,
+    /// Accounts and roles that were compared; 0 without `--users`.
+    pub accounts: usize,
     /// Wall-clock time.
     pub seconds: f64,
+    /// Tables of which only the number of rows could be compared, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only_counted: Vec<String>,
     /// What is not as the dump has it, sorted by object; empty if all is proved to be the same.
     pub differences: Vec<Difference>,
 }
@@ -70,9 +81,22 @@ pub fn verify(
         Some(threads) => usize::from(threads),
         None => session::default_threads(&mut connection)?,
     };
+    let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
+    let translator = Translator::for_reading(options, &args.dir, &manifest, &server)?;
+    let manifest = match &translator {
+        Some(translator) => translator.manifest(&manifest)?,
+        None => manifest,
+    };
+    let translator = translator.as_ref();
     progress.expect(work(&manifest));
-    let verify = Verify { dir: &args.dir, manifest: &manifest, renames: &renames, progress };
-    verify.run(options, threads, stop)
+    let is_source = args.source;
+    let verify =
+        Verify { dir: &args.dir, manifest: &manifest, renames: &renames, translator, is_source, progress };
+    let mut report = verify.run(options, threads, stop)?;
+    if args.users {
+        users::verify(&mut connection, &args.dir, &manifest, &renames, &mut report)?;
+    }
+    Ok(report)
 }
 
 /// The work of a verification, in the progress's unit.
@@ -88,6 +112,10 @@ pub(super) struct Verify<'a> {
     pub(super) dir: &'a Path,
     pub(super) manifest: &'a Manifest,
     pub(super) renames: &'a Renames,
+    /// What knows how the rows are held on a server of another vendor.
+    pub(super) translator: Option<&'a Translator>,
+    /// Whether the server is the one that was dumped, with rows that were not.
+    pub(super) is_source: bool,
     pub(super) progress: &'a Progress,
 }
 
@@ -96,6 +124,14 @@ struct Part<'a> {
     table: &'a Table,
     target: Name,
     chunk: Option<&'a Chunk>,
+    /// The rows for which this holds; absent for all that the table has.
+    condition: Option<&'a str>,
+}
+
+impl<'a> Part<'a> {
+    fn bounds(&self) -> Bounds<'a> {
+        Bounds { condition: self.condition, ..self.chunk.map_or_else(Bounds::default, Bounds::of) }
+    }
 }
 
 impl Verify<'_> {
@@ -108,8 +144,14 @@ impl Verify<'_> {
                 .execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
                 .doing(|| "starting a worker's transaction")?;
         }
+        if self.is_source {
+            let failed = chosen::stop_clock(connections.iter_mut(), &self.manifest.snapshot.taken_at)?;
+            failed.map_or(Ok(()), |why| Err(Error::found(why)))?;
+        }
+        let is_read = |table: &Table| self.is_read(table) && !self.is_only_counted(table);
+        let tables = self.manifest.tables().filter(|(_, table)| is_read(table)).count();
         let report =
-            Mutex::new(VerifyReport { tables: self.manifest.tables().count(), ..VerifyReport::default() });
+            Mutex::new(VerifyReport { contents: self.manifest.contents, tables, ..VerifyReport::default() });
         pool::run(
             &mut connections,
             self.parts(),
@@ -120,21 +162,62 @@ impl Verify<'_> {
             },
             pool::nothing_to_seek,
         )?;
+        let mut connection = session::open(options, Purpose::Dump)?;
+        let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
+        if server.vendor != self.manifest.server.vendor {
+            self.compare_whole(&mut connections, stop, &report)?;
+        }
         drop(connections);
         let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut connection = session::open(options, Purpose::Dump)?;
-        self.compare_definitions(&mut connection, &mut report)?;
+        self.count_rows(&mut connection, &mut report)?;
+        self.compare_definitions(&mut connection, &server, &mut report)?;
         report.differences.sort_by(|a, b| (&a.object, &a.file).cmp(&(&b.object, &b.file)));
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
     }
 
+    /// Whether only a copy can hold a table's rows, and not the server that was dumped.
+    fn is_only_counted(&self, table: &Table) -> bool {
+        self.is_source && !table.masks.is_empty() && self.is_read(table)
+    }
+
+    /// Compares how many rows there are in the tables of which no more is to be compared.
+    fn count_rows(&self, connection: &mut Connection, report: &mut VerifyReport) -> Result<()> {
+        for (schema, table) in self.manifest.tables().filter(|(_, table)| self.is_only_counted(table)) {
+            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let masked = quote::identifiers(table.masks.keys().map(String::as_str));
+            report
+                .only_counted
+                .push(format!("{name}: masked columns {masked} are not what they were on the server"));
+            let bounds = Bounds { condition: table.condition.as_deref(), ..Bounds::default() };
+            let sql = format!("SELECT COUNT(*) {}", bounds.from(table, &name));
+            let found = connection.first(sql).doing(|| format!("counting {name}"))?;
+            let (found, then) = (found.and_then(|row| row.parse(0)).unwrap_or(0), table.rows());
+            let what = (found != then).then(|| format!("{found} rows, the dump has {then}"));
+            report.differences.extend(what.map(|what| Difference {
+                object: name.to_string(),
+                file: None,
+                what,
+            }));
+        }
+        Ok(())
+    }
+
+    /// Whether the dump knows the rows of a table.
+    fn is_read(&self, table: &Table) -> bool {
+        self.manifest.contents.has_rows() && !table.rows_elsewhere
+    }
+
     /// The smallest part first: the pool begins at the end.
     fn parts(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
-        for (schema, table) in self.manifest.tables().filter(|(_, table)| !table.rows_elsewhere) {
+        for (schema, table) in self.manifest.tables().filter(|(_, table)| self.is_read(table)) {
+            if self.is_only_counted(table) {
+                continue;
+            }
             let target = Name::new(self.renames.schema(&schema.name), &table.name);
-            let part = |chunk| Part { table, target: target.clone(), chunk };
+            let condition = table.condition.as_deref().filter(|_| self.is_source);
+            let part = |chunk| Part { table, target: target.clone(), chunk, condition };
             match table.key.is_none() {
                 true => parts.push(part(None)),
                 false => parts.extend(table.files.iter().map(|chunk| part(Some(chunk)))),
@@ -142,6 +225,43 @@ impl Verify<'_> {
         }
         parts.sort_by_key(|part| part.chunk.map_or_else(|| part.table.bytes(), |chunk| chunk.bytes));
         parts
+    }
+
+    /// Another vendor sorts texts otherwise, and may have other partitions: then other rows lie between the borders of a
+    /// file. A table whose files differ is compared as a whole.
+    fn compare_whole(
+        &self,
+        connections: &mut [Connection],
+        stop: &Stop,
+        report: &Mutex<VerifyReport>,
+    ) -> Result<()> {
+        let mut found = report.lock().unwrap_or_else(PoisonError::into_inner);
+        let suspects: BTreeSet<_> = found.differences.drain(..).map(|difference| difference.object).collect();
+        drop(found);
+        let whole = |(schema, table): (&Schema, &Table)| {
+            let target = Name::new(self.renames.schema(&schema.name), &table.name);
+            if !suspects.contains(&target.to_string()) {
+                return Ok(None);
+            }
+            let held = match self.translator {
+                Some(translator) => translator.as_held(self.manifest, table)?,
+                None => None,
+            };
+            let table = Table { key: None, ..held.unwrap_or_else(|| table.clone()) };
+            Ok(Some((target, table)))
+        };
+        let tables: Vec<_> =
+            self.manifest.tables().filter_map(|table| whole(table).transpose()).collect::<Result<_>>()?;
+        let parts = tables.iter().map(|(target, table)| {
+            let target = target.clone();
+            Part { table, target, chunk: None, condition: None }
+        });
+        let parts = parts.collect();
+        let work = |connection: &mut Connection, part: Part<'_>| {
+            self.compare_rows(connection, &part, report)?;
+            Ok(Vec::new())
+        };
+        pool::run(connections, parts, stop, work, pool::nothing_to_seek)
     }
 
     fn compare_rows(
@@ -162,7 +282,7 @@ impl Verify<'_> {
             Err(error) => return Err(error),
             Ok(found) => Ok(found),
         };
-        let what = row_difference(part.table, &expected, &found);
+        let what = row_difference(part, &expected, &found);
         let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
         let found = found.unwrap_or_default();
         report.rows += found.rows;
@@ -177,10 +297,14 @@ impl Verify<'_> {
     }
 
     /// Compares the statements that the server gives now with those in the scripts.
-    fn compare_definitions(&self, connection: &mut Connection, report: &mut VerifyReport) -> Result<()> {
-        let server = Server::of(connection).doing(|| "asking for the server's version")?;
+    fn compare_definitions(
+        &self,
+        connection: &mut Connection,
+        server: &Server,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
         let version = |server: &Server| (server.vendor, server.numbers().0, server.numbers().1);
-        if version(&server) != version(&self.manifest.server) {
+        if version(server) != version(&self.manifest.server) || !self.manifest.contents.has_definitions() {
             return Ok(());
         }
         for (schema, table) in self.manifest.tables() {
@@ -219,7 +343,7 @@ impl Verify<'_> {
     }
 
     fn script(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
-        Scripts { dir: self.dir, renames: self.renames }.read(script)
+        Scripts { dir: self.dir, renames: self.renames, translator: None }.read(script)
     }
 
     fn compare(
@@ -243,7 +367,7 @@ impl Verify<'_> {
 
 /// What differs between the rows as they were dumped and as they are found.
 fn row_difference(
-    table: &Table,
+    part: &Part<'_>,
     expected: &Sums,
     found: &std::result::Result<Sums, String>,
 ) -> Option<String> {
@@ -252,15 +376,32 @@ fn row_difference(
         Err(message) => return Some(message.clone()),
     };
     if found.rows != expected.rows {
-        return Some(format!("{} rows, the dump has {}", found.rows, expected.rows));
+        return Some(format!("{} rows, the dump has {}{}", found.rows, expected.rows, of_chosen(part)));
     }
     if found.digest != expected.digest {
         let (now, then) = (found.digest, expected.digest);
-        return Some(format!("the {} rows differ: digest {now}, the dump has {then}", found.rows));
+        let chosen = of_chosen(part);
+        return Some(format!("the {} rows differ: digest {now}, the dump has {then}{chosen}", found.rows));
     }
-    let columns = || quote::identifiers(table.generated.iter().map(|column| column.name.as_str()));
+    let columns = || quote::identifiers(part.table.generated.iter().map(|column| column.name.as_str()));
     (found.generated != expected.generated)
         .then(|| format!("the server computes other values than the dump has for {}", columns()))
+}
+
+/// Why rows may differ: all were read where the dump has a part of them, or it has other values.
+fn of_chosen(part: &Part<'_>) -> String {
+    match (&part.table.condition, part.condition) {
+        (Some(condition), None) => {
+            format!(
+                " (only those with {condition}; --source compares just these with the server that was dumped)"
+            )
+        }
+        _ if !part.table.masks.is_empty() => {
+            let masked = quote::identifiers(part.table.masks.keys().map(String::as_str));
+            format!(" (with {masked} masked: only a copy that was restored can hold the same)")
+        }
+        _ => String::new(),
+    }
 }
 
 /// The servers print `?` for a character of four bytes in a definition; the scripts have the true ones.
@@ -273,15 +414,15 @@ fn as_shown(create: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Unknown schema, table, column or routine; no such index to force.
+/// Unknown schema, table, column or routine; no such index to force, or none of the partitions, the character set or the
+/// collation that a border is written with.
 fn is_missing(code: u16) -> bool {
-    matches!(code, 1049 | 1054 | 1146 | 1176 | 1305 | 1360 | 1539)
+    matches!(code, 1049 | 1054 | 1115 | 1146 | 1176 | 1273 | 1305 | 1360 | 1539 | 1735 | 1747)
 }
 
 fn read(connection: &mut Connection, part: &Part<'_>, meter: &mut Meter<'_>) -> Result<Sums> {
     let what = format!("reading {} back", part.target);
-    let sql =
-        tables::select(part.table, &part.target, part.chunk.map_or_else(Bounds::default, Bounds::of), &[]);
+    let sql = tables::select(part.table, &part.target, part.bounds(), &[]);
     let stream = connection.stream(sql).doing(|| what.clone())?;
     rows::sum(stream, &tables::shape(part.table), meter, &what)
 }

@@ -16,18 +16,28 @@ pub(super) fn create(
     manifest: &Manifest,
     warnings: &mut Vec<String>,
 ) -> Result<()> {
+    let failed = attempt(scripts, connection, manifest, warnings)?;
+    refused(failed, warnings)
+}
+
+/// Creates all views that can be, and gives the others.
+pub(super) fn attempt<'a>(
+    scripts: &Scripts<'_>,
+    connection: &mut Connection,
+    manifest: &'a Manifest,
+    warnings: &mut Vec<String>,
+) -> Result<Failed<'a>> {
     let views: Vec<_> = each(manifest, |schema| &schema.views).collect();
     let failed = each_in_turn(views.clone(), |schema, view| {
         scripts.run_in(connection, &schema.name, &view.script, warnings)
     })?;
-    let failed = match failed.iter().any(|(_, _, error)| is_no_such_user(error)) {
-        true => create_without_users(scripts, connection, manifest, views, warnings)?,
-        false => failed,
-    };
-    refused(failed, warnings)
+    match failed.iter().any(|(_, view, error)| !view.broken && is_about_a_definer(error)) {
+        true => create_without_users(scripts, connection, manifest, views, warnings),
+        false => Ok(failed),
+    }
 }
 
-type Failed<'a> = Vec<(&'a Schema, &'a Object, Error)>;
+pub(super) type Failed<'a> = Vec<(&'a Schema, &'a Object, Error)>;
 
 /// A view cannot be made on a view or function whose definer the target does not have, but may stay on it: so all are made
 /// without their definers, and then again with them, those first that no other reads any more.
@@ -106,9 +116,9 @@ fn refused(failed: Failed<'_>, warnings: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// "The user specified as a definer does not exist".
-fn is_no_such_user(error: &Error) -> bool {
-    matches!(error, Error::Server { source, .. } if source.code() == Some(1449))
+/// "The user specified as a definer does not exist", and MySQL's word for one that lacks a privilege.
+fn is_about_a_definer(error: &Error) -> bool {
+    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(1449 | 1356)))
 }
 
 /// The statement with CREATE OR REPLACE.

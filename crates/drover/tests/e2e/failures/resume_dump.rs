@@ -145,7 +145,7 @@ fn other_arguments(flavour: Flavour) {
     let dir = tempfile::tempdir().unwrap();
     let server = interrupted(flavour, "", dir.path());
     let zstd = resumed(&server, "resumed", dir.path(), "");
-    zstd.refused(&["other names, globs or another compression"]);
+    zstd.refused(&["other names, globs, conditions or masks, or another compression"]);
     resumed(&server, "resumed", dir.path(), "--compress gzip:9 --exclude keyed").refused(&["--resume needs"]);
     let elsewhere = dir.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();

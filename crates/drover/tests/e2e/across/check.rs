@@ -1,0 +1,94 @@
+//! `drover restore --check`: it moves nothing and leaves nothing behind.
+
+use drover_sandbox::Flavour;
+
+use super::{assert_no_scratch, both, make};
+use crate::client::{Session, sql, value};
+use crate::drover::{Running, drover_on, dump, restore, run};
+use crate::servers::{on_both, source, target};
+
+on_both!(on_the_same_vendor, what_the_target_lacks_is_named, a_signal_leaves_nothing);
+
+fn on_the_same_vendor(flavour: Flavour) {
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    make(
+        source,
+        "checked",
+        "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT id FROM checked.t;
+         CREATE EVENT e ON SCHEDULE EVERY 1 SECOND DO INSERT INTO t VALUES (2)",
+    );
+    run(&mut dump(source, "checked", dir.path())).done();
+    let output = run(&mut restore(target, dir.path(), "--check")).done();
+    assert!(output.stdout.contains("4 objects") && output.stdout.contains("all can be kept"), "{output}");
+    assert_no_scratch(target);
+    let there = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'checked'";
+    assert_eq!(value(target, there), "0");
+    let json = run(drover_on(target, "--json restore --check").arg(dir.path())).done().json();
+    assert_eq!((json["objects"].as_u64(), json["refused"].as_array().map(Vec::len)), (Some(4), Some(0)));
+}
+
+/// A server of the same vendor may lack an engine, and an account a privilege.
+fn what_the_target_lacks_is_named(flavour: Flavour) {
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    make(
+        source,
+        "lacking",
+        "CREATE TABLE other (id INT PRIMARY KEY); CREATE FUNCTION f() RETURNS INT NO SQL RETURN 1;
+         CREATE VIEW v AS SELECT lacking.f() AS x FROM other",
+    );
+    run(&mut dump(source, "lacking.v lacking.other", dir.path())).done();
+    run(&mut restore(target, dir.path(), "--check"))
+        .found(&["view `lacking`.`v`", "FUNCTION lacking.f does not exist"]);
+    assert_no_scratch(target);
+    sql(
+        target,
+        "CREATE USER check_no_rights IDENTIFIED BY 'not-shown'; GRANT CREATE ON lacking.* TO check_no_rights",
+    );
+    let mut command = drover_on(target, "restore --check -u check_no_rights -pnot-shown");
+    let output = run(command.arg(dir.path())).refused(&["drover\\_check\\_%"]);
+    assert!(!output.stderr.contains("not-shown"), "{output}");
+}
+
+fn a_signal_leaves_nothing(flavour: Flavour) {
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    let tables: String = (0..200).map(|n| format!("CREATE TABLE t{n} (id INT PRIMARY KEY);")).collect();
+    make(source, "check_stopped", &tables);
+    run(&mut dump(source, "check_stopped", dir.path())).done();
+    let mut check = Running::start(&mut restore(target, dir.path(), "--check"));
+    let is_there = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA LIKE 'drover\\_check%' AND \
+                    TABLE_NAME = 't1'";
+    check.freeze_when("a table is there", || value(target, is_there) != "0");
+    check.signal("INT");
+    check.signal("CONT");
+    let output = check.finish();
+    output.refused(&["stopped by a signal"]);
+    assert_eq!(value(target, is_there), "0");
+}
+
+/// Events are made switched off: the scheduler of the target sees none that it may run.
+#[test]
+fn events_do_not_run() {
+    let Some([source, target]) = both() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let many: String = (0..60).map(|n| format!("CREATE TABLE t{n} (id INT PRIMARY KEY);")).collect();
+    sql(
+        &target,
+        "CREATE DATABASE witness; CREATE TABLE witness.seen (what TEXT); SET GLOBAL event_scheduler = ON",
+    );
+    make(
+        &source,
+        "with_event",
+        &format!(
+            "{many} CREATE DATABASE witness; CREATE TABLE witness.seen (what TEXT);
+         CREATE EVENT e ON SCHEDULE EVERY 1 SECOND DO INSERT INTO witness.seen VALUES ('ran')"
+        ),
+    );
+    run(&mut dump(&source, "with_event", dir.path())).done();
+    let session = Session::open(&target);
+    for _ in 0..3 {
+        let output = run(&mut restore(&target, dir.path(), "--check"));
+        assert!(matches!(output.code, Some(0 | 1)), "{output}");
+    }
+    drop(session);
+    assert_eq!(value(&target, "SELECT COUNT(*) FROM witness.seen"), "0");
+}

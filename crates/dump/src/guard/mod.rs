@@ -1,0 +1,195 @@
+//! Guards on the servers and disks that a command works with: what is watched about once a second, and how workers wait.
+//! A worker calls [`Guard::pass`] where it can wait without holding others up, and [`Guard::spend`] for each piece of rows'
+//! text that it has read or written.
+
+mod args;
+mod probe;
+mod rate;
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use drover_db::Stop;
+use drover_db::options::{ConnectOptions, ServerArgs};
+
+pub use args::{GuardArgs, Load, Seconds, Size};
+
+use crate::progress::Progress;
+use crate::{Error, Result};
+use probe::{Findings, Probes};
+use rate::Rate;
+
+/// How often the values are read.
+const EVERY: Duration = Duration::from_secs(1);
+/// Values older than this are no longer trusted: a server that does not answer is in trouble.
+const STALE: Duration = Duration::from_secs(10);
+/// How often a worker that waits looks for a signal.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Guards at work. They end when the value is dropped.
+#[derive(Debug)]
+pub(crate) struct Guard<'a> {
+    rate: Option<Rate>,
+    shared: Option<Arc<Shared>>,
+    watcher: Option<JoinHandle<()>>,
+    stop: &'a Stop,
+    progress: &'a Progress,
+}
+
+/// What the watcher and the workers share.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    found: Findings,
+    read_at: Instant,
+    /// How long the work has paused.
+    paused: Duration,
+    is_over: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> Guard<'a> {
+    /// Begins to watch. `writes_to` is the directory that a dump is written to.
+    ///
+    /// # Errors
+    /// If something that is to be watched cannot be read.
+    pub(crate) fn start(
+        args: &GuardArgs,
+        server: &ServerArgs,
+        options: &ConnectOptions,
+        writes_to: Option<&Path>,
+        stop: &'a Stop,
+        progress: &'a Progress,
+    ) -> Result<Self> {
+        let rate = args.rate.map(|Size(bytes)| Rate::new(bytes));
+        let mut guard = Self { rate, shared: None, watcher: None, stop, progress };
+        if !args.watches() {
+            return Ok(guard);
+        }
+        let mut probes = Probes::new(args, server, options, writes_to)?;
+        let found = probes.look()?;
+        let state = State { found, read_at: Instant::now(), paused: Duration::ZERO, is_over: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        guard.shared = Some(Arc::clone(&shared));
+        guard.watcher = Some(std::thread::spawn(move || watch(&mut probes, &shared)));
+        Ok(guard)
+    }
+
+    /// Waits while a limit is exceeded.
+    ///
+    /// # Errors
+    /// If a critical limit is exceeded, a signal came, or another worker has failed.
+    pub(crate) fn pass(&self) -> Result<()> {
+        let Some(shared) = &self.shared else { return Ok(()) };
+        let mut has_paused = false;
+        let result = loop {
+            let state = shared.lock();
+            if let Err(error) = check(&state) {
+                break Err(error);
+            }
+            let Some(reason) = reason_to_pause(&state) else { break Ok(()) };
+            if self.stop.is_requested() || self.stop.is_broken() {
+                break Err(Error::Stopped);
+            }
+            has_paused = true;
+            self.progress.pause(Some(reason));
+            drop(shared.changed.wait_timeout(state, GLANCE));
+        };
+        if has_paused {
+            self.progress.pause(None);
+        }
+        result
+    }
+
+    /// The same without waiting, for work that would hold others up if it waited.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.shared.as_ref().map_or(Ok(()), |shared| check(&shared.lock()))
+    }
+
+    /// Notes that so many bytes of text were read or written; waits as long as the rate asks for.
+    pub(crate) fn spend(&self, bytes: u64) {
+        let Some(rate) = &self.rate else { return };
+        let now = Instant::now();
+        let until = now + rate.spend(bytes, now);
+        while Instant::now() < until && !self.stop.is_requested() && !self.stop.is_broken() {
+            std::thread::sleep(until.saturating_duration_since(Instant::now()).min(GLANCE));
+        }
+    }
+
+    /// For how long the work has paused.
+    pub(crate) fn paused(&self) -> Duration {
+        self.shared.as_ref().map_or(Duration::ZERO, |shared| shared.lock().paused)
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let (Some(shared), Some(watcher)) = (&self.shared, self.watcher.take()) else { return };
+        shared.lock().is_over = true;
+        shared.changed.notify_all();
+        // A server that does not answer is not waited for: the thread ends with the process.
+        let patience = Instant::now() + EVERY;
+        while !watcher.is_finished() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if watcher.is_finished() {
+            // A panic there has left the values to become stale, and nothing else to do.
+            let _ = watcher.join();
+        }
+    }
+}
+
+fn check(state: &State) -> Result<()> {
+    if state.found.stop.is_empty() {
+        return Ok(());
+    }
+    Err(Error::with_hint(
+        format!("stopped by a guard: {}", state.found.stop.join(", ")),
+        "go on with --resume at a calmer time, or give the guard another limit",
+    ))
+}
+
+fn reason_to_pause(state: &State) -> Option<String> {
+    let age = state.read_at.elapsed();
+    if age > STALE {
+        return Some(format!("the guards had no answer for {} s", age.as_secs()));
+    }
+    (!state.found.pause.is_empty()).then(|| state.found.pause.join(", "))
+}
+
+fn watch(probes: &mut Probes, shared: &Shared) {
+    let mut last = Instant::now();
+    loop {
+        let state = shared.lock();
+        let wait = |state: &mut State| !state.is_over;
+        let waited = shared.changed.wait_timeout_while(state, EVERY, wait);
+        if waited.unwrap_or_else(PoisonError::into_inner).0.is_over {
+            return;
+        }
+        // What cannot be read may be anything.
+        let found = probes.look().unwrap_or_else(|error| Findings {
+            pause: vec![format!("a guard cannot be read: {error}")],
+            stop: Vec::new(),
+        });
+        let mut state = shared.lock();
+        if reason_to_pause(&state).is_some() {
+            state.paused += last.elapsed();
+        }
+        last = Instant::now();
+        (state.found, state.read_at) = (found, last);
+        drop(state);
+        shared.changed.notify_all();
+    }
+}

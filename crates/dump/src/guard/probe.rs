@@ -1,0 +1,337 @@
+//! What the guards look at, each over a connection of its own.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use drover_db::options::{Address, ConnectOptions, ServerArgs};
+use drover_db::wire::Rows;
+use drover_db::{Connection, quote, server};
+
+use super::args::{GuardArgs, Load, Size};
+use crate::error::Doing;
+use crate::{Error, Result};
+
+/// What was found to be beyond its limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Findings {
+    /// Reasons to pause.
+    pub(super) pause: Vec<String>,
+    /// Reasons to stop.
+    pub(super) stop: Vec<String>,
+}
+
+/// A server that is asked again and again; a connection that is lost is made anew.
+struct Watched {
+    options: ConnectOptions,
+    connection: Option<Connection>,
+}
+
+impl Watched {
+    fn open(options: ConnectOptions) -> Result<Self> {
+        let mut watched = Self { options, connection: None };
+        watched.connection()?;
+        Ok(watched)
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection> {
+        if self.connection.is_none() {
+            self.connection =
+                Some(Connection::open(&self.options).doing(|| "connecting to watch the server")?);
+        }
+        self.connection.as_mut().ok_or_else(|| Error::found("no connection to watch the server with"))
+    }
+
+    /// Asks; after an error of the connection, the next question goes over a new one.
+    fn ask<T>(&mut self, question: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        let answer = question(self.connection()?);
+        if let Err(Error::Server { source, .. }) = &answer
+            && source.code().is_none()
+        {
+            self.connection = None;
+        }
+        answer
+    }
+}
+
+/// Where free space is looked for.
+enum Disk {
+    /// Below a path on this machine.
+    Here(PathBuf),
+    /// On the server, through MariaDB's plugin DISKS.
+    There,
+}
+
+/// All that is watched.
+pub(super) struct Probes {
+    server: Watched,
+    replicas: Vec<Watched>,
+    max_load: Vec<Load>,
+    critical_load: Vec<Load>,
+    max_lag: Option<u64>,
+    max_history: Option<u64>,
+    /// Whether a history that is too long can only be helped by an end.
+    holds_history: bool,
+    min_free: Option<u64>,
+    disks: Vec<Disk>,
+}
+
+impl Probes {
+    /// Finds what is to be watched, and looks at all of it once.
+    ///
+    /// # Errors
+    /// If a value cannot be read.
+    pub(super) fn new(
+        args: &GuardArgs,
+        server: &ServerArgs,
+        options: &ConnectOptions,
+        writes_to: Option<&Path>,
+    ) -> Result<Self> {
+        let mut probes = Self {
+            server: Watched::open(options.clone())?,
+            replicas: Vec::new(),
+            max_load: args.max_load.clone(),
+            critical_load: args.critical_load.clone(),
+            max_lag: args.max_lag.map(|lag| lag.0),
+            max_history: args.max_history,
+            holds_history: writes_to.is_some(),
+            min_free: args.min_free.map(|Size(bytes)| bytes),
+            disks: Vec::new(),
+        };
+        if args.max_lag.is_some() {
+            probes.replicas = replicas(&mut probes.server, args, server)?;
+        }
+        if args.min_free.is_some() {
+            probes.disks = disks(&mut probes.server, writes_to)?;
+        }
+        probes.look()?;
+        Ok(probes)
+    }
+
+    /// Reads all values.
+    pub(super) fn look(&mut self) -> Result<Findings> {
+        let mut found = Findings::default();
+        self.look_at_load(&mut found)?;
+        if let Some(most) = self.max_lag {
+            for replica in &mut self.replicas {
+                let lag = lag(replica)?;
+                if lag > most {
+                    found.pause.push(format!("{} is {lag} s behind > {most} s", replica.options.address));
+                }
+            }
+        }
+        if let Some(most) = self.max_history {
+            let length = self.server.ask(history)?;
+            let list = if self.holds_history { &mut found.stop } else { &mut found.pause };
+            list.extend((length > most).then(|| format!("InnoDB's history list length {length} > {most}")));
+        }
+        if let Some(least) = self.min_free {
+            for disk in &self.disks {
+                let (place, free) = match disk {
+                    Disk::Here(path) => (path.display().to_string(), free_below(path)?),
+                    Disk::There => ("the server's data directory".into(), self.server.ask(free_there)?),
+                };
+                let (free_mb, least_mb) = (free >> 20, least >> 20);
+                found.pause.extend(
+                    (free < least).then(|| format!("{free_mb} MiB free at {place} < {least_mb} MiB")),
+                );
+            }
+        }
+        Ok(found)
+    }
+
+    fn look_at_load(&mut self, found: &mut Findings) -> Result<()> {
+        let Self { server, max_load, critical_load, .. } = self;
+        if max_load.is_empty() && critical_load.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> =
+            max_load.iter().chain(&*critical_load).map(|load| quote::string(&load.name)).collect();
+        let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", names.join(", "));
+        let rows = server.ask(|connection| connection.query(sql).doing(|| "reading the server's status"))?;
+        let value = |load: &Load| {
+            let row = rows.rows.iter().find(|row| row.string(0).eq_ignore_ascii_case(&load.name));
+            row.and_then(|row| row.parse::<f64>(1)).ok_or_else(|| {
+                Error::with_hint(
+                    format!("the server has no status variable {} that is a number", load.name),
+                    "SHOW GLOBAL STATUS lists them",
+                )
+            })
+        };
+        for (loads, list) in [(max_load, &mut found.pause), (critical_load, &mut found.stop)] {
+            for load in &*loads {
+                let (now, Load { name, most }) = (value(load)?, load);
+                list.extend((now > *most as f64).then(|| format!("{name} {now} > {most}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The replicas to watch: those that are named, or those that have told the source where they are; and the server itself if
+/// it is a replica.
+fn replicas(watched: &mut Watched, args: &GuardArgs, server: &ServerArgs) -> Result<Vec<Watched>> {
+    let mut all = Vec::new();
+    if watched.ask(replica_status)?.first().is_some() {
+        all.push(Watched::open(watched.options.clone())?);
+    }
+    for url in &args.replica {
+        let has_account = url.expose().contains('@');
+        let mut server = ServerArgs { url: Some(url.clone()), ..server.clone() };
+        (server.host, server.port, server.socket, server.protocol) = (None, None, None, None);
+        if has_account {
+            (server.user, server.password) = (None, None);
+        }
+        let options = ServerArgs::resolve(&server, || Err(std::io::ErrorKind::Unsupported.into()))
+            .map_err(|error| Error::found(format!("--replica: {error}")))?
+            .options;
+        all.push(Watched::open(options)?);
+    }
+    if args.replica.is_empty() {
+        for address in watched.ask(registered)? {
+            all.push(Watched::open(ConnectOptions { address, ..watched.options.clone() })?);
+        }
+    }
+    if all.is_empty() {
+        return Err(Error::with_hint(
+            "--max-lag: the server is no replica and names none",
+            "name the replicas with --replica mysql://HOST:PORT",
+        ));
+    }
+    for replica in &mut all {
+        lag(replica)?;
+    }
+    Ok(all)
+}
+
+/// The result of the first of some statements that the server has.
+fn first_known(connection: &mut Connection, statements: &[&'static str]) -> Result<Rows> {
+    let Some((last, others)) = statements.split_last() else { return Ok(Rows::default()) };
+    for statement in others {
+        match connection.query(statement) {
+            Err(error) if error.code() == Some(1064) => {}
+            other => return other.doing(|| *statement),
+        }
+    }
+    connection.query(last).doing(|| *last)
+}
+
+fn replica_status(connection: &mut Connection) -> Result<Rows> {
+    first_known(connection, &["SHOW ALL REPLICAS STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"])
+}
+
+/// Where the replicas say that they are (`report_host`, `report_port`).
+fn registered(connection: &mut Connection) -> Result<Vec<Address>> {
+    let rows = first_known(connection, &["SHOW REPLICAS", "SHOW REPLICA HOSTS", "SHOW SLAVE HOSTS"])?;
+    let (host, port) = (rows.column("Host"), rows.column("Port"));
+    let address = |row: &drover_db::Row| {
+        let host = host.map(|at| row.string(at)).unwrap_or_default();
+        match (host.is_empty(), port.and_then(|at| row.parse(at)).unwrap_or(3306)) {
+            (false, port) if port > 0 => Ok(Address::Tcp { host, port }),
+            _ => Err(Error::with_hint(
+                format!("--max-lag: the replica with server id {} does not say where it is", row.string(0)),
+                "name all replicas with --replica mysql://HOST:PORT, or set report_host there",
+            )),
+        }
+    };
+    rows.rows.iter().map(address).collect()
+}
+
+/// Seconds that a replica is behind, the most of all its sources.
+fn lag(replica: &mut Watched) -> Result<u64> {
+    let rows = replica.ask(replica_status)?;
+    let address = &replica.options.address;
+    let column =
+        ["Seconds_Behind_Source", "Seconds_Behind_Master"].into_iter().find_map(|name| rows.column(name));
+    let (Some(column), Some(_)) = (column, rows.first()) else {
+        return Err(Error::found(format!("--max-lag: {address} is no replica")));
+    };
+    let seconds = rows.rows.iter().map(|row| {
+        row.parse::<u64>(column).ok_or_else(|| {
+            Error::with_hint(
+                format!("--max-lag: nobody knows how far {address} is behind: its replication does not run"),
+                "START REPLICA there, or leave --max-lag out",
+            )
+        })
+    });
+    seconds.collect::<Result<Vec<_>>>().map(|seconds| seconds.into_iter().max().unwrap_or(0))
+}
+
+fn history(connection: &mut Connection) -> Result<u64> {
+    let doing = || "--max-history: reading InnoDB's history list length";
+    let status = connection.query("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'").doing(doing)?; // MariaDB
+    let metric = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len' AND STATUS = 'enabled'";
+    let length = match status.first() {
+        Some(row) => row.parse(1),
+        None => connection.first(metric).doing(doing)?.and_then(|row| row.parse(0)),
+    };
+    length.ok_or_else(|| {
+        Error::found("--max-history: the server does not tell the length of InnoDB's history list")
+    })
+}
+
+/// Where space must be: below the directory that is written to here, and on the server. A dump writes little there, so it
+/// does without where the server's disk cannot be known.
+fn disks(watched: &mut Watched, writes_to: Option<&Path>) -> Result<Vec<Disk>> {
+    let mut disks: Vec<_> = writes_to.map(|path| Disk::Here(path.to_owned())).into_iter().collect();
+    let is_near = match &watched.options.address {
+        Address::Socket(_) => true,
+        Address::Tcp { host, .. } => ["localhost", "127.0.0.1", "::1"].contains(&host.as_str()),
+    };
+    let variable = |connection: &mut Connection, name: &str| {
+        server::variable(connection, name).doing(|| format!("reading {name}"))
+    };
+    let hostname = watched.ask(|connection| variable(connection, "GLOBAL.hostname"))?;
+    let datadir = watched.ask(|connection| variable(connection, "GLOBAL.datadir"))?.map(PathBuf::from);
+    // A port of this machine may lead to a container or another host.
+    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match datadir.filter(|path| is_near && hostname.as_deref() == Some(own.trim()) && path.is_dir()) {
+        Some(path) => disks.push(Disk::Here(path)),
+        None if watched.ask(free_there).is_ok() => disks.push(Disk::There),
+        None if writes_to.is_some() => {}
+        None => {
+            return Err(Error::with_hint(
+                "--min-free: the free space on the server's disk cannot be known from here",
+                "run drover on the server's host; or, on MariaDB, INSTALL SONAME 'disks' and grant FILE",
+            ));
+        }
+    }
+    Ok(disks)
+}
+
+/// Bytes free where the server keeps its data (MariaDB with its plugin DISKS): of the mount whose path is the longest.
+fn free_there(connection: &mut Connection) -> Result<u64> {
+    let sql = "SELECT Available * 1024 FROM information_schema.DISKS WHERE LEFT(@@datadir, LENGTH(Path)) = Path ORDER BY \
+               LENGTH(Path) DESC LIMIT 1";
+    let row = connection.first(sql).doing(|| "--min-free: reading information_schema.DISKS")?;
+    row.and_then(|row| row.parse(0))
+        .ok_or_else(|| Error::found("--min-free: no disk holds the data directory"))
+}
+
+/// Bytes that this user may still write below a path (statvfs(3)).
+#[allow(unsafe_code)]
+fn free_below(path: &Path) -> Result<u64> {
+    let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| Error::File {
+        path: path.to_owned(),
+        source: std::io::Error::new(std::io::ErrorKind::InvalidInput, error),
+    })?;
+    // SAFETY: statvfs is a plain C structure, for which all zeros is a value.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `text` ends with a NUL and `found` is writable for the time of the call.
+    if unsafe { libc::statvfs(text.as_ptr(), &raw mut found) } != 0 {
+        return Err(Error::file(path)(std::io::Error::last_os_error()));
+    }
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_space_is_that_of_the_file_system() {
+        let free = free_below(Path::new("/tmp")).unwrap();
+        assert!(free > 0 && free < 1 << 60, "{free}");
+        assert!(free_below(Path::new("/no/such/place")).is_err());
+    }
+}

@@ -1,0 +1,194 @@
+//! `drover restore --check`, and what a restore to another vendor does before it begins: the dump as the target takes it.
+
+use std::time::Instant;
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, Server, Stop, server};
+use serde::Serialize;
+
+use super::args::RestoreArgs;
+use super::rename::Renames;
+use super::run::grouped;
+use super::trial::{Outcome, Trial, both_mysql};
+use super::users::{Users, UsersReport};
+use crate::error::Doing;
+use crate::format::manifest::Manifest;
+use crate::progress::Progress;
+use crate::session::{self, Purpose};
+use crate::translate::{Refusal, Rewrite, Translator, one_line};
+use crate::{Error, Result};
+
+/// How many refusals an error lists.
+const SHOWN: usize = 20;
+
+/// What a check found.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckReport {
+    /// The server that the dump comes from.
+    pub from: Server,
+    /// The server that it was tried on.
+    pub server: Server,
+    /// Schemas, tables, views and programs that were tried.
+    pub objects: usize,
+    /// What is written otherwise for this server, or left out.
+    pub rewrites: Vec<Rewrite>,
+    /// What cannot be made there at all.
+    pub refused: Vec<Refusal>,
+    /// What would become of the accounts; absent without `--users`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users: Option<UsersReport>,
+    /// What the server warned of, and what else stands in the way of a restore.
+    pub warnings: Vec<String>,
+    /// Wall-clock time, in seconds.
+    pub seconds: f64,
+}
+
+impl CheckReport {
+    /// Whether the target can hold everything as the dump has it.
+    pub fn keeps_all(&self) -> bool {
+        let holds_accounts = self.users.as_ref().is_none_or(|users| users.not_held.is_empty());
+        self.refused.is_empty() && holds_accounts && !self.rewrites.iter().any(|rewrite| rewrite.loses)
+    }
+}
+
+/// Tries a dump's whole schema on the target, without rows, and leaves nothing behind.
+///
+/// # Errors
+/// If it could not be tried; what the target does not take is no error but part of the report.
+pub fn check(
+    args: &RestoreArgs,
+    options: &ConnectOptions,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<CheckReport> {
+    let started = Instant::now();
+    let manifest = Manifest::load(&args.dir)?;
+    let mut connection = session::open(options, Purpose::Restore)?;
+    let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
+    let prepared = Prepared::new(args, options, stop, progress, &manifest, &mut connection, true);
+    let Prepared { translator, outcome, .. } = match prepared {
+        Err(_) if stop.is_requested() => return Err(Error::Stopped),
+        other => other?,
+    };
+    let mut refused: Vec<_> = outcome
+        .refused
+        .into_iter()
+        .map(|(_, object, reason)| Refusal { object, reason: one_line(&reason) })
+        .collect();
+    refused.extend(translator.iter().flat_map(Translator::refused));
+    refused.sort();
+    refused.dedup();
+    let mut warnings = grouped(&outcome.warnings);
+    let local_infile =
+        server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
+    if local_infile.as_deref() == Some("0") {
+        warnings
+            .push("the server takes no files from its clients: restore needs --enable-local-infile".into());
+    }
+    let users = args.users.then(|| accounts(&mut connection, args, &manifest, &mut warnings)).transpose()?;
+    Ok(CheckReport {
+        from: manifest.server,
+        server,
+        objects: outcome.tried,
+        rewrites: translator.map(|translator| translator.rewrites()).unwrap_or_default(),
+        refused,
+        users,
+        warnings,
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// What would become of the accounts; that one is in the way is a warning.
+fn accounts(
+    connection: &mut Connection,
+    args: &RestoreArgs,
+    manifest: &Manifest,
+    warnings: &mut Vec<String>,
+) -> Result<UsersReport> {
+    let renames = Renames::new(&args.into, manifest)?;
+    let mut prepare = |may_drop| Users::prepare(connection, &args.dir, manifest, &renames, |_| may_drop);
+    let users = match prepare(args.drop_existing) {
+        Err(Error::Found { what, .. }) => {
+            warnings.push(what);
+            prepare(true)?
+        }
+        other => other?,
+    };
+    Ok(users.report())
+}
+
+/// A dump as the target takes it.
+pub(super) struct Prepared {
+    /// What is to be restored.
+    pub(super) manifest: Manifest,
+    pub(super) translator: Option<Translator>,
+    outcome: Outcome,
+}
+
+impl Prepared {
+    /// Translates the dump, and tries it on a target of another vendor, or on any if `always`.
+    pub(super) fn new(
+        args: &RestoreArgs,
+        options: &ConnectOptions,
+        stop: &Stop,
+        progress: &Progress,
+        manifest: &Manifest,
+        connection: &mut Connection,
+        always: bool,
+    ) -> Result<Self> {
+        if !manifest.contents.has_definitions() {
+            // The tables are there: nothing is to be written otherwise.
+            return Ok(Self { manifest: manifest.clone(), translator: None, outcome: Outcome::default() });
+        }
+        let server = Server::of(connection).doing(|| "asking for the server's version")?;
+        let translator = Translator::new(connection, &args.dir, manifest, &server)?;
+        let translated = match &translator {
+            Some(translator) => translator.manifest(manifest)?,
+            None => manifest.clone(),
+        };
+        let crosses = translator.as_ref().is_some_and(Translator::crosses);
+        if !(crosses || always) || !manifest.contents.has_definitions() {
+            return Ok(Self { manifest: translated, translator, outcome: Outcome::default() });
+        }
+        let trial = Trial {
+            dir: &args.dir,
+            manifest: &translated,
+            translator: translator.as_ref(),
+            both_mysql: both_mysql(server.vendor, manifest.server.vendor),
+            progress,
+        };
+        let outcome = trial.run(options, stop)?;
+        if let Some(translator) = &translator {
+            outcome.refused.iter().for_each(|(file, _, reason)| translator.refuse(file, reason));
+        }
+        Ok(Self { manifest: translated, translator, outcome })
+    }
+
+    /// The same without what the target refuses; an error that lists it, unless it may be skipped.
+    pub(super) fn without_refused(mut self, skip: bool) -> Result<Self> {
+        let Some(translator) = &self.translator else { return Ok(self) };
+        let refused = translator.refused();
+        if refused.is_empty() {
+            return Ok(self);
+        }
+        if !skip {
+            return Err(refusal(&refused));
+        }
+        self.manifest = translator.without_refused(&self.manifest);
+        Ok(self)
+    }
+}
+
+fn refusal(refused: &[Refusal]) -> Error {
+    let lines = refused.iter().take(SHOWN).map(|one| format!("\n  {}: {}", one.object, one.reason));
+    let more = refused.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
+    let count = refused.len();
+    Error::with_hint(
+        format!(
+            "the target cannot hold {count} objects of the dump: nothing was changed{}{more}",
+            lines.collect::<String>()
+        ),
+        "--skip-refused restores everything else; restore --check lists all that is rewritten or lost",
+    )
+}

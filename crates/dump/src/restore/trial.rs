@@ -1,0 +1,369 @@
+//! Trying a dump's whole schema on the target, in schemas that are dropped again: what the target does not take is known
+//! before a row moves. No row is loaded, and events are made switched off.
+
+use std::path::Path;
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, Stop, Vendor, quote};
+
+use super::objects::{Scripts, each};
+use super::rename::Renames;
+use super::views;
+use crate::ddl::CreateTable;
+use crate::error::Doing;
+use crate::format::manifest::{Manifest, Object, Schema, Table};
+use crate::progress::Progress;
+use crate::session::{self, Purpose};
+use crate::translate::{Translator, without};
+use crate::{Error, Result};
+
+/// What a trial came to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// The script of each object that could not be made, its label, and the server's words.
+    pub(super) refused: Vec<(String, String, String)>,
+    pub(super) warnings: Vec<String>,
+    /// Objects that were tried.
+    pub(super) tried: usize,
+}
+
+/// A trial.
+pub(super) struct Trial<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) manifest: &'a Manifest,
+    pub(super) translator: Option<&'a Translator>,
+    pub(super) both_mysql: bool,
+    pub(super) progress: &'a Progress,
+}
+
+/// Schemas that are dropped in any case, over a connection of their own: the one that they were made over may be broken.
+struct Scratch<'a> {
+    options: &'a ConnectOptions,
+    schemas: Vec<String>,
+}
+
+impl Scratch<'_> {
+    fn drop_all(&mut self) -> Result<()> {
+        if self.schemas.is_empty() {
+            return Ok(());
+        }
+        let mut connection = session::open(self.options, Purpose::Restore)?;
+        while let Some(schema) = self.schemas.last() {
+            let sql = format!("DROP DATABASE IF EXISTS {}", quote::identifier(schema));
+            connection.execute(&sql).doing(|| sql.clone())?;
+            self.schemas.pop();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        // After an error of the trial that one is to be reported; without one, nothing is left to drop here.
+        let _ = self.drop_all();
+    }
+}
+
+/// The names, if no schema has any of them: what was there before is never dropped.
+fn free(connection: &mut Connection, names: Vec<String>) -> Result<Vec<String>> {
+    let there = crate::dump::catalog::schemas(connection)?;
+    match names.iter().find(|name| there.contains(name)) {
+        Some(name) => Err(Error::with_hint(
+            format!("the target has a schema '{name}' already: things cannot be tried under that name"),
+            "drop it if it is what an earlier check left when it was killed",
+        )),
+        None => Ok(names),
+    }
+}
+
+impl Trial<'_> {
+    /// Tries everything and drops it again.
+    ///
+    /// # Errors
+    /// If it could not be tried; what the target refuses is no error.
+    pub(super) fn run(&self, options: &ConnectOptions, stop: &Stop) -> Result<Outcome> {
+        self.progress.phase("trying the schema on the target");
+        let mut connection = session::open(options, Purpose::Restore)?;
+        let _watched = stop.watch(&connection).doing(|| "watching a connection")?;
+        let prefix = format!("drover_check_{}_", connection.id());
+        let renames = Renames::to_scratch(self.manifest, &prefix);
+        let names = self.manifest.schemas.iter().map(|schema| renames.schema(&schema.name).to_owned());
+        let mut scratch = Scratch { options, schemas: free(&mut connection, names.collect())? };
+        let scripts = Scripts { dir: self.dir, renames: &renames, translator: self.translator };
+        let mut outcome = Outcome::default();
+        let result = self.try_all(&mut connection, &scripts, &mut outcome);
+        let dropped = scratch.drop_all();
+        result?;
+        dropped?;
+        let original = |text: &str| renames.undo(text);
+        for (_, label, reason) in &mut outcome.refused {
+            (*label, *reason) = (original(label), original(reason));
+        }
+        outcome.warnings = outcome.warnings.iter().map(|warning| original(warning)).collect();
+        Ok(outcome)
+    }
+
+    fn try_all(
+        &self,
+        connection: &mut Connection,
+        scripts: &Scripts<'_>,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        self.make_schemas(connection, scripts, outcome)?;
+        self.try_objects(connection, scripts, |schema| &schema.sequences, outcome)?;
+        let mut made = Vec::new();
+        session::bear_old_tables(connection)?;
+        for (schema, table) in self.manifest.tables() {
+            made.extend(self.try_table(connection, scripts, schema, table, outcome)?);
+        }
+        session::set(connection, Purpose::Restore)?;
+        for made in &made {
+            self.try_foreign_keys(connection, made, outcome)?;
+        }
+        self.try_objects(connection, scripts, |schema| &schema.routines, outcome)?;
+        let made =
+            without(self.manifest, |file| outcome.refused.iter().any(|(refused, _, _)| refused == file));
+        let failed = views::attempt(scripts, connection, &made, &mut outcome.warnings)?;
+        outcome.tried += each(self.manifest, |schema| &schema.views).count();
+        for (schema, view, error) in failed {
+            refuse(outcome, schema, view, &error);
+        }
+        self.try_objects(connection, scripts, |schema| &schema.triggers, outcome)?;
+        self.try_objects(connection, scripts, |schema| &schema.events, outcome)
+    }
+
+    /// A schema that is refused is made without its settings, so that what is in it can be tried.
+    fn make_schemas(
+        &self,
+        connection: &mut Connection,
+        scripts: &Scripts<'_>,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        for schema in &self.manifest.schemas {
+            let statements = scripts.read(&schema.script)?;
+            let result = scripts.run(connection, &schema.script, &statements, &mut outcome.warnings);
+            outcome.tried += 1;
+            let Err(error) = result else { continue };
+            let reason = words(error)?;
+            let name = quote::identifier(scripts.renames.schema(&schema.name));
+            connection.execute(format!("CREATE DATABASE {name}")).doing(|| {
+                format!("making a schema to try things in ({reason}); the account needs all privileges on `drover\\_check\\_%`.*")
+            })?;
+            let label = format!("schema {}", quote::identifier(&schema.name));
+            outcome.refused.push((schema.script.file.clone(), label, reason));
+        }
+        Ok(())
+    }
+
+    fn try_objects(
+        &self,
+        connection: &mut Connection,
+        scripts: &Scripts<'_>,
+        objects: fn(&Schema) -> &Vec<Object>,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        for (schema, object) in each(self.manifest, objects) {
+            outcome.tried += 1;
+            let change =
+                |create: &[u8]| if object.kind == "EVENT" { switched_off(create) } else { create.to_vec() };
+            let result =
+                scripts.run_changed(connection, &schema.name, &object.script, &mut outcome.warnings, change);
+            if let Err(error) = result {
+                refuse(outcome, schema, object, &Error::found(words(error)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a table without its foreign keys; those that are to be added, with their places in the statement.
+    fn try_table<'t>(
+        &self,
+        connection: &mut Connection,
+        scripts: &Scripts<'_>,
+        schema: &Schema,
+        table: &'t Table,
+        outcome: &mut Outcome,
+    ) -> Result<Option<Made<'t>>> {
+        outcome.tried += 1;
+        let target = scripts.renames.schema(&schema.name);
+        session::use_schema(connection, target)?;
+        let create = scripts.read(&table.script)?.pop().unwrap_or_default();
+        let parts = CreateTable::parse(&create);
+        let mut parts =
+            parts.ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script.file)))?;
+        if self.both_mysql {
+            parts.inherit_collations();
+        }
+        let is_foreign = |item: &[u8]| kind_of(item) == Kind::ForeignKey;
+        let foreign_keys: Vec<_> =
+            parts.items.iter().cloned().enumerate().filter(|(_, item)| is_foreign(item)).collect();
+        let foreign: Vec<usize> = foreign_keys.iter().map(|(place, _)| *place).collect();
+        let mut make = |parts: &CreateTable, without: &[usize]| {
+            let create = parts.without(without).to_text();
+            scripts.run(connection, &table.script, &[create], &mut outcome.warnings)
+        };
+        if let Err(error) = make(&parts, &foreign) {
+            let reason = words(error)?;
+            let mut left_out = None;
+            for without in self.candidates(&parts) {
+                match make(&parts, &[foreign.as_slice(), &without].concat()) {
+                    Ok(()) => {
+                        left_out = Some(without);
+                        break;
+                    }
+                    Err(error) => drop(words(error)?),
+                }
+            }
+            let (Some(without), Some(translator)) = (left_out, self.translator) else {
+                let label = format!("table {}", quote::qualified(&schema.name, &table.name));
+                outcome.refused.push((table.script.file.clone(), label, reason));
+                return Ok(None);
+            };
+            translator.leave_out(&table.script.file, &without, &scripts.renames.undo(&reason));
+            // The places of what follows have changed.
+            return self.foreign_keys(scripts, target, table).map(Some);
+        }
+        Ok(Some(Made { target: quote::qualified(target, &table.name), table, foreign_keys }))
+    }
+
+    fn foreign_keys<'t>(&self, scripts: &Scripts<'_>, target: &str, table: &'t Table) -> Result<Made<'t>> {
+        let create = scripts.read(&table.script)?.pop().unwrap_or_default();
+        let items = CreateTable::parse(&create).map(|parts| parts.items).unwrap_or_default();
+        let foreign_keys =
+            items.into_iter().enumerate().filter(|(_, item)| kind_of(item) == Kind::ForeignKey).collect();
+        Ok(Made { target: quote::qualified(target, &table.name), table, foreign_keys })
+    }
+
+    /// What a table may be made without, so that its rows at least can be restored: one constraint or key, then all.
+    fn candidates(&self, parts: &CreateTable) -> Vec<Vec<usize>> {
+        if !self.translator.is_some_and(Translator::crosses) {
+            return Vec::new();
+        }
+        let places = |kinds: &[Kind]| -> Vec<usize> {
+            let is_one = |(_, item): &(usize, &Vec<u8>)| kinds.contains(&kind_of(item));
+            parts.items.iter().enumerate().filter(is_one).map(|(place, _)| place).collect()
+        };
+        let (checks, keys) = (places(&[Kind::Check]), places(&[Kind::Key]));
+        let mut candidates: Vec<_> = checks.iter().chain(&keys).map(|&place| vec![place]).collect();
+        candidates.push(checks.clone());
+        candidates.push([checks, keys].concat());
+        candidates.retain(|candidate| !candidate.is_empty());
+        candidates
+    }
+
+    fn try_foreign_keys(
+        &self,
+        connection: &mut Connection,
+        made: &Made<'_>,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let mut refused = Vec::new();
+        for (place, item) in &made.foreign_keys {
+            let sql = [format!("ALTER TABLE {} ADD ", made.target).into_bytes(), item.clone()].concat();
+            match connection.execute(sql).doing(|| "adding a foreign key") {
+                Ok(_) => {}
+                Err(error) => refused.push((*place, words(error)?)),
+            }
+        }
+        for (place, reason) in refused.into_iter().rev() {
+            match self.translator.filter(|translator| translator.crosses()) {
+                Some(translator) => translator.leave_out(&made.table.script.file, &[place], &reason),
+                None => {
+                    let label = format!("a foreign key of {}", made.target);
+                    outcome.refused.push((made.table.script.file.clone(), label, reason));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A table that was made, and its foreign keys with their places in the statement.
+struct Made<'a> {
+    target: String,
+    table: &'a Table,
+    foreign_keys: Vec<(usize, Vec<u8>)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ForeignKey,
+    Check,
+    Key,
+    Other,
+}
+
+fn kind_of(item: &[u8]) -> Kind {
+    use drover_db::sql::{Dialect, Token, tokens};
+    let words: Vec<_> = tokens(item, Dialect::default()).filter(Token::is_code).take(3).collect();
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|token| token.is_word(word));
+    match () {
+        () if is(0, "CONSTRAINT") && is(2, "FOREIGN") => Kind::ForeignKey,
+        () if is(0, "CHECK") || is(0, "CONSTRAINT") && is(2, "CHECK") => Kind::Check,
+        () if ["KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"].iter().any(|word| is(0, word)) => Kind::Key,
+        () => Kind::Other,
+    }
+}
+
+/// The server's words, if it was the server that said no; any other error ends the trial.
+fn words(error: Error) -> Result<String> {
+    match error {
+        Error::Server { source: drover_db::Error::Server(error), .. } => Ok(error.message),
+        other => Err(other),
+    }
+}
+
+fn refuse(outcome: &mut Outcome, schema: &Schema, object: &Object, error: &Error) {
+    let name = quote::qualified(&schema.name, &object.name);
+    let reason = match error {
+        Error::Server { source: drover_db::Error::Server(error), .. } => error.message.clone(),
+        other => other.to_string(),
+    };
+    if object.broken {
+        outcome.warnings.push(format!("view {name} was broken when it was dumped: {reason}"));
+        return;
+    }
+    let label = format!("{} {name}", object.kind.to_lowercase());
+    outcome.refused.push((object.script.file.clone(), label, reason));
+}
+
+/// The statement of an event that never runs.
+fn switched_off(create: &[u8]) -> Vec<u8> {
+    use drover_db::sql::{Dialect, tokens};
+    let (mut before, mut done, mut out) = (false, false, Vec::with_capacity(create.len()));
+    for token in tokens(create, Dialect::default()) {
+        let is_status = before && !done && token.is_word("ENABLE");
+        done |= is_status;
+        out.extend_from_slice(if is_status { b"DISABLE" } else { token.text });
+        if token.is_code() {
+            before = token.is_word("PRESERVE");
+        }
+    }
+    out
+}
+
+/// Whether both servers are MySQL, whose way to print collations differs.
+pub(super) fn both_mysql(a: Vendor, b: Vendor) -> bool {
+    a == Vendor::MySql && b == Vendor::MySql
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_never_run() {
+        let text = b"CREATE EVENT `e` ON SCHEDULE EVERY 1 SECOND ON COMPLETION NOT PRESERVE ENABLE COMMENT 'PRESERVE ENABLE' DO SET @x = 'ENABLE'";
+        let expected = "CREATE EVENT `e` ON SCHEDULE EVERY 1 SECOND ON COMPLETION NOT PRESERVE DISABLE COMMENT 'PRESERVE ENABLE' DO SET @x = 'ENABLE'";
+        assert_eq!(String::from_utf8(switched_off(text)).unwrap(), expected);
+    }
+
+    #[test]
+    fn items_of_a_table() {
+        assert_eq!(kind_of(b"CONSTRAINT `c` CHECK (`a` > 0)"), Kind::Check);
+        assert_eq!(kind_of(b"CHECK (`a` > 0)"), Kind::Check);
+        assert_eq!(kind_of(b"CONSTRAINT `f` FOREIGN KEY (`a`) REFERENCES `t` (`a`)"), Kind::ForeignKey);
+        assert_eq!(kind_of(b"UNIQUE KEY `u` (`a`)"), Kind::Key);
+        assert_eq!(kind_of(b"PRIMARY KEY (`a`)"), Kind::Other);
+    }
+}

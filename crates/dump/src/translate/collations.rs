@@ -1,0 +1,184 @@
+//! Collations that the target does not have, and the nearest that it has. Where two are as near, the one that tells more
+//! texts apart is taken: under it no two keys become equal.
+
+/// The nearest collation and what changes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Nearest {
+    pub(super) name: String,
+    pub(super) reason: String,
+    /// Whether other texts are equal than before.
+    pub(super) loses: bool,
+}
+
+/// MySQL's abbreviations and the names of MariaDB's collations for the same language.
+const LANGUAGES: [(&str, &str); 20] = [
+    ("cs", "czech"),
+    ("da", "danish"),
+    ("de_pb", "german2"),
+    ("eo", "esperanto"),
+    ("es", "spanish"),
+    ("es_trad", "spanish2"),
+    ("et", "estonian"),
+    ("hr", "croatian"),
+    ("hu", "hungarian"),
+    ("is", "icelandic"),
+    ("la", "roman"),
+    ("lt", "lithuanian"),
+    ("lv", "latvian"),
+    ("pl", "polish"),
+    ("ro", "romanian"),
+    ("sk", "slovak"),
+    ("sl", "slovenian"),
+    ("sv", "swedish"),
+    ("tr", "turkish"),
+    ("vi", "vietnamese"),
+];
+
+/// The nearest to `name` among those that the target `has`.
+pub(super) fn nearest(name: &str, has: impl Fn(&str) -> bool) -> Option<Nearest> {
+    let (set, rest) = name.split_once('_')?;
+    candidates(set, rest).into_iter().find(|candidate| has(&candidate.name))
+}
+
+fn candidates(set: &str, rest: &str) -> Vec<Nearest> {
+    if let Some((language, strength)) = of_uca_9(rest) {
+        return to_mariadb(set, language, strength);
+    }
+    if let Some(rest) = rest.strip_prefix("uca1400_") {
+        return to_mysql(set, rest);
+    }
+    let candidate = |rest: &str, reason: &str, loses| Nearest {
+        name: format!("{set}_{rest}"),
+        reason: reason.into(),
+        loses,
+    };
+    let no_pad = "the target has no such collation that takes spaces at the end for a difference: they no longer count";
+    match rest {
+        "0900_bin" => vec![candidate("nopad_bin", "the same order under the target's name", false)],
+        "nopad_bin" => vec![
+            candidate("0900_bin", "the same order under the target's name", false),
+            candidate("bin", no_pad, true),
+        ],
+        _ if rest.contains("nopad_") => vec![
+            candidate("0900_ai_ci", "spaces at the end still count; weights are those of Unicode 9", false),
+            candidate(&rest.replace("nopad_", ""), no_pad, true),
+        ],
+        "croatian_mysql561_ci" => vec![candidate("croatian_ci", "an older version of the same order", false)],
+        "tolower_ci" => vec![candidate("general_ci", "also takes accents for no difference", true)],
+        _ => vec![candidate(
+            "unicode_520_ci",
+            "the target has no rules for that language: some texts sort elsewhere",
+            true,
+        )],
+    }
+}
+
+/// Language and strength of a collation like `de_pb_0900_as_cs`.
+fn of_uca_9(rest: &str) -> Option<(&str, &str)> {
+    let (language, strength) = rest.split_once("0900_")?;
+    (strength != "bin").then_some((language.trim_end_matches('_'), strength))
+}
+
+fn to_mariadb(set: &str, language: &str, strength: &str) -> Vec<Nearest> {
+    let strength = strength.trim_end_matches("_ks");
+    let known = LANGUAGES.iter().find(|(short, _)| *short == language).map(|(_, long)| format!("{long}_"));
+    let foreign = known.is_none() && !language.is_empty();
+    let reason = match foreign {
+        true => "the target has no rules for that language: some texts sort elsewhere, and more may be equal",
+        false => "weights are those of Unicode 14 instead of 9; spaces at the end still count",
+    };
+    let older = "weights are those of Unicode 5.2 instead of 9, without accents and case; spaces at the end still count";
+    vec![
+        Nearest {
+            name: format!("{set}_uca1400_{}nopad_{strength}", known.unwrap_or_default()),
+            reason: reason.into(),
+            loses: foreign,
+        },
+        Nearest {
+            name: format!("{set}_unicode_520_nopad_ci"),
+            reason: older.into(),
+            loses: foreign || strength != "ai_ci",
+        },
+    ]
+}
+
+/// `rest` is what follows `uca1400_`, such as `swedish_nopad_as_ci`.
+fn to_mysql(set: &str, rest: &str) -> Vec<Nearest> {
+    let no_pad = rest.contains("nopad_");
+    let rest = rest.replace("nopad_", "");
+    let at = rest.len().saturating_sub("ai_ci".len());
+    let (language, strength) = rest.split_at(at);
+    let short = LANGUAGES.iter().find(|(_, long)| *long == language.trim_end_matches('_'));
+    let foreign = short.is_none() && !language.is_empty();
+    let prefix = short.map(|(short, _)| format!("{short}_")).unwrap_or_default();
+    // MySQL has no order that tells case but not accents, and as_ci in no language's order.
+    let stronger = match strength {
+        "ai_cs" => "as_cs",
+        "as_ci" if !prefix.is_empty() => "as_cs",
+        same => same,
+    };
+    let mut reasons = vec!["weights are those of Unicode 9 instead of 14"];
+    reasons.extend(foreign.then_some("the target has no rules for that language"));
+    reasons.extend((stronger != strength).then_some("accents and case both count"));
+    reasons.extend((!no_pad).then_some("spaces at the end count, where 'a' and 'a ' were equal"));
+    let old = "weights are those of Unicode 5.2 instead of 14, without accents and case; spaces at the end do not count";
+    vec![
+        Nearest {
+            name: format!("{set}_{prefix}0900_{stronger}"),
+            reason: reasons.join("; "),
+            loses: reasons.len() > 1,
+        },
+        Nearest {
+            name: format!("{set}_{}", if strength == "ai_ci" { "unicode_520_ci" } else { "bin" }),
+            reason: if strength == "ai_ci" { old.into() } else { "the bytes themselves count".into() },
+            loses: strength != "ai_ci" || no_pad || !language.is_empty(),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(from: &str, has: &[&str]) -> Option<(String, bool)> {
+        nearest(from, |name| has.is_empty() || has.contains(&name))
+            .map(|nearest| (nearest.name, nearest.loses))
+    }
+
+    #[test]
+    fn from_mysql_to_mariadb() {
+        for (from, to, loses) in [
+            ("utf8mb4_0900_ai_ci", "utf8mb4_uca1400_nopad_ai_ci", false),
+            ("utf8mb4_0900_as_cs", "utf8mb4_uca1400_nopad_as_cs", false),
+            ("utf8mb4_de_pb_0900_as_cs", "utf8mb4_uca1400_german2_nopad_as_cs", false),
+            ("utf8mb4_es_trad_0900_ai_ci", "utf8mb4_uca1400_spanish2_nopad_ai_ci", false),
+            ("utf8mb4_ja_0900_as_cs_ks", "utf8mb4_uca1400_nopad_as_cs", true),
+            ("utf8mb4_0900_bin", "utf8mb4_nopad_bin", false),
+            ("utf8mb3_tolower_ci", "utf8mb3_general_ci", true),
+        ] {
+            assert_eq!(name(from, &[]), Some((to.into(), loses)), "{from}");
+        }
+        let older = ["utf8mb4_unicode_520_nopad_ci"];
+        assert_eq!(name("utf8mb4_0900_ai_ci", &older), Some((older[0].into(), false)));
+        assert_eq!(name("gb18030_chinese_ci", &older), None);
+    }
+
+    #[test]
+    fn from_mariadb_to_mysql() {
+        for (from, to, loses) in [
+            ("utf8mb4_uca1400_ai_ci", "utf8mb4_0900_ai_ci", true),
+            ("utf8mb4_uca1400_nopad_ai_ci", "utf8mb4_0900_ai_ci", false),
+            ("utf8mb4_uca1400_swedish_nopad_as_cs", "utf8mb4_sv_0900_as_cs", false),
+            ("utf8mb4_uca1400_nopad_ai_cs", "utf8mb4_0900_as_cs", true),
+            ("utf8mb4_uca1400_persian_nopad_ai_ci", "utf8mb4_0900_ai_ci", true),
+            ("utf8mb4_nopad_bin", "utf8mb4_0900_bin", false),
+        ] {
+            assert_eq!(name(from, &[]), Some((to.into(), loses)), "{from}");
+        }
+        let has = ["latin1_swedish_ci", "utf8mb3_unicode_520_ci", "utf8mb3_bin"];
+        assert_eq!(name("latin1_swedish_nopad_ci", &has), Some(("latin1_swedish_ci".into(), true)));
+        assert_eq!(name("utf8mb3_uca1400_ai_ci", &has), Some(("utf8mb3_unicode_520_ci".into(), false)));
+        assert_eq!(name("utf8mb3_uca1400_as_cs", &has), Some(("utf8mb3_bin".into(), true)));
+        assert_eq!(name("utf8mb3_myanmar_ci", &has), Some(("utf8mb3_unicode_520_ci".into(), true)));
+    }
+}

@@ -1,0 +1,363 @@
+//! Columns of a CREATE TABLE: types, defaults and attributes.
+
+use drover_db::Vendor;
+use drover_db::sql::Kind;
+
+use super::phrase::Phrase;
+use super::target::Target;
+use super::{Notes, Why, words};
+
+/// What becomes of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    Kept,
+    /// It is not in the new table.
+    Gone,
+    /// It stays, and the table gets this constraint.
+    Checked(String),
+}
+
+/// Types whose default must be an expression on MySQL.
+const LONG: [&str; 18] = [
+    "tinytext",
+    "text",
+    "mediumtext",
+    "longtext",
+    "tinyblob",
+    "blob",
+    "mediumblob",
+    "longblob",
+    "json",
+    "geometry",
+    "point",
+    "linestring",
+    "polygon",
+    "multipoint",
+    "multilinestring",
+    "multipolygon",
+    "geometrycollection",
+    "vector",
+];
+
+/// The type's name, in small letters.
+pub(super) fn type_of(column: &Phrase) -> String {
+    String::from_utf8_lossy(column.token(column.code(1)).text).to_ascii_lowercase()
+}
+
+/// Whether a column or key of this type needs a length to be indexed.
+pub(super) fn is_long(data_type: &str) -> bool {
+    LONG.contains(&data_type)
+}
+
+/// Rewrites one column for the target.
+pub(super) fn rewrite(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
+    let fate = match target.vendor {
+        Vendor::MySql => for_mysql(column, target, notes),
+        Vendor::MariaDb => for_mariadb(column, target, notes),
+    };
+    character_set(column, target, notes);
+    fate
+}
+
+fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
+    if column.find(&["AS", "ROW", "START"]).or_else(|| column.find(&["AS", "ROW", "END"])).is_some() {
+        return Fate::Gone;
+    }
+    for words in [["WITHOUT", "SYSTEM", "VERSIONING"], ["WITH", "SYSTEM", "VERSIONING"]] {
+        if let Some(found) = column.find(&words) {
+            column.cut(found);
+        }
+    }
+    unknown_options(column, notes);
+    if let Some(found) = column.find(&["COMPRESSED"]) {
+        // COMPRESSED may be followed by nothing else: the servers print the method nowhere.
+        column.cut(found);
+        notes.add("COMPRESSED", "", Why::kept("MySQL compresses pages, not columns; values stay the same"));
+    }
+    text_type(column, notes);
+    vector(column, target, notes);
+    default(column, notes);
+    Fate::Kept
+}
+
+/// UUID and INET become the text that clients saw all along.
+fn text_type(column: &mut Phrase, notes: &mut Notes) {
+    let at = column.code(1);
+    let to = match type_of(column).as_str() {
+        "uuid" => "char(36) CHARACTER SET ascii COLLATE ascii_general_ci",
+        "inet6" => "varchar(39) CHARACTER SET ascii COLLATE ascii_general_ci",
+        "inet4" => "varchar(15) CHARACTER SET ascii COLLATE ascii_general_ci",
+        _ => return,
+    };
+    let reason = "MySQL has no such type: the text that clients see is kept; it is sorted as text, and no longer checked";
+    notes.add(&type_of(column), to, Why::lost(reason));
+    column.replace(at..at + 1, to.as_bytes());
+}
+
+fn vector(column: &mut Phrase, target: &Target, notes: &mut Notes) {
+    if type_of(column) != "vector" || target.has_vectors {
+        return;
+    }
+    let at = column.code(1);
+    let open = column.code(at + 1);
+    let end = if column.token(open).is_symbol(b'(') { column.closed(open) } else { at + 1 };
+    let from = column.part(at..end);
+    notes.add(&from, "blob", Why::lost("the target has no vectors: the bytes are kept, and not checked"));
+    column.replace(at..end, b"blob");
+}
+
+/// Options that a server kept for an engine that it does not have.
+pub(super) fn unknown_options(phrase: &mut Phrase, notes: &mut Notes) {
+    while let Some((at, end)) = unknown_option(phrase) {
+        let text = phrase.cut(at..end);
+        notes.add(&text, "", Why::kept("an option that no storage engine there acted on"));
+    }
+}
+
+pub(super) fn unknown_option(phrase: &Phrase) -> Option<(usize, usize)> {
+    let top = phrase.top();
+    let is_option = |places: &&[usize]| {
+        places[0] > 0
+            && phrase.token(places[0]).kind == Kind::Quoted
+            && phrase.token(places[1]).is_symbol(b'=')
+            && matches!(phrase.token(places[2]).kind, Kind::String | Kind::Word)
+    };
+    top.windows(3).find(is_option).map(|places| (places[0], places[2] + 1))
+}
+
+/// MySQL takes an expression as a default only in parentheses, and for long types nothing else.
+fn default(column: &mut Phrase, notes: &mut Notes) {
+    let Some(word) = column.find(&["DEFAULT"]) else { return };
+    let first = column.code(word.end);
+    let end = value_end(column, first);
+    let value = column.part(first..end);
+    if value.to_ascii_lowercase().contains("nextval(") || value.to_ascii_lowercase().contains("lastval(") {
+        let text = column.cut(word.start..end);
+        let reason =
+            "MySQL has no sequences: a row must be given its value, or the column be made AUTO_INCREMENT";
+        notes.add(&text, "", Why::lost(reason));
+        return;
+    }
+    let data_type = type_of(column);
+    let token = column.token(first);
+    let is_time = matches!(data_type.as_str(), "timestamp" | "datetime");
+    let is_now =
+        ["current_timestamp", "now", "localtime", "localtimestamp"].iter().any(|now| token.is_word(now));
+    let is_call = token.kind == Kind::Word && value.contains('(') && !(is_time && is_now);
+    let is_long = is_long(&data_type) && !token.is_word("NULL") && !token.is_symbol(b'(');
+    if is_call || is_long {
+        let with = format!("({value})");
+        let reason = "MySQL takes an expression, and any default of a long type, only in parentheses";
+        notes.add("DEFAULT expression", "DEFAULT (expression)", Why::kept(reason));
+        column.replace(first..end, with.as_bytes());
+    }
+}
+
+/// Behind the value of a DEFAULT that begins at `first`.
+fn value_end(column: &Phrase, first: usize) -> usize {
+    let next = column.code(first + 1);
+    let token = column.token(first);
+    match () {
+        () if token.is_symbol(b'(') => column.closed(first),
+        () if token.is_symbol(b'-') || token.is_symbol(b'+') => value_end(column, next),
+        // X'00' and _utf8mb4'x'
+        () if token.kind == Kind::Word && column.token(first + 1).kind == Kind::String => first + 2,
+        () if token.kind == Kind::Word && column.token(next).is_symbol(b'(') => column.closed(next),
+        () if token.kind == Kind::Word && column.token(next).is_symbol(b'.') => {
+            value_end(column, column.code(next + 1))
+        }
+        () => first + 1,
+    }
+}
+
+fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
+    words::introducers(column);
+    words::functions(column, target, notes);
+    let at = column.code(1);
+    if type_of(column) == "geomcollection" {
+        notes.add("geomcollection", "geometrycollection", Why::kept("the same type under the target's name"));
+        column.replace(at..at + 1, b"geometrycollection");
+    }
+    if type_of(column) == "json" {
+        let reason = "MariaDB keeps JSON as the text that MySQL prints, checked when it is written; it is compared as text";
+        notes.add("json", "json (longtext)", Why::kept(reason));
+    }
+    vector(column, target, notes);
+    for (words, why) in [
+        (vec!["NOT", "SECONDARY"], Why::kept("MariaDB has no secondary engines")),
+        (vec!["ENGINE_ATTRIBUTE"], Why::lost("MariaDB has no such attributes")),
+        (vec!["SECONDARY_ENGINE_ATTRIBUTE"], Why::lost("MariaDB has no such attributes")),
+        (
+            vec!["SRID"],
+            Why::lost("MariaDB cannot hold a column to one spatial reference system; values keep theirs"),
+        ),
+        (vec!["COLUMN_FORMAT"], Why::kept("it has a meaning for NDB only")),
+        (vec!["STORAGE"], Why::kept("it has a meaning for NDB only")),
+    ] {
+        cut_with_value(column, &words, why, notes);
+    }
+    invisible(column, notes);
+    generated(column, notes)
+}
+
+/// Cuts an attribute, with its value if the word alone is none.
+fn cut_with_value(column: &mut Phrase, words: &[&str], why: Why, notes: &mut Notes) {
+    let Some(found) = column.find(words) else { return };
+    let mut end = found.end;
+    if words.len() == 1 {
+        let next = column.code(end);
+        end = if column.token(next).is_symbol(b'=') { column.code(next + 1) + 1 } else { next + 1 };
+    }
+    let text = column.cut(found.start..end);
+    notes.add(&text, "", why);
+}
+
+/// MariaDB hides no column that every row must be given a value for.
+fn invisible(column: &mut Phrase, notes: &mut Notes) {
+    let Some(found) = column.find(&["INVISIBLE"]) else { return };
+    let needs_value = column.find(&["NOT", "NULL"]).is_some()
+        && ["DEFAULT", "AUTO_INCREMENT", "AS"].iter().all(|word| column.find(&[word]).is_none());
+    if needs_value {
+        column.cut(found);
+        notes.add(
+            "INVISIBLE",
+            "",
+            Why::lost("MariaDB hides only columns that have a default: this one is shown"),
+        );
+    }
+}
+
+/// MariaDB takes no NOT NULL with a generated column, but a constraint of the table's.
+fn generated(column: &mut Phrase, notes: &mut Notes) -> Fate {
+    let not_null = column.find(&["NOT", "NULL"]).filter(|_| column.find(&["AS"]).is_some());
+    let Some(found) = not_null else { return Fate::Kept };
+    column.cut(found);
+    let check = format!("CHECK ({} is not null)", column.part(0..1));
+    notes.add("NOT NULL", &check, Why::kept("MariaDB takes it with a generated column only as a constraint"));
+    Fate::Checked(check)
+}
+
+/// Text in a character set that the target does not know is kept as bytes.
+fn character_set(column: &mut Phrase, target: &Target, notes: &mut Notes) {
+    let Some(found) = column.find(&["CHARACTER", "SET"]) else { return };
+    let name = column.code(found.end);
+    let set = String::from_utf8_lossy(column.token(name).text).to_ascii_lowercase();
+    if target.character_sets.contains(&set) || set == "utf8" {
+        return;
+    }
+    let at = column.code(1);
+    let open = column.code(at + 1);
+    let end = if column.token(open).is_symbol(b'(') { column.closed(open) } else { at + 1 };
+    let length = column.part(open + 1..end.saturating_sub(1)).trim().parse::<u32>().unwrap_or(1);
+    let to = match type_of(column).as_str() {
+        "char" | "varchar" => format!("varbinary({})", length * 4),
+        kind @ ("tinytext" | "text" | "mediumtext" | "longtext") => kind.replace("text", "blob"),
+        _ => return,
+    };
+    let collate = column.find(&["COLLATE"]).map(|found| column.code(found.end) + 1);
+    let from = format!("{} CHARACTER SET {set}", column.part(at..end));
+    notes.add(&from, &to, Why::lost("the target does not know the character set: the bytes are kept"));
+    let default = column.find(&["DEFAULT"]);
+    if let Some(default) = default {
+        let first = column.code(default.end);
+        let end = value_end(column, first);
+        if column.token(first).kind == Kind::String {
+            let text = column.cut(default.start..end);
+            notes.add(&text, "", Why::lost("a text in a character set that the target does not know"));
+        }
+    }
+    column.cut(found.start..collate.unwrap_or(name + 1));
+    column.replace(at..end, to.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drover_db::sql::Dialect;
+
+    fn to(vendor: Vendor, text: &str) -> (String, Vec<bool>, Fate) {
+        let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+        let target = Target { has_vectors: false, ..Target::of(vendor) };
+        let fate = rewrite(&mut phrase, &target, &mut notes);
+        let loses = notes.rewrites.iter().map(|rewrite| rewrite.loses).collect();
+        (String::from_utf8(phrase.to_text()).unwrap(), loses, fate)
+    }
+
+    fn mysql(text: &str) -> String {
+        to(Vendor::MySql, text).0
+    }
+
+    fn mariadb(text: &str) -> String {
+        to(Vendor::MariaDb, text).0
+    }
+
+    #[test]
+    fn defaults_that_are_expressions_get_parentheses() {
+        assert_eq!(
+            mysql("`b` varchar(64) DEFAULT concat('a','b\\'c') COMMENT 'x'"),
+            "`b` varchar(64) DEFAULT (concat('a','b\\'c')) COMMENT 'x'"
+        );
+        assert_eq!(mysql("`h` blob DEFAULT X'00ff'"), "`h` blob DEFAULT (X'00ff')");
+        assert_eq!(mysql("`t` text NOT NULL DEFAULT ''"), "`t` text NOT NULL DEFAULT ('')");
+        assert_eq!(mysql("`d` date DEFAULT current_timestamp()"), "`d` date DEFAULT (current_timestamp())");
+        for same in [
+            "`t` text DEFAULT NULL",
+            "`a` int(11) DEFAULT (1 + 2)",
+            "`a` int(11) DEFAULT -5",
+            "`a` datetime(6) DEFAULT current_timestamp(6) ON UPDATE current_timestamp(6)",
+            "`a` varchar(9) DEFAULT 'concat(1)' COMMENT 'DEFAULT x()'",
+            "`DEFAULT` bit(3) DEFAULT b'101'",
+        ] {
+            assert_eq!(to(Vendor::MySql, same), (same.into(), vec![], Fate::Kept));
+        }
+    }
+
+    #[test]
+    fn what_mysql_does_not_have() {
+        assert_eq!(
+            mysql("`u` uuid NOT NULL DEFAULT uuid()"),
+            "`u` char(36) CHARACTER SET ascii COLLATE ascii_general_ci NOT NULL DEFAULT (uuid())"
+        );
+        assert_eq!(to(Vendor::MySql, "`i` inet6 DEFAULT '::1'").1, [true]);
+        assert_eq!(
+            mysql("`id` bigint(20) NOT NULL DEFAULT nextval(`s`.`q`) COMMENT 'c'"),
+            "`id` bigint(20) NOT NULL COMMENT 'c'"
+        );
+        assert_eq!(mysql("`id` int NOT NULL `SOME`='it''s' COMMENT 'c'"), "`id` int NOT NULL COMMENT 'c'");
+        assert_eq!(mysql("`v` varchar(50) COMPRESSED DEFAULT NULL"), "`v` varchar(50) DEFAULT NULL");
+        assert_eq!(mysql("`a` int(11) NOT NULL WITHOUT SYSTEM VERSIONING"), "`a` int(11) NOT NULL");
+        assert_eq!(
+            to(Vendor::MySql, "`s` timestamp(6) GENERATED ALWAYS AS ROW START INVISIBLE").2,
+            Fate::Gone
+        );
+    }
+
+    #[test]
+    fn what_mariadb_does_not_have() {
+        assert_eq!(mariadb("`c` geomcollection DEFAULT NULL"), "`c` geometrycollection DEFAULT NULL");
+        assert_eq!(
+            to(Vendor::MariaDb, "`v` vector(8) NOT NULL"),
+            ("`v` blob NOT NULL".into(), vec![true], Fate::Kept)
+        );
+        assert_eq!(mariadb("`a` int NOT SECONDARY DEFAULT NULL"), "`a` int DEFAULT NULL");
+        assert_eq!(mariadb("`p` point NOT NULL SRID 4326"), "`p` point NOT NULL");
+        assert_eq!(mariadb("`a` int NOT NULL INVISIBLE"), "`a` int NOT NULL");
+        assert_eq!(
+            mariadb("`a` int NOT NULL AUTO_INCREMENT INVISIBLE"),
+            "`a` int NOT NULL AUTO_INCREMENT INVISIBLE"
+        );
+        let (text, _, fate) =
+            to(Vendor::MariaDb, "`v` int GENERATED ALWAYS AS ((`id` + 1)) VIRTUAL NOT NULL");
+        assert_eq!(text, "`v` int GENERATED ALWAYS AS ((`id` + 1)) VIRTUAL");
+        assert_eq!(fate, Fate::Checked("CHECK (`v` is not null)".into()));
+    }
+
+    #[test]
+    fn a_character_set_that_is_not_there_leaves_bytes() {
+        assert_eq!(
+            mariadb("`g` varchar(10) CHARACTER SET gb18030 COLLATE gb18030_chinese_ci NOT NULL DEFAULT '中'"),
+            "`g` varbinary(40) NOT NULL"
+        );
+        assert_eq!(mariadb("`g` text CHARACTER SET gb18030 COLLATE gb18030_bin"), "`g` blob");
+    }
+}

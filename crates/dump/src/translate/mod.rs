@@ -1,0 +1,76 @@
+//! What one vendor's server prints, written so that the other's takes it. Everything here is a function over text: what the
+//! target takes is asked before ([`target`]), and what is changed is noted with its reason.
+
+mod collations;
+mod columns;
+mod keys;
+mod options;
+mod phrase;
+mod rows;
+mod settings;
+mod table;
+mod target;
+mod translator;
+mod words;
+
+pub(crate) use rows::Current;
+pub use translator::Refusal;
+pub(crate) use translator::{Translator, without};
+
+use serde::Serialize;
+
+/// Something that was written otherwise for the target, or left out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Rewrite {
+    /// The object, such as ``table `shop`.`orders` ``.
+    pub object: String,
+    /// What the dump has.
+    pub from: String,
+    /// What the target got; empty if it was left out.
+    pub to: String,
+    /// Why, and what changes with it.
+    pub reason: String,
+    /// Whether something that the dump has is not kept.
+    pub loses: bool,
+}
+
+/// Why something is rewritten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Why {
+    reason: String,
+    loses: bool,
+}
+
+impl Why {
+    /// Nothing is lost by it.
+    fn kept(reason: &str) -> Self {
+        Self { reason: reason.into(), loses: false }
+    }
+
+    fn lost(reason: &str) -> Self {
+        Self { reason: reason.into(), loses: true }
+    }
+}
+
+/// The rewrites of one object.
+#[derive(Debug)]
+struct Notes {
+    object: String,
+    rewrites: Vec<Rewrite>,
+}
+
+impl Notes {
+    fn new(object: &str) -> Self {
+        Self { object: object.into(), rewrites: Vec::new() }
+    }
+
+    fn add(&mut self, from: &str, to: &str, why: Why) {
+        let (object, from, to) = (self.object.clone(), one_line(from), one_line(to));
+        self.rewrites.push(Rewrite { object, from, to, reason: why.reason, loses: why.loses });
+    }
+}
+
+/// The text with single spaces between its words.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,210 @@
+//! What stands behind the parenthesis of a CREATE TABLE: engine, options, partitions.
+
+use drover_db::Vendor;
+use drover_db::sql::Kind;
+
+use super::phrase::Phrase;
+use super::target::Target;
+use super::{Notes, Why, columns};
+
+/// Rewrites the options and partitions of a table.
+pub(super) fn rewrite(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
+    match target.vendor {
+        Vendor::MySql => for_mysql(tail, notes),
+        Vendor::MariaDb => for_mariadb(tail, notes),
+    }
+    engines(tail, target, notes);
+}
+
+fn for_mysql(tail: &mut Phrase, notes: &mut Notes) {
+    if let Some(found) = tail.find(&["WITH", "SYSTEM", "VERSIONING"]) {
+        tail.cut(found);
+        let reason =
+            "MySQL keeps no history: the rows of now are restored, those of the past are only in the dump";
+        notes.add("WITH SYSTEM VERSIONING", "", Why::lost(reason));
+    }
+    partitions_for_mysql(tail, notes);
+    let own_checksums = "InnoDB has checksums and recovery of its own";
+    option(tail, "PAGE_CHECKSUM", notes, |_| Some(Why::kept(own_checksums)));
+    option(tail, "TRANSACTIONAL", notes, |_| Some(Why::kept(own_checksums)));
+    option(tail, "ROW_FORMAT", notes, |value| {
+        value.eq_ignore_ascii_case("PAGE").then(|| Why::kept("a format of the engine Aria"))
+    });
+    while let Some((at, end)) = columns::unknown_option(tail) {
+        let text = tail.part(at..end);
+        let (to, why) = backquoted(&text);
+        notes.add(&text, to, why);
+        match to {
+            "" => drop(tail.cut(at..end)),
+            to => tail.replace(at..end, to.as_bytes()),
+        }
+    }
+}
+
+/// What becomes of an option that MariaDB prints in backquotes.
+fn backquoted(text: &str) -> (&'static str, Why) {
+    let text = text.to_ascii_uppercase();
+    let is_on = ["'1'", "'ON'", "'YES'"].iter().any(|on| text.ends_with(on));
+    match () {
+        () if text.contains("PAGE_COMPRESSED") && is_on => {
+            ("COMPRESSION='zlib'", Why::kept("page compression under the target's name"))
+        }
+        () if text.contains("ENCRYPTED") && is_on => (
+            "",
+            Why::lost(
+                "MySQL encrypts with a keyring that must be set up first: then ALTER TABLE … ENCRYPTION = 'Y'",
+            ),
+        ),
+        () => ("", Why::kept("an option of a storage engine of MariaDB")),
+    }
+}
+
+fn partitions_for_mysql(tail: &mut Phrase, notes: &mut Notes) {
+    let Some(found) = tail.find(&["PARTITION", "BY"]) else { return };
+    let has_default = (found.end..tail.len()).any(|at| {
+        tail.token(at).is_word("DEFAULT")
+            && tail.before(at).is_some_and(|name| {
+                tail.before(name).is_some_and(|word| tail.token(word).is_word("PARTITION"))
+            })
+    });
+    let by_time = tail.token(tail.code(found.end)).is_word("SYSTEM_TIME");
+    if has_default || by_time {
+        let reason = match by_time {
+            true => "MySQL keeps no history",
+            false => "MySQL has no partition for all other values: the table is not partitioned",
+        };
+        let text = tail.cut(found.start..tail.len());
+        notes.add(&text, "", Why::lost(reason));
+    }
+}
+
+fn for_mariadb(tail: &mut Phrase, notes: &mut Notes) {
+    for name in ["SECONDARY_ENGINE", "SECONDARY_ENGINE_ATTRIBUTE", "ENGINE_ATTRIBUTE", "AUTOEXTEND_SIZE"] {
+        option(tail, name, notes, |_| Some(Why::kept("MariaDB has no such option; rows are not affected")));
+    }
+    option(tail, "ENCRYPTION", notes, |value| {
+        Some(match value.to_ascii_uppercase().contains('Y') {
+            true => Why::lost(
+                "MariaDB encrypts with a plugin that must be set up first: then ALTER TABLE … ENCRYPTED = YES",
+            ),
+            false => Why::kept("not to encrypt is what it does anyway"),
+        })
+    });
+    if let Some(found) = tail.find(&["TABLESPACE"]) {
+        let text = tail.cut(found.start..tail.code(found.end) + 1);
+        notes.add(&text, "", Why::kept("MariaDB gives each table a file of its own"));
+    }
+    if let Some(found) = tail.find(&["COMPRESSION"]) {
+        let end = tail.code(tail.code(found.end) + 1) + 1;
+        let text = tail.part(found.start..end);
+        let to = if text.to_ascii_lowercase().contains("none") { "" } else { "PAGE_COMPRESSED=1" };
+        tail.replace(found.start..end, to.as_bytes());
+        notes.add(&text, to, Why::kept("page compression under the target's name"));
+    }
+}
+
+/// Cuts an option that `decide` gives a reason for.
+fn option(tail: &mut Phrase, name: &str, notes: &mut Notes, decide: impl Fn(&str) -> Option<Why>) {
+    let Some(found) = tail.find(&[name]) else { return };
+    let equals = tail.code(found.end);
+    let value = tail.code(equals + 1);
+    if !tail.token(equals).is_symbol(b'=') {
+        return;
+    }
+    if let Some(why) = decide(&tail.part(value..value + 1)) {
+        let text = tail.cut(found.start..value + 1);
+        notes.add(&text, "", why);
+    }
+}
+
+/// An engine that the target does not have becomes InnoDB. MySQL partitions tables of InnoDB only.
+fn engines(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
+    let partitioned = target.vendor == Vendor::MySql && tail.find(&["PARTITION", "BY"]).is_some();
+    let mut noted = false;
+    for at in 0..tail.len() {
+        if !tail.token(at).is_word("ENGINE") || !tail.token(tail.code(at + 1)).is_symbol(b'=') {
+            continue;
+        }
+        let value = tail.code(tail.code(at + 1) + 1);
+        let engine = tail.part(value..value + 1);
+        let may_stay = !partitioned || engine.eq_ignore_ascii_case("InnoDB");
+        if may_stay && target.has_engine(&engine) || tail.token(value).kind != Kind::Word {
+            continue;
+        }
+        tail.replace(value..value + 1, b"InnoDB");
+        if !noted {
+            notes.add(&format!("ENGINE={engine}"), "ENGINE=InnoDB", engine_reason(&engine, target));
+        }
+        noted = true;
+    }
+}
+
+fn engine_reason(engine: &str, target: &Target) -> Why {
+    match engine.to_ascii_uppercase().as_str() {
+        "BLACKHOLE" => Why::lost("the target does not have the engine: rows that are written will stay"),
+        _ if target.has_engine(engine) => Why::kept("MySQL partitions no tables of that engine"),
+        _ => Why::kept("the target does not have the engine"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drover_db::sql::Dialect;
+
+    fn to(vendor: Vendor, text: &str) -> String {
+        let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+        rewrite(&mut phrase, &Target::of(vendor), &mut notes);
+        String::from_utf8(phrase.to_text()).unwrap()
+    }
+
+    #[test]
+    fn for_mysql() {
+        let to = |text| to(Vendor::MySql, text);
+        assert_eq!(
+            to(
+                ") ENGINE=Aria DEFAULT CHARSET=utf8mb4 PAGE_CHECKSUM=0 ROW_FORMAT=PAGE TRANSACTIONAL=1 COMMENT='TRANSACTIONAL=1'"
+            ),
+            ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COMMENT='TRANSACTIONAL=1'"
+        );
+        assert_eq!(
+            to(") ENGINE=InnoDB `PAGE_COMPRESSED`='1' `PAGE_COMPRESSION_LEVEL`='3'"),
+            ") ENGINE=InnoDB COMPRESSION='zlib'"
+        );
+        assert_eq!(to(") ENGINE=InnoDB `ENCRYPTED`='NO'"), ") ENGINE=InnoDB");
+        assert_eq!(
+            to(
+                ") ENGINE=InnoDB WITH SYSTEM VERSIONING\n PARTITION BY SYSTEM_TIME \n(PARTITION `p0` HISTORY ENGINE = InnoDB)"
+            ),
+            ") ENGINE=InnoDB"
+        );
+        assert_eq!(
+            to(
+                ") ENGINE=InnoDB\n PARTITION BY LIST (`k`)\n(PARTITION `a` VALUES IN (1), PARTITION `r` DEFAULT ENGINE = InnoDB)"
+            ),
+            ") ENGINE=InnoDB"
+        );
+        assert_eq!(
+            to(
+                ") ENGINE=MyISAM\n PARTITION BY RANGE (`id`)\n(PARTITION `a` VALUES LESS THAN (10) ENGINE = MyISAM)"
+            ),
+            ") ENGINE=InnoDB\n PARTITION BY RANGE (`id`)\n(PARTITION `a` VALUES LESS THAN (10) ENGINE = InnoDB)"
+        );
+        let same = ") ENGINE=MyISAM DEFAULT CHARSET=latin1 ROW_FORMAT=FIXED MAX_ROWS=5";
+        assert_eq!(to(same), same);
+    }
+
+    #[test]
+    fn for_mariadb() {
+        let to = |text| to(Vendor::MariaDb, text);
+        assert_eq!(
+            to(") TABLESPACE `innodb_system` ENGINE=InnoDB AUTOEXTEND_SIZE=4194304 SECONDARY_ENGINE=rapid"),
+            ") ENGINE=InnoDB"
+        );
+        assert_eq!(
+            to(") ENGINE=InnoDB COMPRESSION='zlib' ENCRYPTION='N'"),
+            ") ENGINE=InnoDB PAGE_COMPRESSED=1"
+        );
+        assert_eq!(to(") ENGINE=ARCHIVE"), ") ENGINE=InnoDB");
+    }
+}

@@ -1,0 +1,199 @@
+//! A whole CREATE TABLE.
+
+use std::collections::BTreeSet;
+
+use drover_db::sql::{Dialect, Kind};
+use drover_db::{Server, Vendor};
+
+use super::columns::{self, Fate};
+use super::keys::{self, Around};
+use super::phrase::Phrase;
+use super::target::Target;
+use super::{Notes, options, words};
+use crate::ddl::CreateTable;
+
+/// Rewrites the statement that `old` printed. `checks` are the constraints' names that are taken in the schema.
+pub(super) fn rewrite(
+    text: &[u8],
+    old: &Server,
+    target: &Target,
+    checks: &mut BTreeSet<String>,
+    notes: &mut Notes,
+) -> Vec<u8> {
+    if old.vendor == target.vendor {
+        let mut whole = Phrase::of(text, Dialect::default());
+        words::collations(&mut whole, target, notes);
+        return whole.to_text();
+    }
+    let text = words::open_comments(text, old);
+    let Some(mut parts) = CreateTable::parse(&text) else { return text };
+    let items: Vec<_> = parts.items.iter().map(|item| Phrase::of(item, Dialect::default())).collect();
+    parts.items = rewrite_items(items, target, checks, notes);
+    let mut tail = Phrase::of(&parts.tail, Dialect::default());
+    options::rewrite(&mut tail, target, notes);
+    words::collations(&mut tail, target, notes);
+    parts.tail = tail.to_text();
+    parts.to_text()
+}
+
+fn rewrite_items(
+    items: Vec<Phrase>,
+    target: &Target,
+    checks: &mut BTreeSet<String>,
+    notes: &mut Notes,
+) -> Vec<Vec<u8>> {
+    let mut around = around(&items, target.vendor);
+    let (mut rewritten, mut more) = (Vec::new(), Vec::new());
+    for mut item in items {
+        words::collations(&mut item, target, notes);
+        if !is_column(&item) {
+            // A key must know of all columns.
+            more.push(item);
+            continue;
+        }
+        match columns::rewrite(&mut item, target, notes) {
+            Fate::Kept => rewritten.push(item.to_text()),
+            Fate::Gone => {}
+            Fate::Checked(check) => {
+                rewritten.push(item.to_text());
+                around.checks.push(check);
+            }
+        }
+    }
+    for mut item in more {
+        let is_period = target.vendor == Vendor::MySql && item.find(&["PERIOD", "FOR"]).is_some();
+        if !is_period && keys::rewrite(&mut item, &around, target, checks, notes) {
+            rewritten.push(item.to_text());
+        }
+    }
+    rewritten.extend(around.checks.into_iter().map(String::into_bytes));
+    rewritten
+}
+
+fn around(items: &[Phrase], vendor: Vendor) -> Around {
+    let mut around = Around::default();
+    for item in items {
+        let name = item.token(item.code(0)).name().unwrap_or_default();
+        if is_column(item) {
+            around.types.insert(name.clone(), columns::type_of(item));
+            if vendor == Vendor::MySql && is_row_time(item) {
+                around.gone.insert(name);
+            }
+        } else {
+            around.take_period(item);
+        }
+    }
+    around
+}
+
+fn is_column(item: &Phrase) -> bool {
+    item.token(item.code(0)).kind == Kind::Quoted
+}
+
+fn is_row_time(column: &Phrase) -> bool {
+    ["START", "END"].iter().any(|end| column.find(&["AS", "ROW", end]).is_some())
+}
+
+/// The columns that say from when to when a row of a table with history was there; none if the table does not show them.
+pub(super) fn row_times(text: &[u8]) -> Vec<String> {
+    let Some(parts) = CreateTable::parse(text) else { return Vec::new() };
+    let items = parts.items.iter().map(|item| Phrase::of(item, Dialect::default()));
+    let times = items.filter(|item| is_column(item) && is_row_time(item));
+    times.filter_map(|item| String::from_utf8(item.token(item.code(0)).name()?).ok()).collect()
+}
+
+/// The columns that hold floating-point numbers.
+pub(super) fn doubles(text: &[u8]) -> Vec<String> {
+    let Some(parts) = CreateTable::parse(text) else { return Vec::new() };
+    let items = parts.items.iter().map(|item| Phrase::of(item, Dialect::default()));
+    let doubles = items.filter(|item| {
+        is_column(item) && matches!(columns::type_of(item).as_str(), "float" | "double" | "real")
+    });
+    doubles.filter_map(|item| String::from_utf8(item.token(item.code(0)).name()?).ok()).collect()
+}
+
+/// The statement without the items at these places.
+pub(super) fn without(text: &[u8], places: &[usize]) -> Vec<u8> {
+    CreateTable::parse(text).map_or_else(|| text.to_vec(), |parts| parts.without(places).to_text())
+}
+
+/// The item at that place.
+pub(super) fn item(text: &[u8], place: usize) -> String {
+    let item = CreateTable::parse(text).and_then(|parts| parts.items.into_iter().nth(place));
+    item.map(|item| String::from_utf8_lossy(&item).into_owned()).unwrap_or_default()
+}
+
+/// The engine that the statement names.
+pub(super) fn engine(text: &[u8]) -> Option<String> {
+    let parts = CreateTable::parse(text)?;
+    let tail = Phrase::of(&parts.tail, Dialect::default());
+    let found = tail.find(&["ENGINE"])?;
+    let value = tail.code(tail.code(found.end) + 1);
+    Some(tail.part(value..value + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(vendor: Vendor, text: &str) -> (String, Vec<super::super::Rewrite>) {
+        let version = if vendor == Vendor::MySql { "11.8.2-MariaDB" } else { "9.7.4" };
+        let old_vendor = if vendor == Vendor::MySql { Vendor::MariaDb } else { Vendor::MySql };
+        let old = Server { vendor: old_vendor, version: version.into(), comment: String::new() };
+        let mut notes = Notes::new("table `s`.`t`");
+        let text = rewrite(text.as_bytes(), &old, &Target::of(vendor), &mut BTreeSet::new(), &mut notes);
+        (String::from_utf8(text).unwrap(), notes.rewrites)
+    }
+
+    #[test]
+    fn a_table_with_history_for_mysql() {
+        let text = "CREATE TABLE `t` (
+  `s` timestamp(6) GENERATED ALWAYS AS ROW START INVISIBLE,
+  `id` int(11) NOT NULL,
+  `e` timestamp(6) GENERATED ALWAYS AS ROW END INVISIBLE,
+  PRIMARY KEY (`id`,`e`),
+  PERIOD FOR SYSTEM_TIME (`s`, `e`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_uca1400_ai_ci WITH SYSTEM VERSIONING";
+        let (to, rewrites) = to(Vendor::MySql, text);
+        assert_eq!(
+            to,
+            "CREATE TABLE `t` (\n  `id` int(11) NOT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci"
+        );
+        assert!(rewrites.iter().any(|rewrite| rewrite.loses && rewrite.from == "WITH SYSTEM VERSIONING"));
+        assert_eq!(row_times(text.as_bytes()), ["s", "e"]);
+    }
+
+    #[test]
+    fn a_table_of_mysql_for_mariadb() {
+        let text = "CREATE TABLE `t` (
+  `id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */,
+  `a` varchar(9) COLLATE utf8mb4_0900_ai_ci DEFAULT NULL,
+  `v` int GENERATED ALWAYS AS ((`id` + 1)) VIRTUAL NOT NULL,
+  PRIMARY KEY (`id`),
+  KEY `h` (`a`) /*!80000 INVISIBLE */,
+  CONSTRAINT `c` CHECK ((`id` > 0)) /*!80016 NOT ENFORCED */
+) /*!50100 TABLESPACE `innodb_system` */ ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci
+/*!50100 PARTITION BY HASH (`id`)
+PARTITIONS 2 */";
+        let (to, rewrites) = to(Vendor::MariaDb, text);
+        let expected = "CREATE TABLE `t` (
+  `id` bigint unsigned NOT NULL AUTO_INCREMENT INVISIBLE,
+  `a` varchar(9) COLLATE utf8mb4_uca1400_nopad_ai_ci DEFAULT NULL,
+  `v` int GENERATED ALWAYS AS ((`id` + 1)) VIRTUAL,
+  PRIMARY KEY (`id`),
+  KEY `h` (`a`) IGNORED,
+  CHECK (`v` is not null)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_uca1400_nopad_ai_ci
+PARTITION BY HASH (`id`)
+PARTITIONS 2";
+        assert_eq!(to, expected);
+        assert_eq!(rewrites.iter().filter(|rewrite| rewrite.loses).count(), 1, "{rewrites:?}");
+    }
+
+    #[test]
+    fn what_is_left_out_afterwards() {
+        let text = b"CREATE TABLE `t` (\n  `a` int,\n  KEY `k` (`a`)\n) ENGINE=InnoDB";
+        assert_eq!((item(text, 1).as_str(), engine(text).as_deref()), ("KEY `k` (`a`)", Some("InnoDB")));
+        assert_eq!(without(text, &[1]), b"CREATE TABLE `t` (\n  `a` int\n) ENGINE=InnoDB");
+    }
+}

@@ -1,0 +1,151 @@
+//! What the target takes, asked of it once.
+
+use std::collections::BTreeSet;
+
+use drover_db::{Connection, Server, Vendor};
+
+use crate::Result;
+use crate::error::Doing;
+
+/// Modes that some version of either vendor lacks. Others are left as they are.
+const MODES: [&str; 22] = [
+    "NO_AUTO_CREATE_USER",
+    "IGNORE_BAD_TABLE_OPTIONS",
+    "TIME_ROUND_FRACTIONAL",
+    "TIME_TRUNCATE_FRACTIONAL",
+    "SIMULTANEOUS_ASSIGNMENT",
+    "EMPTY_STRING_IS_NULL",
+    "ORACLE",
+    "MSSQL",
+    "POSTGRESQL",
+    "DB2",
+    "MAXDB",
+    "MYSQL323",
+    "MYSQL40",
+    "NO_KEY_OPTIONS",
+    "NO_TABLE_OPTIONS",
+    "NO_FIELD_OPTIONS",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "HIGH_NOT_PRECEDENCE",
+    "NO_ZERO_DATE",
+    "NO_ZERO_IN_DATE",
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "NO_DIR_IN_CREATE",
+];
+
+/// What is known of the server that the dump goes to.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) vendor: Vendor,
+    pub(super) collations: BTreeSet<String>,
+    pub(super) character_sets: BTreeSet<String>,
+    /// Storage engines that are switched on, in capitals.
+    pub(super) engines: BTreeSet<String>,
+    /// Modes of [`MODES`] that it does not know.
+    pub(super) unknown_modes: BTreeSet<String>,
+    pub(super) has_vectors: bool,
+}
+
+impl Target {
+    pub(crate) fn ask(connection: &mut Connection, server: &Server) -> Result<Self> {
+        Ok(Self {
+            vendor: server.vendor,
+            collations: collations(connection)?,
+            character_sets: column(
+                connection,
+                "SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS",
+            )?,
+            engines: engines(connection)?,
+            unknown_modes: unknown_modes(connection)?,
+            has_vectors: has_vectors(connection)?,
+        })
+    }
+
+    pub(super) fn has_collation(&self, name: &str) -> bool {
+        self.collations.contains(name)
+    }
+
+    pub(super) fn has_engine(&self, name: &str) -> bool {
+        self.engines.contains(&name.to_ascii_uppercase())
+    }
+}
+
+fn column(connection: &mut Connection, sql: &str) -> Result<BTreeSet<String>> {
+    let rows = connection.query(sql).doing(|| sql)?;
+    Ok(rows.into_iter().map(|row| row.string(0)).collect())
+}
+
+/// MariaDB lists some collations once for all the character sets that they serve, and their full names in a column of its own.
+fn collations(connection: &mut Connection) -> Result<BTreeSet<String>> {
+    const TABLE: &str = "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY";
+    match column(connection, &format!("SELECT FULL_COLLATION_NAME FROM {TABLE}")) {
+        Err(crate::Error::Server { source, .. }) if source.code() == Some(1054) => {
+            column(connection, &format!("SELECT COLLATION_NAME FROM {TABLE}"))
+        }
+        other => other,
+    }
+}
+
+fn engines(connection: &mut Connection) -> Result<BTreeSet<String>> {
+    let sql = "SELECT UPPER(ENGINE) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')";
+    column(connection, sql)
+}
+
+/// Each mode is tried; the session is set up again afterwards.
+fn unknown_modes(connection: &mut Connection) -> Result<BTreeSet<String>> {
+    let mut unknown = BTreeSet::new();
+    for mode in MODES {
+        match connection.execute(format!("SET SESSION sql_mode = '{mode}'")) {
+            Ok(_) => {}
+            // ER_WRONG_VALUE_FOR_VAR, ER_UNSUPPORTED_SQL_MODE
+            Err(error) if matches!(error.code(), Some(1231 | 3867)) => {
+                unknown.insert(mode.to_owned());
+            }
+            Err(error) => return Err(error).doing(|| format!("trying the sql_mode {mode}")),
+        }
+    }
+    crate::session::set(connection, crate::session::Purpose::Restore)?;
+    Ok(unknown)
+}
+
+/// MySQL from 9.0 and MariaDB from 11.7 on have the type VECTOR, each with functions of its own.
+fn has_vectors(connection: &mut Connection) -> Result<bool> {
+    for probe in ["SELECT VEC_FromText('[1]')", "SELECT STRING_TO_VECTOR('[1]')"] {
+        match connection.query(probe) {
+            Ok(_) => return Ok(true),
+            Err(error) if error.code().is_some() => {}
+            Err(error) => return Err(error).doing(|| "asking for vectors"),
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+impl Target {
+    /// A target as a server of the vendor without anything special.
+    pub(super) fn of(vendor: Vendor) -> Self {
+        let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let common = ["utf8mb4_general_ci", "utf8mb4_bin", "latin1_swedish_ci", "ascii_general_ci"];
+        let own: &[&str] = match vendor {
+            Vendor::MySql => &["utf8mb4_0900_ai_ci", "utf8mb4_0900_bin"],
+            Vendor::MariaDb => &["utf8mb4_uca1400_nopad_ai_ci", "utf8mb4_uca1400_ai_ci", "utf8mb4_nopad_bin"],
+        };
+        let modes: &[&str] = match vendor {
+            Vendor::MySql => {
+                &["NO_AUTO_CREATE_USER", "ORACLE", "EMPTY_STRING_IS_NULL", "IGNORE_BAD_TABLE_OPTIONS"]
+            }
+            Vendor::MariaDb => &["TIME_TRUNCATE_FRACTIONAL"],
+        };
+        Self {
+            vendor,
+            collations: set(&[&common, own].concat()),
+            character_sets: set(&["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"]),
+            engines: set(match vendor {
+                Vendor::MySql => &["INNODB", "MYISAM", "MEMORY", "CSV", "MRG_MYISAM", "ARCHIVE", "BLACKHOLE"],
+                Vendor::MariaDb => &["INNODB", "MYISAM", "MEMORY", "CSV", "MRG_MYISAM", "ARIA"],
+            }),
+            unknown_modes: set(modes),
+            has_vectors: vendor == Vendor::MySql,
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A dump as the target takes it: its scripts rewritten, its manifest with other expressions and fewer objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, Server, Vendor, quote};
+use serde::Serialize;
+
+use super::rows::{self, Current};
+use super::target::Target;
+use super::{Notes, Rewrite, Why, settings, table};
+use crate::format::manifest::{Column, Manifest, Object, Schema, Table};
+use crate::format::script;
+use crate::session::{self, Purpose};
+use crate::{Error, Result};
+
+/// An object of the dump that cannot be made on the target.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Refusal {
+    /// The object, such as ``view `shop`.`sums` ``.
+    pub object: String,
+    /// Why, in the server's words where it has any.
+    pub reason: String,
+}
+
+/// Rewrites a dump for a target of another vendor or version.
+pub(crate) struct Translator {
+    dir: PathBuf,
+    old: Server,
+    new: Server,
+    target: Target,
+    /// The kind, name and schema of the object that each script makes.
+    objects: BTreeMap<String, Origin>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Clone)]
+struct Origin {
+    schema: String,
+    label: String,
+    is_table: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What each script was rewritten to.
+    scripts: BTreeMap<String, Vec<Vec<u8>>>,
+    rewrites: BTreeSet<Rewrite>,
+    refused: BTreeSet<Refusal>,
+    /// Names of constraints by schema.
+    checks: BTreeMap<String, BTreeSet<String>>,
+    /// The rows to take from tables with history, by script.
+    current: BTreeMap<String, Current>,
+}
+
+impl Translator {
+    /// The translator that is needed; none if the target is what the dump comes from.
+    pub(crate) fn new(
+        connection: &mut Connection,
+        dir: &Path,
+        manifest: &Manifest,
+        server: &Server,
+    ) -> Result<Option<Self>> {
+        let version = |server: &Server| (server.vendor, server.numbers().0, server.numbers().1);
+        if version(server) == version(&manifest.server) {
+            return Ok(None);
+        }
+        let target = Target::ask(connection, server)?;
+        Ok(Some(Self {
+            dir: dir.to_owned(),
+            old: manifest.server.clone(),
+            new: server.clone(),
+            target,
+            objects: origins(manifest),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// The same for a connection that only reads.
+    pub(crate) fn for_reading(
+        options: &ConnectOptions,
+        dir: &Path,
+        manifest: &Manifest,
+        server: &Server,
+    ) -> Result<Option<Self>> {
+        let mut connection = session::open(options, Purpose::Restore)?;
+        Self::new(&mut connection, dir, manifest, server)
+    }
+
+    /// Whether the target is of another vendor.
+    pub(crate) fn crosses(&self) -> bool {
+        self.old.vendor != self.new.vendor
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The statements of a script as the target takes them.
+    pub(crate) fn script(&self, file: &str, statements: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut state = self.state();
+        if let Some(known) = state.scripts.get(file) {
+            return known.clone();
+        }
+        let Some(origin) = self.objects.get(file) else { return statements };
+        let mut notes = Notes::new(&origin.label);
+        let dialect = script::dialect(&statements);
+        let servers = (&self.old, &self.new);
+        let checks = state.checks.entry(origin.schema.clone()).or_default();
+        let rewrite = |statement: &Vec<u8>| match origin.is_table && statement.starts_with(b"CREATE TABLE ") {
+            true => table::rewrite(statement, &self.old, &self.target, checks, &mut notes),
+            // The settings of a table's script are drover's own, and restoring uses its session's.
+            false if origin.is_table => statement.clone(),
+            false => settings::rewrite(statement, dialect, servers, &self.target, &mut notes),
+        };
+        let rewritten: Vec<_> = statements.iter().map(rewrite).collect();
+        state.rewrites.extend(notes.rewrites);
+        state.scripts.insert(file.to_owned(), rewritten.clone());
+        rewritten
+    }
+
+    /// Leaves the items at these places out of a table: the target does not take them.
+    pub(crate) fn leave_out(&self, file: &str, places: &[usize], reason: &str) {
+        let mut state = self.state();
+        let Some(origin) = self.objects.get(file) else { return };
+        let mut notes = Notes::new(&origin.label);
+        if let Some(create) = state.scripts.get_mut(file).and_then(|statements| statements.last_mut()) {
+            for &place in places {
+                notes.add(&table::item(create, place), "", Why::lost(reason));
+            }
+            *create = table::without(create, places);
+        }
+        state.rewrites.extend(notes.rewrites);
+    }
+
+    /// Notes an object that cannot be made.
+    pub(crate) fn refuse(&self, file: &str, reason: &str) {
+        let Some(origin) = self.objects.get(file) else { return };
+        self.state()
+            .refused
+            .insert(Refusal { object: origin.label.clone(), reason: super::one_line(reason) });
+    }
+
+    /// What was rewritten until now.
+    pub(crate) fn rewrites(&self) -> Vec<Rewrite> {
+        self.state().rewrites.iter().cloned().collect()
+    }
+
+    /// What cannot be made, as far as that is known.
+    pub(crate) fn refused(&self) -> Vec<Refusal> {
+        self.state().refused.iter().cloned().collect()
+    }
+
+    /// Which rows of a table are loaded; `None` for all of them as they are.
+    pub(crate) fn current(&self, table: &Table) -> Option<Current> {
+        self.state().current.get(&table.script.file).cloned()
+    }
+
+    /// The manifest of what goes to the target: without objects that it has no kind of, columns as they are there.
+    pub(crate) fn manifest(&self, manifest: &Manifest) -> Result<Manifest> {
+        let mut changed = manifest.clone();
+        if !self.crosses() {
+            return Ok(changed);
+        }
+        for schema in &mut changed.schemas {
+            self.leave_out_kinds(schema)?;
+            for table in &mut schema.tables {
+                self.table(manifest, table)?;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The manifest without what was refused.
+    pub(crate) fn without_refused(&self, manifest: &Manifest) -> Manifest {
+        let refused: BTreeSet<_> = self.refused().into_iter().map(|refusal| refusal.object).collect();
+        let label = |file: &str| self.objects.get(file).map(|origin| &origin.label);
+        without(manifest, |file| label(file).is_some_and(|label| refused.contains(label)))
+    }
+
+    fn leave_out_kinds(&self, schema: &mut Schema) -> Result<()> {
+        let missing = |object: &Object| match (self.target.vendor, object.kind.as_str()) {
+            (Vendor::MySql, "SEQUENCE") => Some("MySQL has no sequences"),
+            (Vendor::MySql, "PACKAGE" | "PACKAGE BODY") => Some("MySQL has no packages"),
+            (Vendor::MariaDb, "LIBRARY") => Some("MariaDB has no libraries"),
+            _ => None,
+        };
+        for objects in [&mut schema.sequences, &mut schema.routines] {
+            for (object, reason) in objects.iter().filter_map(|object| Some((object, missing(object)?))) {
+                let stands_at =
+                    if object.kind == "SEQUENCE" { self.next_value(object)? } else { String::new() };
+                self.refuse(&object.script.file, &format!("{reason}{stands_at}"));
+            }
+            objects.retain(|object| missing(object).is_none());
+        }
+        Ok(())
+    }
+
+    fn next_value(&self, sequence: &Object) -> Result<String> {
+        let insert = self.read(&sequence.script.file)?.pop().unwrap_or_default();
+        let text = String::from_utf8_lossy(&insert).into_owned();
+        let value = text.rsplit_once('(').and_then(|(_, values)| Some(values.split_once(',')?.0.to_owned()));
+        Ok(value.map(|value| format!("; the next value that is not cached is {value}")).unwrap_or_default())
+    }
+
+    fn read(&self, file: &str) -> Result<Vec<Vec<u8>>> {
+        let path = self.dir.join(file);
+        let text = std::fs::read(&path).map_err(Error::file(&path))?;
+        script::parse(&path, &text)
+    }
+
+    fn table(&self, manifest: &Manifest, table: &mut Table) -> Result<()> {
+        for column in table.columns.iter_mut().chain(&mut table.generated) {
+            self.column(column);
+        }
+        let statements = if table.script.is_absent() { Vec::new() } else { self.read(&table.script.file)? };
+        if table.with_history && self.target.vendor == Vendor::MySql {
+            let row_times = statements.last().map(|create| table::row_times(create)).unwrap_or_default();
+            self.only_current(manifest, table, &row_times)?;
+        }
+        if table.script.is_absent() {
+            return Ok(());
+        }
+        let rewritten = self.script(&table.script.file, statements).pop().unwrap_or_default();
+        if let Some(engine) = table::engine(&rewritten) {
+            table.engine = engine;
+        }
+        if !table.partitions.is_empty() && !has_partitions(&rewritten) {
+            table.partitions.clear();
+            // Its files were cut within each partition.
+            table.key = None;
+        }
+        Ok(())
+    }
+
+    fn column(&self, column: &mut Column) {
+        // MariaDB has no type JSON to cast to, and its text is the one that MySQL printed.
+        let is_json = column.read.as_deref().is_some_and(|read| read.ends_with(" AS JSON)"));
+        if is_json && self.target.vendor == Vendor::MariaDb {
+            column.read = None;
+        }
+    }
+
+    /// A table with the digests that its rows have on the target, where values of them are others there.
+    pub(crate) fn as_held(&self, manifest: &Manifest, table: &Table) -> Result<Option<Table>> {
+        if self.target.vendor != Vendor::MariaDb || !self.crosses() || table.script.is_absent() {
+            return Ok(None);
+        }
+        let create = self.read(&table.script.file)?.pop().unwrap_or_default();
+        let names = table::doubles(&create);
+        let doubles = table.columns.iter().enumerate().filter(|(_, column)| names.contains(&column.name));
+        let doubles: Vec<usize> = doubles.map(|(field, _)| field).collect();
+        if doubles.is_empty() {
+            return Ok(None);
+        }
+        let mut held = table.clone();
+        for chunk in &mut held.files {
+            let sums = rows::sums(&self.dir, manifest.compression, chunk, |line, out| {
+                rows::without_negative_zeros(line, &doubles, out);
+                true
+            })?;
+            chunk.digest = sums.digest;
+        }
+        let differs = held.files.iter().zip(&table.files).any(|(held, had)| held.digest != had.digest);
+        if let Some(origin) = self.objects.get(&table.script.file).filter(|_| differs) {
+            let mut notes = Notes::new(&origin.label);
+            notes.add("-0", "0", Why::lost("MariaDB has no negative zero"));
+            self.state().rewrites.extend(notes.rewrites);
+        }
+        Ok(differs.then_some(held))
+    }
+
+    /// Only the rows of now go over; what they come to is read from the files.
+    fn only_current(&self, manifest: &Manifest, table: &mut Table, row_times: &[String]) -> Result<()> {
+        let Some(current) = Current::of(table, row_times) else {
+            return Err(Error::found(format!(
+                "{}: which columns say when a row was there?",
+                table.script.file
+            )));
+        };
+        let all = table.rows();
+        for chunk in &mut table.files {
+            let sums = current.sums(&self.dir, manifest.compression, chunk)?;
+            (chunk.rows, chunk.bytes, chunk.digest) = (sums.rows, sums.bytes, sums.digest);
+            chunk.generated = crate::format::digest::Digest::default();
+        }
+        let mut field = 0..;
+        table.columns.retain(|_| !field.next().is_some_and(|field| current.is_time(field)));
+        (table.with_history, table.key) = (false, None);
+        table.generated.clear();
+        let past = all - table.rows();
+        let mut state = self.state();
+        if let Some(origin) = self.objects.get(&table.script.file).filter(|_| past > 0) {
+            let mut notes = Notes::new(&origin.label);
+            let why = Why::lost("MySQL keeps no history: these rows are only in the dump");
+            notes.add(&format!("history (rows: {past})"), "", why);
+            state.rewrites.extend(notes.rewrites);
+        }
+        state.current.insert(table.script.file.clone(), current);
+        Ok(())
+    }
+}
+
+/// The manifest without the objects of some scripts.
+pub(crate) fn without(manifest: &Manifest, is_out: impl Fn(&str) -> bool) -> Manifest {
+    let mut changed = manifest.clone();
+    for schema in &mut changed.schemas {
+        schema.tables.retain(|table| !is_out(&table.script.file));
+        let objects = [
+            &mut schema.sequences,
+            &mut schema.views,
+            &mut schema.routines,
+            &mut schema.triggers,
+            &mut schema.events,
+        ];
+        objects.into_iter().for_each(|objects| objects.retain(|object| !is_out(&object.script.file)));
+    }
+    changed
+}
+
+fn has_partitions(create: &[u8]) -> bool {
+    use drover_db::sql::{Dialect, tokens};
+    let words: Vec<_> = tokens(create, Dialect::default()).filter(|token| token.is_code()).collect();
+    words.windows(2).any(|pair| pair[0].is_word("PARTITION") && pair[1].is_word("BY"))
+}
+
+fn origins(manifest: &Manifest) -> BTreeMap<String, Origin> {
+    let mut origins = BTreeMap::new();
+    for schema in &manifest.schemas {
+        let mut add = |file: &str, label: String, is_table| {
+            origins.insert(file.to_owned(), Origin { schema: schema.name.clone(), label, is_table });
+        };
+        add(&schema.script.file, format!("schema {}", quote::identifier(&schema.name)), false);
+        for table in &schema.tables {
+            add(&table.script.file, format!("table {}", quote::qualified(&schema.name, &table.name)), true);
+        }
+        let objects = [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
+        for object in objects.into_iter().flatten() {
+            let name = quote::qualified(&schema.name, &object.name);
+            add(&object.script.file, format!("{} {name}", object.kind.to_lowercase()), false);
+        }
+    }
+    origins
+}

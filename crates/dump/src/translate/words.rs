@@ -1,0 +1,237 @@
+//! What is the same in all statements: version comments, collations, and functions that only go by another name.
+
+use drover_db::sql::{Dialect, Kind, tokens};
+use drover_db::{Server, Vendor};
+
+use super::collations::nearest;
+use super::phrase::Phrase;
+use super::target::Target;
+use super::{Notes, Why};
+
+/// The version in a comment like `/*!80023 x */` and what is in it.
+fn version_comment(text: &[u8]) -> Option<(bool, u32, &[u8])> {
+    let inner = text.strip_prefix(b"/*")?.strip_suffix(b"*/")?;
+    let (mariadb_only, rest) = match inner.strip_prefix(b"M!") {
+        Some(rest) => (true, rest),
+        None => (false, inner.strip_prefix(b"!")?),
+    };
+    let digits = rest.iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = if digits < 5 { 0 } else { digits };
+    let (number, code) = rest.split_at(digits);
+    let version = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok()).unwrap_or(0);
+    Some((mariadb_only, version, code))
+}
+
+/// Whether a server takes what is in a version comment for code. MariaDB passes over 5.7 to 9.99, which are MySQL's.
+fn executes(vendor: Vendor, version: u32, mariadb_only: bool, comment: u32) -> bool {
+    match vendor {
+        Vendor::MySql => !mariadb_only && comment <= version,
+        Vendor::MariaDb => comment <= version && (mariadb_only || !(50_700..=99_999).contains(&comment)),
+    }
+}
+
+fn number(server: &Server) -> u32 {
+    let (major, minor, patch) = server.numbers();
+    major * 10_000 + minor * 100 + patch
+}
+
+/// What the old server took for code becomes code, and what it took for a comment stays one.
+pub(super) fn unwrap_comments(phrase: &mut Phrase, old: &Server, new: &Server, notes: &mut Notes) {
+    let mut at = 0;
+    while at < phrase.len() {
+        let text = phrase.token(at).text.to_vec();
+        at += 1;
+        if phrase.token(at - 1).kind != Kind::Comment {
+            continue;
+        }
+        let Some((mariadb_only, version, code)) = version_comment(&text) else { continue };
+        let by_old = executes(old.vendor, number(old), mariadb_only, version);
+        let by_new = executes(new.vendor, number(new), mariadb_only, version);
+        let from = String::from_utf8_lossy(&text).into_owned();
+        let with = match (by_old, by_new) {
+            (true, false) => [b" ", code.trim_ascii(), b" "].concat(),
+            (false, true) => [b"/* ".as_slice(), &text[3..]].concat(),
+            _ => continue,
+        };
+        let reason = "the target reads this comment otherwise than the old server did";
+        notes.add(&from, String::from_utf8_lossy(&with).trim(), Why::kept(reason));
+        phrase.replace(at - 1..at, &with);
+    }
+}
+
+/// Takes away the comment marks of all version comments that the old server executes: a definition of a table or schema
+/// can then be read as a whole. What the target takes all the same needs no word.
+pub(super) fn open_comments(text: &[u8], old: &Server) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
+    let mut is_open = false;
+    while let Some(token) = tokens(rest, Dialect::default()).next() {
+        let marks = match token.kind {
+            Kind::Comment => opening(token.text, old),
+            // What is in such a comment is code: a `*/` in a string does not end it.
+            Kind::Symbol if is_open && rest.starts_with(b"*/") => 2,
+            _ => 0,
+        };
+        match marks {
+            0 => out.extend_from_slice(token.text),
+            _ => is_open = token.kind == Kind::Comment,
+        }
+        rest = &rest[if marks == 0 { token.text.len() } else { marks }..];
+        if marks > 0 {
+            // One space stays, so that no words run together.
+            rest = if is_open { rest.trim_ascii_start() } else { rest };
+            while !is_open && out.last() == Some(&b' ') {
+                out.pop();
+            }
+        }
+    }
+    out
+}
+
+/// How long the mark is with which a comment begins that the server takes for code; 0 if it is no such comment.
+fn opening(comment: &[u8], server: &Server) -> usize {
+    match version_comment(comment) {
+        Some((only, version, code)) if executes(server.vendor, number(server), only, version) => {
+            comment.len() - code.len() - b"*/".len()
+        }
+        _ => 0,
+    }
+}
+
+/// Puts the nearest collation for each that the target does not have. A collation is what follows the word COLLATE, or
+/// a setting that is called after one.
+pub(super) fn collations(phrase: &mut Phrase, target: &Target, notes: &mut Notes) {
+    for at in 0..phrase.len() {
+        let token = phrase.token(at);
+        if token.kind != Kind::Word || !names_collation(phrase, at) {
+            continue;
+        }
+        let name = String::from_utf8_lossy(token.text).to_ascii_lowercase();
+        if target.has_collation(&name) {
+            continue;
+        }
+        let Some(found) = nearest(&name, |name| target.has_collation(name)) else { continue };
+        notes.add(&name, &found.name, Why { reason: found.reason, loses: found.loses });
+        phrase.replace(at..at + 1, found.name.as_bytes());
+    }
+}
+
+fn names_collation(phrase: &Phrase, at: usize) -> bool {
+    let Some(mut before) = phrase.before(at) else { return false };
+    if phrase.token(before).is_symbol(b'=') {
+        let Some(word) = phrase.before(before) else { return false };
+        before = word;
+    }
+    ["COLLATE", "collation_connection"].iter().any(|word| phrase.token(before).is_word(word))
+}
+
+/// MySQL prints `a REGEXP b` as a function that MariaDB does not have.
+pub(super) fn functions(phrase: &mut Phrase, target: &Target, notes: &mut Notes) {
+    if target.vendor != Vendor::MariaDb {
+        return;
+    }
+    let mut at = 0;
+    while at < phrase.len() {
+        if phrase.token(at).is_word("regexp_like") && phrase.token(at + 1).is_symbol(b'(') {
+            regexp_like(phrase, at, notes);
+        }
+        at += 1;
+    }
+}
+
+fn regexp_like(phrase: &mut Phrase, at: usize, notes: &mut Notes) {
+    let end = phrase.closed(at + 1);
+    let (mut depth, mut commas) = (0usize, Vec::new());
+    for inner in at + 1..end {
+        match phrase.token(inner) {
+            token if token.is_symbol(b'(') => depth += 1,
+            token if token.is_symbol(b')') => depth = depth.saturating_sub(1),
+            token if token.is_symbol(b',') && depth == 1 => commas.push(inner),
+            _ => {}
+        }
+    }
+    let [comma] = commas[..] else { return };
+    let with = format!("({} regexp {})", phrase.part(at + 2..comma), phrase.part(comma + 1..end - 1));
+    notes.add("regexp_like(a, b)", "a regexp b", Why::kept("the same under the target's name"));
+    phrase.replace(at..end, with.as_bytes());
+}
+
+/// Where MariaDB keeps an expression as text, it misreads a string behind `_utf8mb4`: one with quotes or backslashes is an
+/// error, and of `_utf8mb4'é'` it makes `xC3xA9` in silence. The session's character set is utf8mb4, so that the string is
+/// the same without that word.
+pub(super) fn introducers(phrase: &mut Phrase) {
+    for at in (0..phrase.len()).rev() {
+        if phrase.token(at).is_word("_utf8mb4") && phrase.token(at + 1).kind == Kind::String {
+            phrase.replace(at..at + 1, b"");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(vendor: Vendor) -> Server {
+        let version = if vendor == Vendor::MySql { "9.7.4" } else { "10.11.19-MariaDB" };
+        Server { vendor, version: version.into(), comment: String::new() }
+    }
+
+    fn changed(text: &str, change: impl Fn(&mut Phrase, &mut Notes)) -> (String, usize) {
+        let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+        change(&mut phrase, &mut notes);
+        (String::from_utf8(phrase.to_text()).unwrap(), notes.rewrites.len())
+    }
+
+    #[test]
+    fn comments_mean_what_they_meant() {
+        let (mysql, mariadb) = (server(Vendor::MySql), server(Vendor::MariaDb));
+        let to =
+            |text: &str, old, new| changed(text, |phrase, notes| unwrap_comments(phrase, old, new, notes)).0;
+        assert_eq!(to("a /*!80000 b */ c", &mysql, &mariadb), "a  b  c");
+        assert_eq!(to("a /*!80000 b */ c", &mariadb, &mysql), "a /* 80000 b */ c");
+        assert_eq!(to("a /*M! b */ c", &mariadb, &mysql), "a  b  c");
+        assert_eq!(to("a /*!100100 b*/", &mariadb, &mysql), "a  b ");
+        assert_eq!(
+            to("a /*!50000 b */ '/*M! c*/' /* d */", &mariadb, &mysql),
+            "a /*!50000 b */ '/*M! c*/' /* d */"
+        );
+    }
+
+    #[test]
+    fn comments_that_are_code_lose_their_marks() {
+        let open =
+            |text: &str| String::from_utf8(open_comments(text.as_bytes(), &server(Vendor::MySql))).unwrap();
+        assert_eq!(open("a /*!80023 INVISIBLE */, b /* c */"), "a INVISIBLE, b /* c */");
+        assert_eq!(
+            open(")\n/*!50100 PARTITION BY HASH (`a`)\n(COMMENT = 'x */ y') */"),
+            ")\nPARTITION BY HASH (`a`)\n(COMMENT = 'x */ y')"
+        );
+        assert_eq!(open("'/*!80000 */' /*M! b */ /*!999999 c */"), "'/*!80000 */' /*M! b */ /*!999999 c */");
+    }
+
+    #[test]
+    fn only_collations_are_taken_for_collations() {
+        let target = Target::of(Vendor::MySql);
+        let to = |text: &str| changed(text, |phrase, notes| collations(phrase, &target, notes)).0;
+        assert_eq!(
+            to("SET collation_connection = utf8mb4_uca1400_ai_ci"),
+            "SET collation_connection = utf8mb4_0900_ai_ci"
+        );
+        assert_eq!(to("(a COLLATE utf8mb4_nopad_bin)"), "(a COLLATE utf8mb4_0900_bin)");
+        assert_eq!(to("SELECT utf8mb4_nopad_bin"), "SELECT utf8mb4_nopad_bin");
+        assert_eq!(to("COLLATE utf8mb4_bin"), "COLLATE utf8mb4_bin");
+    }
+
+    #[test]
+    fn regexp_is_an_operator_there() {
+        let target = Target::of(Vendor::MariaDb);
+        let to = |text: &str| changed(text, |phrase, notes| functions(phrase, &target, notes));
+        assert_eq!(to("(regexp_like(f(a, b),'^x,') and 1)"), ("((f(a, b) regexp '^x,') and 1)".into(), 1));
+        assert_eq!(to("regexp_like(a,'b','i')"), ("regexp_like(a,'b','i')".into(), 0));
+    }
+
+    #[test]
+    fn strings_that_mariadb_misreads_lose_their_introducer() {
+        let to = |text: &str| changed(text, |phrase, _| introducers(phrase)).0;
+        assert_eq!(to(r"concat(_utf8mb4'a',_utf8mb4'b\'c',_latin1'\'')"), r"concat('a','b\'c',_latin1'\'')");
+    }
+}

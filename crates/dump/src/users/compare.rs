@@ -1,0 +1,52 @@
+//! What differs between an account as it should be and as it is, in words that give no secret away.
+
+use std::collections::BTreeSet;
+
+use drover_db::Vendor;
+
+use super::model::{Account, PasswordRules};
+use super::sql;
+
+/// An account as it should be.
+pub(crate) struct Expected<'a> {
+    pub(crate) account: &'a Account,
+    /// Whether its password should be the dumped one; otherwise a person sets it.
+    pub(crate) login: bool,
+    /// Statements that the server refused, which is reported elsewhere.
+    pub(crate) refused: &'a BTreeSet<String>,
+}
+
+/// What differs; empty if the account is as it should be.
+pub(crate) fn differences(expected: &Expected<'_>, now: &Account, vendor: Vendor) -> Vec<String> {
+    let (then, mut all) = (expected.account, Vec::new());
+    let mut differs =
+        |differs: bool, what: &str| all.extend(differs.then(|| format!("its {what} is not the dumped one")));
+    if expected.login {
+        let other_plugin = plugins(then) != plugins(now);
+        differs(other_plugin, "authentication plugin");
+        differs(!other_plugin && then.secrets().ne(now.secrets()), "password");
+        differs(then.locked != now.locked || then.is_role != now.is_role, "ACCOUNT LOCK");
+        differs(then.password.expired != now.password.expired, "PASSWORD EXPIRE");
+    }
+    differs(then.require != now.require, "REQUIRE");
+    differs(then.limits != now.limits, "resource limit");
+    let rules = PasswordRules { expired: now.password.expired, ..then.password.clone() };
+    differs(rules != now.password, "rule for passwords");
+    differs(then.attribute != now.attribute, "comment or attribute");
+    let (then, now) = (rights(then, vendor), rights(now, vendor));
+    let lacks = then.iter().filter(|right| !now.contains(right) && !expected.refused.contains(*right));
+    all.extend(lacks.map(|right| format!("it lacks {right}")));
+    let more = now.iter().filter(|right| !then.contains(right));
+    all.extend(more.map(|right| format!("the dump does not have {right}")));
+    all
+}
+
+fn plugins(account: &Account) -> Vec<&str> {
+    account.ways.iter().chain(&account.further).map(|factor| factor.plugin.as_str()).collect()
+}
+
+/// Everything that is granted, as statements.
+fn rights(account: &Account, vendor: Vendor) -> Vec<String> {
+    let granted = account.grants.iter().map(|grant| sql::grant(&account.who, grant));
+    sql::memberships(account, vendor).into_iter().chain(granted).collect()
+}

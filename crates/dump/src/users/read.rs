@@ -1,0 +1,314 @@
+//! Reading all accounts of a server. SHOW CREATE USER is not used: MySQL's leaves out the older of two passwords and does
+//! not escape quotes in REQUIRE, and each vendor's has its own words. The catalogue has all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drover_db::wire::Rows;
+use drover_db::{Connection, Row, Server, Vendor, server};
+use serde_json::Value;
+
+use super::grants;
+use super::model::{
+    Account, Accounts, Factor, Limits, Membership, PasswordRules, Proxy, Require, Secret, Who,
+};
+use crate::error::Doing;
+use crate::{Error, Result};
+
+/// Accounts that the server itself needs and makes.
+const INTERNAL: [&str; 4] = ["mysql.sys", "mysql.session", "mysql.infoschema", "mariadb.sys"];
+
+/// All accounts and roles but the server's own.
+///
+/// # Errors
+/// If the account may not read the schema `mysql`, or something there is not as expected.
+pub(crate) fn accounts(connection: &mut Connection) -> Result<Accounts> {
+    let vendor = Server::of(connection).doing(|| "asking for the server's version")?.vendor;
+    let mut accounts = match vendor {
+        Vendor::MariaDb => mariadb(connection)?,
+        Vendor::MySql => mysql(connection)?,
+    };
+    accounts.retain(|account| !INTERNAL.contains(&account.who.name.as_str()));
+    read_roles(connection, vendor, &mut accounts)?;
+    read_proxies(connection, &mut accounts)?;
+    for account in &mut accounts {
+        read_grants(connection, account)?;
+    }
+    accounts.sort_by(|a, b| a.who.cmp(&b.who));
+    let partial =
+        server::variable(connection, "GLOBAL.partial_revokes").doing(|| "reading partial_revokes")?;
+    Ok(Accounts { vendor, partial_revokes: partial.as_deref() == Some("1"), accounts })
+}
+
+fn rows(connection: &mut Connection, sql: &str, what: &str) -> Result<Rows> {
+    connection.query(sql).map_err(|error| match error.code() {
+        Some(1044 | 1142 | 1143 | 1227) => Error::with_hint(
+            format!("accounts cannot be read: this account has no SELECT on {what}: {error}"),
+            "GRANT SELECT ON mysql.* to the account, or leave --users away",
+        ),
+        Some(1146) => Error::found(format!("accounts cannot be read: the server has no {what}")),
+        _ => Error::Server { doing: format!("reading {what}"), source: error },
+    })
+}
+
+fn damaged(what: &str) -> Error {
+    Error::found(format!("{what} holds something that this drover does not know"))
+}
+
+/// A row by the names of its columns.
+struct Named<'a> {
+    columns: &'a Rows,
+    row: &'a Row,
+}
+
+impl Named<'_> {
+    fn text(&self, column: &str) -> Option<String> {
+        self.row.text(self.columns.column(column)?)
+    }
+
+    fn string(&self, column: &str) -> String {
+        self.text(column).unwrap_or_default()
+    }
+
+    fn number<T: std::str::FromStr>(&self, column: &str) -> Option<T> {
+        self.text(column)?.parse().ok()
+    }
+
+    fn is(&self, column: &str) -> bool {
+        self.string(column) == "Y"
+    }
+
+    fn bytes(&self, column: &str) -> Vec<u8> {
+        self.columns.column(column).and_then(|at| self.row.bytes(at)).unwrap_or_default().to_vec()
+    }
+
+    fn who(&self, name: &str, host: &str) -> Who {
+        Who::new(&self.string(name), &self.string(host))
+    }
+}
+
+fn each(rows: &Rows) -> impl Iterator<Item = Named<'_>> {
+    rows.rows.iter().map(move |row| Named { columns: rows, row })
+}
+
+fn mysql(connection: &mut Connection) -> Result<Vec<Account>> {
+    let rows = rows(connection, "SELECT * FROM mysql.user", "mysql.user")?;
+    each(&rows).map(|row| mysql_account(&row)).collect()
+}
+
+fn mysql_account(row: &Named<'_>) -> Result<Account> {
+    let mut account = Account::new(row.who("User", "Host"));
+    let attributes: Value = match row.text("User_attributes") {
+        None => Value::Null,
+        Some(text) => serde_json::from_str(&text).map_err(|_| damaged("mysql.user.User_attributes"))?,
+    };
+    account.ways =
+        vec![Factor { plugin: row.string("plugin"), hash: Secret(row.bytes("authentication_string")) }];
+    account.further = further_factors(&attributes);
+    account.older_password = Secret(text_of(&attributes["additional_password"]).into_bytes());
+    account.require = match row.string("ssl_type").as_str() {
+        "" => Require::None,
+        "ANY" => Require::Ssl,
+        "X509" => Require::X509,
+        _ => Require::Specified {
+            cipher: row.string("ssl_cipher"),
+            issuer: row.string("x509_issuer"),
+            subject: row.string("x509_subject"),
+        },
+    };
+    account.limits = Limits {
+        queries_per_hour: row.number("max_questions").unwrap_or(0),
+        updates_per_hour: row.number("max_updates").unwrap_or(0),
+        connections_per_hour: row.number("max_connections").unwrap_or(0),
+        user_connections: row.number("max_user_connections").unwrap_or(0),
+        statement_time: None,
+    };
+    account.locked = row.is("account_locked");
+    let locking = &attributes["Password_locking"];
+    let lock_days = locking["password_lock_time_days"].as_i64();
+    account.password = PasswordRules {
+        expired: row.is("password_expired"),
+        lifetime: row.number("password_lifetime"),
+        history: row.number("Password_reuse_history"),
+        reuse_interval: row.number("Password_reuse_time"),
+        require_current: row.text("Password_require_current").map(|value| value == "Y"),
+        failed_logins: locking["failed_login_attempts"]
+            .as_u64()
+            .and_then(|count| Some((u32::try_from(count).ok()?, lock_days.unwrap_or(0)))),
+    };
+    account.attribute = attributes.get("metadata").map(Value::to_string);
+    Ok(as_role(account))
+}
+
+fn further_factors(attributes: &Value) -> Vec<Factor> {
+    let factors = attributes["multi_factor_authentication"].as_array().into_iter().flatten();
+    let factor = |one: &Value| {
+        Factor::new(&text_of(&one["plugin"]), text_of(&one["authentication_string"]).as_bytes())
+    };
+    factors.map(factor).collect()
+}
+
+/// MySQL keeps a role as an account that is locked and whose empty password has expired.
+fn as_role(account: Account) -> Account {
+    let is_role =
+        account.locked && account.password.expired && account.secrets().all(|secret| secret.0.is_empty());
+    if !is_role {
+        return account;
+    }
+    let bare = Account { is_role, ..Account::new(account.who.clone()) };
+    let of_an_account = Account {
+        ways: account.ways.clone(),
+        locked: true,
+        password: PasswordRules { expired: true, ..PasswordRules::default() },
+        ..Account::new(account.who.clone())
+    };
+    if account == of_an_account { bare } else { account }
+}
+
+fn mariadb(connection: &mut Connection) -> Result<Vec<Account>> {
+    // MariaDB from 10.4 on.
+    let rows = rows(connection, "SELECT Host, User, Priv FROM mysql.global_priv", "mysql.global_priv")?;
+    each(&rows).map(|row| mariadb_account(&row)).collect()
+}
+
+fn mariadb_account(row: &Named<'_>) -> Result<Account> {
+    let privileges: Value =
+        serde_json::from_slice(&row.bytes("Priv")).map_err(|_| damaged("mysql.global_priv"))?;
+    if privileges["is_role"].as_bool() == Some(true) {
+        return Ok(Account { is_role: true, ..Account::new(Who::role(&row.string("User"))) });
+    }
+    let number = |name: &str| privileges[name].as_i64();
+    let count = |name: &str| privileges[name].as_u64().unwrap_or(0);
+    let text = |name: &str| text_of(&privileges[name]);
+    let mut account = Account::new(row.who("User", "Host"));
+    account.ways = mariadb_ways(&privileges);
+    account.require = match count("ssl_type") {
+        0 => Require::None,
+        1 => Require::Ssl,
+        2 => Require::X509,
+        _ => Require::Specified {
+            cipher: text("ssl_cipher"),
+            issuer: text("x509_issuer"),
+            subject: text("x509_subject"),
+        },
+    };
+    account.limits = Limits {
+        queries_per_hour: count("max_questions"),
+        updates_per_hour: count("max_updates"),
+        connections_per_hour: count("max_connections"),
+        user_connections: number("max_user_connections").unwrap_or(0),
+        statement_time: privileges["max_statement_time"]
+            .as_f64()
+            .filter(|time| *time > 0.0)
+            .map(|time| time.to_string()),
+    };
+    account.locked = privileges["account_locked"].as_bool() == Some(true);
+    account.password = PasswordRules {
+        expired: number("password_last_changed") == Some(0),
+        lifetime: number("password_lifetime").and_then(|days| u32::try_from(days).ok()), // -1 is the default
+        ..PasswordRules::default()
+    };
+    let default_role = text("default_role");
+    account.default_roles =
+        Some(default_role).filter(|role| !role.is_empty()).iter().map(|role| Who::role(role)).collect();
+    Ok(account)
+}
+
+/// In `auth_or` an empty object stands for the plugin of the account itself.
+fn mariadb_ways(privileges: &Value) -> Vec<Factor> {
+    let way = |of: &Value| {
+        let plugin = text_of(&of["plugin"]);
+        let plugin = if plugin.is_empty() { "mysql_native_password".to_owned() } else { plugin };
+        Factor::new(&plugin, text_of(&of["authentication_string"]).as_bytes())
+    };
+    match privileges["auth_or"].as_array() {
+        None => vec![way(privileges)],
+        Some(ways) => {
+            let one = |of: &Value| if of.get("plugin").is_some() { way(of) } else { way(privileges) };
+            ways.iter().map(one).collect()
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn read_roles(connection: &mut Connection, vendor: Vendor, accounts: &mut [Account]) -> Result<()> {
+    let roles: BTreeSet<Who> =
+        accounts.iter().filter(|a| a.is_role).map(|account| account.who.clone()).collect();
+    let mut granted: BTreeMap<Who, Vec<Membership>> = BTreeMap::new();
+    let mut default: BTreeMap<Who, Vec<Who>> = BTreeMap::new();
+    match vendor {
+        Vendor::MariaDb => {
+            let rows = rows(connection, "SELECT * FROM mysql.roles_mapping", "mysql.roles_mapping")?;
+            for row in each(&rows) {
+                let role = Who::role(&row.string("User"));
+                let to = if row.string("Host").is_empty() && roles.contains(&role) {
+                    role
+                } else {
+                    row.who("User", "Host")
+                };
+                let membership =
+                    Membership { role: Who::role(&row.string("Role")), admin: row.is("Admin_option") };
+                granted.entry(to).or_default().push(membership);
+            }
+        }
+        Vendor::MySql => {
+            for row in each(&rows_if_there(connection, "mysql.role_edges")?) {
+                let membership = Membership {
+                    role: row.who("FROM_USER", "FROM_HOST"),
+                    admin: row.is("WITH_ADMIN_OPTION"),
+                };
+                granted.entry(row.who("TO_USER", "TO_HOST")).or_default().push(membership);
+            }
+            for row in each(&rows_if_there(connection, "mysql.default_roles")?) {
+                let role = row.who("DEFAULT_ROLE_USER", "DEFAULT_ROLE_HOST");
+                default.entry(row.who("USER", "HOST")).or_default().push(role);
+            }
+        }
+    }
+    for account in accounts {
+        account.roles.extend(granted.remove(&account.who).unwrap_or_default());
+        account.default_roles.extend(default.remove(&account.who).unwrap_or_default());
+        account.roles.sort();
+        account.default_roles.sort();
+    }
+    Ok(())
+}
+
+/// MySQL has roles from 8.0 on.
+fn rows_if_there(connection: &mut Connection, table: &str) -> Result<Rows> {
+    match connection.query(format!("SELECT * FROM {table}")) {
+        Err(error) if error.code() == Some(1146) => Ok(Rows::default()),
+        Err(_) => rows(connection, &format!("SELECT * FROM {table}"), table),
+        Ok(rows) => Ok(rows),
+    }
+}
+
+fn read_proxies(connection: &mut Connection, accounts: &mut [Account]) -> Result<()> {
+    let rows = rows(connection, "SELECT * FROM mysql.proxies_priv", "mysql.proxies_priv")?;
+    for row in each(&rows) {
+        let who = row.who("User", "Host");
+        let proxy = Proxy {
+            of: row.who("Proxied_user", "Proxied_host"),
+            grant_option: row.string("With_grant") == "1",
+        };
+        if let Some(account) = accounts.iter_mut().find(|account| account.who == who) {
+            account.proxies.push(proxy);
+        }
+    }
+    accounts.iter_mut().for_each(|account| account.proxies.sort());
+    Ok(())
+}
+
+fn read_grants(connection: &mut Connection, account: &mut Account) -> Result<()> {
+    let what = format!("the grants of {}", account.who);
+    let lines = rows(connection, &format!("SHOW GRANTS FOR {}", account.who), &what)?;
+    // MariaDB also lists what the account's roles may do.
+    let own = lines
+        .into_iter()
+        .filter_map(|row| grants::parse(row.bytes(0)?))
+        .filter(|(who, _)| *who == account.who);
+    account.grants = grants::together(own.map(|(_, grant)| grant));
+    Ok(())
+}
