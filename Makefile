@@ -29,7 +29,7 @@ deny: ## Licences, sources and duplicates of dependencies
 bench: ## Compare with bare readers and with peers; results go to benchmarks/results
 	@scripts/setup bench
 	$(CARGO) build --release
-	benchmarks/dump --peers
+	benchmarks/dump --peers --shape all
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz

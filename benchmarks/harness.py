@@ -56,6 +56,11 @@ def output_of(argv):
 # --- servers
 
 
+def client(socket):
+    """The plain client, as root."""
+    return ["mariadb", "--no-defaults", "-S", socket, "-u", "root"]
+
+
 @dataclasses.dataclass
 class Server:
     """A server to measure; `options` are those it was started with, None if it was not started here."""
@@ -65,8 +70,7 @@ class Server:
 
     def sql(self, statement):
         """Runs SQL and returns the rows as lists of strings."""
-        client = ["mariadb", "--no-defaults", "-S", self.socket, "-u", "root", "-N", "-B", "-e", statement]
-        return [line.split("\t") for line in output_of(client).splitlines()]
+        return [line.split("\t") for line in output_of([*client(self.socket), "-N", "-B", "-e", statement]).splitlines()]
 
     @property
     def version(self):
@@ -77,9 +81,17 @@ class Server:
         return "mariadb" if "mariadb" in self.version.lower() else "mysql"
 
     def settle(self):
-        """Waits until the server has flushed what the fill wrote, or flushes no more: while it does, reads are slow."""
+        """Waits until the server has flushed what was written before, or flushes no more: while it does, all else is slow."""
+        self.limit_dirty_pages("0")
+        self.wait_for_flush()
+        # What is measured next is to write as the server writes by itself.
+        self.limit_dirty_pages("DEFAULT")
+
+    def limit_dirty_pages(self, percent):
         if self.options is not None:
-            self.sql("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0, GLOBAL innodb_max_dirty_pages_pct = 0")
+            self.sql(f"SET GLOBAL innodb_max_dirty_pages_pct_lwm = {percent}, GLOBAL innodb_max_dirty_pages_pct = {percent}")
+
+    def wait_for_flush(self):
         least, least_since = None, time.monotonic()
         while time.monotonic() - least_since < SETTLE_SECONDS:
             dirty = int(self.sql("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")[0][1])
@@ -104,40 +116,6 @@ def private_server(drover, flavour, options):
         subprocess.run([drover, "sandbox", "stop", name], stdout=subprocess.DEVNULL)
 
 
-# --- the tables
-
-
-def is_filled(server, rows):
-    """Whether the schema holds the expected tables; one that holds something else is not ours to touch."""
-    found = server.sql(f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{SBTEST}' ORDER BY 1")
-    if not found and not server.sql(f"SHOW DATABASES LIKE '{SBTEST}'"):
-        return False
-    names = [f"sbtest{i + 1}" for i in range(TABLES)]
-    if [row[0] for row in found] == names:
-        counts = server.sql(" UNION ALL ".join(f"SELECT COUNT(*) FROM {SBTEST}.{name}" for name in names))
-        if all(int(row[0]) == rows for row in counts):
-            return True
-    raise BenchError(f"the schema {SBTEST} exists, and not with {TABLES} tables of {rows} rows", "drop it, and run again")
-
-
-@contextlib.contextmanager
-def filled(server, rows, keep):
-    """4 sysbench tables, dropped at the end if they were made here and nobody wants them kept."""
-    if is_filled(server, rows):
-        yield
-        return
-    say(f"filling {TABLES} tables of {rows} rows with sysbench")
-    server.sql(f"CREATE DATABASE {SBTEST}")
-    try:
-        output_of(["sysbench", "oltp_read_only", f"--mysql-socket={server.socket}", "--mysql-user=root",
-                   f"--mysql-db={SBTEST}", f"--tables={TABLES}", f"--table-size={rows}", f"--threads={TABLES}", "prepare"])
-        server.settle()
-        yield
-    finally:
-        if not keep:
-            server.sql(f"DROP DATABASE {SBTEST}")
-
-
 # --- timed runs
 
 
@@ -151,6 +129,7 @@ class Run:
     peak_mb: float
     stdout: str
     stderr: str
+    figures: dict = dataclasses.field(default_factory=dict)  # what else is to be kept of it
 
 
 def timed(argv, stdout_file=None):
@@ -251,7 +230,7 @@ def measure(programs, base, rounds, warm_up, run_once):
                 leave_out(program, f"round {number}: {failure(run)}")
                 continue
             this[program.name] = {"seconds": round(run.seconds, 4), "cpu_seconds": round(run.cpu_seconds, 3),
-                                  "peak_mb": round(run.peak_mb, 1), "output_bytes": size}
+                                  "peak_mb": round(run.peak_mb, 1), "output_bytes": size, **run.figures}
         for name, figures in this.items():
             figures["ratio"] = round(figures["seconds"] / this[base]["seconds"], 3)
             runs[name].append(figures)
@@ -271,6 +250,7 @@ def summary(name, rounds, error):
         "cpu_seconds": round(statistics.median(run["cpu_seconds"] for run in rounds), 2),
         "output_bytes": rounds[-1]["output_bytes"],
         "peak_mb": max(run["peak_mb"] for run in rounds),
+        "tail": statistics.median(run["tail"] for run in rounds) if "tail" in rounds[0] else None,
         "rounds": rounds,
     }
 

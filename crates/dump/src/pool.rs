@@ -1,8 +1,9 @@
 //! Workers, one connection each, that take tasks from one queue. A task may put others in the queue. The first error
 //! ends all: the other workers' connections are broken, so that nobody waits for a statement that no longer matters.
 
+use std::panic::resume_unwind;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use drover_db::{Connection, Stop};
 
@@ -87,7 +88,8 @@ pub(crate) fn nothing_to_seek<T>(_connection: &mut Connection) -> Result<Option<
 }
 
 /// Runs `work` on all `tasks`, the last one first, over the given connections; what a task returns is done next. A worker
-/// without a task calls `seek` now and then as long as others work.
+/// without a task calls `seek` now and then as long as others work. Gives how much later the last worker ended its last
+/// task than the first one.
 ///
 /// # Errors
 /// The first error of a task, or [`Error::Stopped`] if a signal came.
@@ -97,19 +99,27 @@ pub(crate) fn run<T: Send>(
     stop: &Stop,
     work: impl Fn(&mut Connection, T) -> Result<Vec<T>> + Sync,
     seek: impl Fn(&mut Connection) -> Result<Option<T>> + Sync,
-) -> Result<()> {
+) -> Result<Duration> {
+    let started = Instant::now();
     let state = State { tasks, running: 0, seeking: 0, error: None };
     let queue = Queue { state: Mutex::new(state), changed: Condvar::new() };
-    std::thread::scope(|scope| {
-        for connection in connections {
-            scope.spawn(|| worker(connection, &queue, stop, &work, &seek));
-        }
+    let ends: Vec<_> = std::thread::scope(|scope| {
+        let workers = connections.iter_mut().map(|connection| {
+            scope.spawn(|| {
+                let mut ended = started;
+                worker(connection, &queue, stop, &work, &seek, &mut ended);
+                ended
+            })
+        });
+        let workers: Vec<_> = workers.collect();
+        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
+    let (first, last) = (ends.iter().min().copied(), ends.iter().max().copied());
     let error = queue.lock().error.take();
     match error {
         _ if stop.is_requested() => Err(Error::Stopped),
         Some(error) => Err(error),
-        None => Ok(()),
+        None => Ok(last.zip(first).map_or(Duration::ZERO, |(last, first)| last - first)),
     }
 }
 
@@ -119,6 +129,7 @@ fn worker<T>(
     stop: &Stop,
     work: &(impl Fn(&mut Connection, T) -> Result<Vec<T>> + Sync),
     seek: &(impl Fn(&mut Connection) -> Result<Option<T>> + Sync),
+    ended: &mut Instant,
 ) {
     let watched = stop.watch(connection).doing(|| "watching a connection");
     let is_ready = || match &watched {
@@ -130,6 +141,7 @@ fn worker<T>(
         let failed_first = match queue.take() {
             Next::Task(task) => {
                 let result = is_ready().and_then(|()| work(connection, task));
+                *ended = Instant::now();
                 queue.ended(|state| &mut state.running, result)
             }
             Next::Seek => {

@@ -1,10 +1,11 @@
 //! The dump from its first connection to its manifest.
 
+mod reading;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop, server};
@@ -16,11 +17,11 @@ use super::chosen;
 use super::grants;
 use super::journal::{Journal, Kept, Wanted};
 use super::objects::Scripts;
-use super::ranges::{self, Range, Ranges};
-use super::reader::{self, Job, Patience, Place};
+use super::ranges;
+use super::reader::Place;
 use super::select::{self, Selected};
 use super::snapshot::{self, Taken, Wish};
-use super::tables::{self, TablePlan};
+use super::tables::TablePlan;
 use super::users;
 use super::warnings::{kept_elsewhere, mixed, retyped};
 use crate::error::Doing;
@@ -30,7 +31,7 @@ use crate::guard::Guard;
 use crate::mask::{self, Rules};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
-use crate::{Error, Result, pool};
+use crate::{Error, Result};
 
 /// Settings on which the meaning of data or objects may depend.
 const SETTINGS: &[&str] = &[
@@ -76,6 +77,8 @@ pub struct DumpReport {
     pub paused_seconds: f64,
     /// Workers that read rows.
     pub threads: usize,
+    /// From when the first of them had nothing more to read to when the last one was ready.
+    pub tail_seconds: f64,
     /// The moment that all rows belong to.
     pub snapshot: Snapshot,
     /// What a reader of the dump should know.
@@ -100,7 +103,7 @@ pub fn dump(
     let guard = start_guard(args, options, stop, progress)?;
     let result = Dump::new(args, options, &guard, &mut coordinator)
         .and_then(|mut dump| dump.run(&mut coordinator, stop, progress, started_at));
-    let (manifest, threads) = match result {
+    let Done { manifest, threads, tail } = match result {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
         other => other?,
     };
@@ -117,6 +120,7 @@ pub fn dump(
         seconds: started.elapsed().as_secs_f64(),
         paused_seconds: guard.paused().as_secs_f64(),
         threads,
+        tail_seconds: tail.as_secs_f64(),
         snapshot: manifest.snapshot,
         warnings: manifest.warnings,
     })
@@ -132,6 +136,13 @@ fn start_guard<'a>(
     let there = args.out.ancestors().find(|path| path.is_dir());
     let writes_to = there.unwrap_or_else(|| std::path::Path::new("."));
     Guard::start(&args.guard, &args.server, options, Some(writes_to), stop, progress)
+}
+
+/// What a dump comes to.
+struct Done {
+    manifest: Manifest,
+    threads: usize,
+    tail: Duration,
 }
 
 struct Dump<'a> {
@@ -199,7 +210,7 @@ impl<'a> Dump<'a> {
         stop: &Stop,
         progress: &Progress,
         started_at: String,
-    ) -> Result<(Manifest, usize)> {
+    ) -> Result<Done> {
         let without_transactions = self.without_transactions(coordinator)?;
         self.guard.pass()?;
         progress.phase("taking the snapshot");
@@ -218,7 +229,7 @@ impl<'a> Dump<'a> {
         let snapshots = earlier.iter().chain([&snapshot]).cloned().collect();
         let journal = Journal::begin(&self.args.out, &self.wanted, snapshots, all_tables(&schemas))?;
         progress.phase("dumping");
-        let chunks = self.read_rows(taken, &plans, &schemas, &journal, stop, progress)?;
+        let (chunks, tail) = self.read_rows(taken, &plans, &schemas, &journal, stop, progress)?;
         fill_in(&mut schemas, chunks);
         self.warnings.extend(retyped(&schemas));
         let earlier_snapshots = still_needed(earlier, &schemas);
@@ -241,7 +252,7 @@ impl<'a> Dump<'a> {
         };
         manifest.store(&self.args.out)?;
         journal.end()?;
-        Ok((manifest, self.threads))
+        Ok(Done { manifest, threads: self.threads, tail })
     }
 
     fn tables(&self) -> impl Iterator<Item = &Relation> {
@@ -392,94 +403,6 @@ impl<'a> Dump<'a> {
         })
     }
 
-    /// Reads all tables: first those that are locked, so that they can be unlocked, then the others, largest first.
-    fn read_rows(
-        &self,
-        mut taken: Taken,
-        plans: &[TablePlan],
-        schemas: &[Schema],
-        journal: &Journal,
-        stop: &Stop,
-        progress: &Progress,
-    ) -> Result<BTreeMap<Name, Vec<Chunk>>> {
-        progress.expect(plans.iter().map(|plan| tables::weight(&plan.relation)).sum());
-        let is_locked = |plan: &&TablePlan| plan.is_locked;
-        let (locked, free): (Vec<_>, Vec<_>) = plans.iter().partition(is_locked);
-        let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
-        let patience = Patience { lock_timeout: self.args.lock_timeout, own: &own, guard: self.guard };
-        let read = |connection: &mut Connection, range: &Range<'_>| {
-            reader::read(connection, range, patience, progress)
-        };
-        let locked = self.jobs(&locked, schemas, journal, progress)?;
-        let free = self.jobs(&free, schemas, journal, progress)?;
-        let (locked, free) = (self.ranges(&locked)?, self.ranges(&free)?);
-        journal.settle()?;
-        let mut chunks = BTreeMap::new();
-        if let Some(connection) = taken.table_locks.take() {
-            // Dropped at the end, it gives the locks back.
-            chunks = self.read_ranges(&mut [connection], locked, stop, read)?;
-        }
-        let then_let_go = |connection: &mut Connection, range: &Range<'_>| {
-            and_let_go(connection, |connection| read(connection, range))
-        };
-        chunks.extend(self.read_ranges(&mut taken.workers, free, stop, then_let_go)?);
-        Ok(chunks)
-    }
-
-    fn jobs<'b>(
-        &'b self,
-        plans: &[&'b TablePlan],
-        schemas: &'b [Schema],
-        journal: &'b Journal,
-        progress: &'b Progress,
-    ) -> Result<Vec<Job<'b>>> {
-        let table = |plan: &TablePlan| described(schemas, &plan.relation.name);
-        plans.iter().map(|plan| Ok(Job::new(plan, table(plan)?, &self.place, journal, progress))).collect()
-    }
-
-    /// What each table is begun with.
-    fn ranges<'b>(&self, jobs: &'b [Job<'b>]) -> Result<Vec<Arc<Range<'b>>>> {
-        let mut ranges = Vec::new();
-        for job in jobs {
-            ranges.extend(Range::of(job, &self.kept.of(job.name()))?.into_iter().map(Arc::new));
-        }
-        Ok(ranges)
-    }
-
-    /// Reads ranges, the largest first, and parts of them when there are no more.
-    fn read_ranges(
-        &self,
-        workers: &mut [Connection],
-        ranges: Vec<Arc<Range<'_>>>,
-        stop: &Stop,
-        read: impl Fn(&mut Connection, &Range<'_>) -> Result<Vec<Chunk>> + Sync,
-    ) -> Result<BTreeMap<Name, Vec<Chunk>>> {
-        let mut tasks = Vec::new();
-        for range in &ranges {
-            range.job.has_files(range.kept());
-            if range.kept().is_empty() || self.wanted.consistent {
-                range.job.has_range();
-                tasks.push(Arc::clone(range));
-            } else {
-                range.job.keeps(range.kept());
-                range.is_in(range.kept().to_vec())?;
-            }
-        }
-        tasks.sort_by_key(|range| range.weight()); // the pool takes the last one first
-        let ranges = Ranges::new(ranges);
-        let work = |connection: &mut Connection, range: Arc<Range<'_>>| {
-            range.is_in(read(connection, &range)?)?;
-            Ok(Vec::new())
-        };
-        let seek = |connection: &mut Connection| and_let_go(connection, |connection| ranges.take(connection));
-        pool::run(workers, tasks, stop, work, seek)?;
-        let mut chunks: BTreeMap<Name, Vec<Chunk>> = BTreeMap::new();
-        for range in ranges.into_inner() {
-            chunks.entry(range.job.name().clone()).or_default().extend(range.into_chunks());
-        }
-        Ok(chunks)
-    }
-
     /// Keeps the files of an earlier run that are whole and of tables that are as they were, and removes all others. Gives
     /// the earlier snapshots.
     fn keep_what_is_whole(&mut self, schemas: &[Schema]) -> Result<Vec<Snapshot>> {
@@ -518,23 +441,6 @@ fn all_tables(schemas: &[Schema]) -> impl Iterator<Item = (String, Table)> {
 fn still_needed(earlier: Vec<Snapshot>, schemas: &[Schema]) -> Vec<Snapshot> {
     let chunks = || schemas.iter().flat_map(|schema| &schema.tables).flat_map(|table| &table.files);
     if chunks().any(|chunk| chunk.earlier.is_some()) { earlier } else { Vec::new() }
-}
-
-/// Undoing a savepoint gives back the locks on tables' definitions, so that DDL need not wait for the dump's end.
-fn and_let_go<T>(connection: &mut Connection, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
-    connection.execute("SAVEPOINT drover").doing(|| "setting a savepoint")?;
-    let result = work(connection)?;
-    connection.execute("ROLLBACK TO SAVEPOINT drover").doing(|| "undoing a savepoint")?;
-    Ok(result)
-}
-
-fn described<'a>(schemas: &'a [Schema], name: &Name) -> Result<&'a Table> {
-    schemas
-        .iter()
-        .filter(|schema| schema.name == name.schema)
-        .flat_map(|schema| &schema.tables)
-        .find(|table| table.name == name.name)
-        .ok_or_else(|| Error::found(format!("table {name} was never described")))
 }
 
 fn fill_in(schemas: &mut [Schema], mut chunks: BTreeMap<Name, Vec<Chunk>>) {

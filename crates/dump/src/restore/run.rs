@@ -361,7 +361,7 @@ impl<'a> Restore<'a> {
             // A server does not notice that its client is gone while it builds an index.
             kill(self.options, &ids);
         }
-        result
+        result.map(drop)
     }
 
     fn work<'t>(&self, connection: &mut Connection, task: Task<'t>, steps: &Steps) -> Result<Vec<Task<'t>>> {

@@ -261,7 +261,7 @@ impl Verify<'_> {
             self.compare_rows(connection, &part, report)?;
             Ok(Vec::new())
         };
-        pool::run(connections, parts, stop, work, pool::nothing_to_seek)
+        pool::run(connections, parts, stop, work, pool::nothing_to_seek).map(drop)
     }
 
     fn compare_rows(
