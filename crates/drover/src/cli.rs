@@ -34,7 +34,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Dump schemas or tables in parallel, as one consistent snapshot, into a directory
+    /// Dump schemas or tables in parallel, as one consistent snapshot, into a directory or an object store
     Dump(drover_dump::DumpArgs),
     /// Restore a dump and prove that every row is there
     Restore(drover_dump::RestoreArgs),

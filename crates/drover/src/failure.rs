@@ -20,11 +20,15 @@ impl Failure {
     pub(crate) fn dump(error: drover_dump::Error, directory: &Path) -> Self {
         let stopped = matches!(error, drover_dump::Error::Stopped);
         let failure = Self::from(error);
-        let unfinished = format!("{} holds an unfinished dump, which restore refuses", directory.display());
-        match directory.exists() && !directory.join(drover_dump::manifest::FILE_NAME).exists() {
-            true if stopped => Self { hint: Some(unfinished), ..failure },
-            _ => failure,
-        }
+        let place = directory.display();
+        let hint = if drover_dump::is_object_store(directory) {
+            format!("{place} may hold an unfinished dump, which restore refuses; --resume goes on with it")
+        } else if directory.exists() && !directory.join(drover_dump::manifest::FILE_NAME).exists() {
+            format!("{place} holds an unfinished dump, which restore refuses")
+        } else {
+            return failure;
+        };
+        if stopped { Self { hint: Some(hint), ..failure } } else { failure }
     }
 
     /// A restore that was stopped leaves tables behind.

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::store;
+
 /// An error that ends the command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -57,7 +59,7 @@ impl Error {
             Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
                 "free some space there and go on with --resume, or choose another place with --out".into(),
             ),
-            Self::File { .. } => None,
+            Self::File { source, .. } => store::Failure::of(source)?.hint.map(Into::into),
             Self::Found { hint, .. } => hint.clone(),
             Self::Stopped => None,
         }

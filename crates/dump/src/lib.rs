@@ -15,6 +15,7 @@ mod progress;
 mod restore;
 mod rows;
 mod session;
+mod store;
 mod translate;
 mod users;
 
@@ -27,5 +28,6 @@ pub use restore::{
     CheckReport, Difference, RestoreArgs, RestoreReport, UsersReport, VerifyArgs, VerifyReport, check,
     restore, verify,
 };
+pub use store::{StoreArgs, is_object_store};
 pub use translate::{Refusal, Rewrite};
 pub use users::translate::NotHeld;

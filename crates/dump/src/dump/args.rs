@@ -9,6 +9,7 @@ use super::chosen::Condition;
 use crate::format::files::Compressor;
 use crate::format::manifest::Contents;
 use crate::guard::GuardArgs;
+use crate::store::StoreArgs;
 
 /// How much text goes into one file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl FromStr for ChunkSize {
     }
 }
 
-/// Dump schemas or tables in parallel, as one consistent snapshot, into a directory
+/// Dump schemas or tables in parallel, as one consistent snapshot, into a directory or an object store
 #[derive(Debug, clap::Args)]
 pub struct DumpArgs {
     /// Schemas (DB) and tables (DB.TABLE); all but the system schemas if none is named. Put names that hold a dot in
@@ -45,8 +46,9 @@ pub struct DumpArgs {
     #[arg(value_name = "DB | DB.TABLE")]
     pub what: Vec<String>,
 
-    /// Where the dump goes: a directory that is empty or not there yet, but for --resume
-    #[arg(long, value_name = "DIR")]
+    /// Where the dump goes: a directory, or s3://BUCKET/PREFIX; empty or not there yet, but for --resume. The keys of an object
+    /// store are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+    #[arg(long, value_name = "DIR | URL")]
     pub out: PathBuf,
 
     /// Go on with a dump that was ended before its time, with the same arguments: files that are whole are kept. What is
@@ -103,6 +105,10 @@ pub struct DumpArgs {
     /// How long to wait for the lock under which the snapshot is taken
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub lock_timeout: u64,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
 
     #[command(flatten)]
     #[allow(missing_docs)]

@@ -5,9 +5,6 @@
 //! its end, so what is missing is known from their borders. Of a table without a key, only all files together are of use.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,10 +15,12 @@ use super::catalog::Name;
 use crate::format::files::{Compression, FileReader, Stored};
 use crate::format::manifest::{Chunk, Contents, Snapshot, Table};
 use crate::mask::Rules;
+use crate::store::Store;
+use crate::store::log::{self, Log};
 use crate::{Error, Result};
 
-/// The journal's file name.
-pub(crate) const FILE_NAME: &str = "journal.jsonl";
+/// What the names of the journal's files begin with.
+const STEM: &str = "journal";
 
 /// What a dump was asked for: who goes on with it must ask for the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,42 +93,34 @@ enum Entry {
 /// The journal that is being written.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    path: PathBuf,
-    file: Mutex<File>,
+    log: Log,
     ranges: AtomicU64,
 }
 
 impl Journal {
     /// Begins the journal anew; one that is there stays until [`Journal::settle`].
     pub(crate) fn begin(
-        dir: &Path,
+        store: &Store,
         wanted: &Wanted,
         snapshots: Vec<Snapshot>,
         tables: impl Iterator<Item = (String, Table)>,
     ) -> Result<Self> {
-        let path = dir.join(FILE_NAME);
         let mut text = line(&Entry::Begun { wanted: wanted.clone(), snapshots })?;
         for (schema, table) in tables {
             text.extend(line(&Entry::Table { schema, table: Box::new(table) })?);
         }
-        let create = || -> std::io::Result<File> {
-            let mut file = File::create(unsettled(&path))?;
-            file.write_all(&text)?;
-            Ok(file)
-        };
-        let file = create().map_err(Error::file(&path))?;
-        Ok(Self { path, file: Mutex::new(file), ranges: AtomicU64::new(0) })
+        Ok(Self { log: Log::begin(store, STEM, text)?, ranges: AtomicU64::new(0) })
     }
 
     /// Puts it in the place of the one before, now that it has all that is known of the dump.
     pub(crate) fn settle(&self) -> Result<()> {
-        fs::rename(unsettled(&self.path), &self.path).map_err(Error::file(&self.path))
+        self.log.settle()
     }
 
     fn add(&self, entry: &Entry) -> Result<()> {
-        let text = line(entry)?;
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&text).map_err(Error::file(&self.path))
+        // A range alone says nothing of use: it can wait for the next file.
+        let now = matches!(entry, Entry::File { .. } | Entry::Done { .. });
+        self.log.add(&line(entry)?, now)
     }
 
     /// Notes a range; gives its number.
@@ -164,12 +155,8 @@ impl Journal {
 
     /// Removes it, when the manifest is there.
     pub(crate) fn end(self) -> Result<()> {
-        fs::remove_file(&self.path).map_err(Error::file(&self.path))
+        self.log.end()
     }
-}
-
-fn unsettled(path: &Path) -> PathBuf {
-    path.with_extension("partial")
 }
 
 fn line(entry: &Entry) -> Result<Vec<u8>> {
@@ -202,13 +189,9 @@ pub(crate) struct KeptRange {
 }
 
 impl Kept {
-    /// Reads the journal in `dir`, if there is one.
-    pub(crate) fn load(dir: &Path) -> Result<Option<Self>> {
-        let path = dir.join(FILE_NAME);
-        let text = match fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(Error::file(&path))?,
-        };
+    /// Reads the journal of the dump in `store`, if there is one.
+    pub(crate) fn load(store: &Store) -> Result<Option<Self>> {
+        let Some(text) = log::read(store, STEM)? else { return Ok(None) };
         let mut kept = Self::default();
         for entry in text.split(|&byte| byte == b'\n').map_while(|line| serde_json::from_slice(line).ok()) {
             kept.add(entry);
@@ -247,7 +230,7 @@ impl Kept {
     ///
     /// # Errors
     /// If this run asks for another dump than the one that was begun.
-    pub(crate) fn join(&self, dir: &Path, wanted: Wanted) -> Result<Wanted> {
+    pub(crate) fn join(&self, store: &Store, wanted: Wanted) -> Result<Wanted> {
         let Some(before) = &self.wanted else { return Ok(wanted) };
         let consistent = before.consistent || wanted.consistent;
         let wanted = Wanted { consistent, ..wanted };
@@ -257,14 +240,14 @@ impl Kept {
         Err(Error::with_hint(
             format!(
                 "{}: the unfinished dump was begun with other names, globs, conditions or masks, or another compression",
-                dir.display()
+                store.path("").display()
             ),
-            "--resume needs the same arguments; to change them, begin in another directory",
+            "--resume needs the same arguments; to change them, begin elsewhere",
         ))
     }
 
     /// Forgets the files that are not as they were noted, and those of tables that are not as they were.
-    pub(crate) fn sift(&mut self, dir: &Path, tables: &BTreeMap<Name, Table>, threads: usize) {
+    pub(crate) fn sift(&mut self, store: &Store, tables: &BTreeMap<Name, Table>, threads: usize) {
         let known = std::mem::take(&mut self.tables);
         let same = |name: &Name| known.get(name).is_some_and(|table| tables.get(name) == Some(table));
         self.ranges.retain(|range| same(&range.name));
@@ -275,7 +258,7 @@ impl Kept {
                     loop {
                         let range = next.lock().unwrap_or_else(PoisonError::into_inner).next();
                         let Some(range) = range else { return };
-                        let whole = range.chunks.iter().take_while(|chunk| is_whole(dir, chunk)).count();
+                        let whole = range.chunks.iter().take_while(|chunk| is_whole(store, chunk)).count();
                         range.is_done &= whole == range.chunks.len();
                         let has_key = tables.get(&range.name).is_some_and(|table| table.key.is_some());
                         range.chunks.truncate(if has_key || range.is_done { whole } else { 0 });
@@ -305,9 +288,9 @@ impl Kept {
 }
 
 /// Whether a file is there with the bytes that were written.
-fn is_whole(dir: &Path, chunk: &Chunk) -> bool {
+fn is_whole(store: &Store, chunk: &Chunk) -> bool {
     let read = || -> Result<Stored> {
-        let mut reader = FileReader::open(&dir.join(&chunk.file), Compression::None)?;
+        let mut reader = FileReader::open(store, &chunk.file, Compression::None)?;
         let mut buffer = vec![0; 256 << 10];
         while reader.read(&mut buffer)? > 0 {}
         reader.finish()

@@ -2,8 +2,6 @@
 //! character set and time zone that it was made in.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
 use drover_db::sql::{Dialect, tokens};
 use drover_db::{Connection, Vendor, quote};
@@ -16,11 +14,12 @@ use crate::format::digest::Digest;
 use crate::format::manifest::{Object, Script};
 use crate::format::{names, script};
 use crate::session;
+use crate::store::Store;
 use crate::{Error, Result};
 
 /// Writes the scripts of one schema's objects.
 pub(crate) struct Scripts<'a> {
-    root: &'a Path,
+    store: &'a Store,
     schema: &'a str,
     /// The schema's own default collation.
     collation: String,
@@ -30,13 +29,12 @@ impl<'a> Scripts<'a> {
     /// Makes the schema's directory and its own script, and gives that script too.
     pub(crate) fn begin(
         connection: &mut Connection,
-        root: &'a Path,
+        store: &'a Store,
         schema: &'a str,
     ) -> Result<(Self, Script)> {
         session::use_schema(connection, schema)?;
-        let dir = root.join(names::file_name(schema));
-        fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
-        let scripts = Self { root, schema, collation: schema_collation(connection)? };
+        store.folder(&names::file_name(schema))?;
+        let scripts = Self { store, schema, collation: schema_collation(connection)? };
         let row = connection
             .first(format!("SHOW CREATE DATABASE {}", quote::identifier(schema)))
             .doing(|| format!("reading the definition of schema '{schema}'"))?;
@@ -48,10 +46,9 @@ impl<'a> Scripts<'a> {
 
     fn write(&self, stem: &str, comment: &str, statements: &[Vec<u8>]) -> Result<Script> {
         let file = format!("{}/{stem}.sql", names::file_name(self.schema));
-        let path = self.root.join(&file);
         let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let text = script::render(&comment, statements);
-        fs::write(&path, &text).map_err(Error::file(&path))?;
+        self.store.write(&file, &text)?;
         Ok(Script { file, checksum: Digest::of(&text) })
     }
 

@@ -1,6 +1,5 @@
 //! Reading the rows of a table into its files: range by range, statement by statement, file by file.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use drover_db::Connection;
@@ -18,12 +17,13 @@ use crate::format::names;
 use crate::guard::Guard;
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Lines, Meter, Shape, Sums};
+use crate::store::Store;
 use crate::{Error, Result};
 
 /// Where files go.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    pub(crate) root: PathBuf,
+    pub(crate) store: Store,
     pub(crate) compressor: Compressor,
     /// Text of about this many bytes goes into one file.
     pub(crate) chunk_bytes: u64,
@@ -111,7 +111,7 @@ impl<'a> Job<'a> {
         let compressor = self.place.compressor;
         let number = self.files.fetch_add(1, Ordering::SeqCst) + 1;
         let file = format!("{}.{number:05}.{}", self.stem(), compressor.compression().extension());
-        let writer = FileWriter::create(self.place.root.join(&file), compressor)?;
+        let writer = FileWriter::create(&self.place.store, &file, compressor)?;
         Ok((file, writer))
     }
 }
@@ -201,8 +201,7 @@ fn still_same(connection: &mut Connection, range: &Range<'_>) -> Result<Option<V
         return Ok(Some(kept.iter().map(|chunk| Chunk { earlier: None, ..chunk.clone() }).collect()));
     }
     for chunk in kept {
-        let path = job.place.root.join(&chunk.file);
-        std::fs::remove_file(&path).map_err(Error::file(&path))?;
+        job.place.store.remove(&chunk.file)?;
     }
     Ok(None)
 }

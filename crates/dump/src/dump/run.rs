@@ -3,8 +3,7 @@
 mod reading;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
@@ -31,6 +30,7 @@ use crate::guard::Guard;
 use crate::mask::{self, Rules};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
+use crate::store::Store;
 use crate::{Error, Result};
 
 /// Settings on which the meaning of data or objects may depend.
@@ -97,11 +97,12 @@ pub fn dump(
 ) -> Result<DumpReport> {
     let started = Instant::now();
     let started_at = jiff::Timestamp::now().to_string();
+    let store = Store::open(&args.out, &args.store)?;
     progress.phase("reading the catalogue");
     let mut coordinator = session::open(options, Purpose::Dump)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
-    let guard = start_guard(args, options, stop, progress)?;
-    let result = Dump::new(args, options, &guard, &mut coordinator)
+    let guard = start_guard(args, options, &store, stop, progress)?;
+    let result = Dump::new(args, options, store, &guard, &mut coordinator)
         .and_then(|mut dump| dump.run(&mut coordinator, stop, progress, started_at));
     let Done { manifest, threads, tail } = match result {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
@@ -126,16 +127,17 @@ pub fn dump(
     })
 }
 
-/// The guards look at the disk that the dump will be on: its directory may not be there yet.
+/// The guards look at the disk that the dump will be on, if it will be on one: its directory may not be there yet.
 fn start_guard<'a>(
     args: &DumpArgs,
     options: &ConnectOptions,
+    store: &Store,
     stop: &'a Stop,
     progress: &'a Progress,
 ) -> Result<Guard<'a>> {
-    let there = args.out.ancestors().find(|path| path.is_dir());
-    let writes_to = there.unwrap_or_else(|| std::path::Path::new("."));
-    Guard::start(&args.guard, &args.server, options, Some(writes_to), stop, progress)
+    let there = |dir: &Path| dir.ancestors().find(|path| path.is_dir()).map(Path::to_owned);
+    let writes_to = store.directory().map(|dir| there(dir).unwrap_or_else(|| ".".into()));
+    Guard::start(&args.guard, &args.server, options, writes_to.as_deref(), stop, progress)
 }
 
 /// What a dump comes to.
@@ -167,6 +169,7 @@ impl<'a> Dump<'a> {
     fn new(
         args: &'a DumpArgs,
         options: &'a ConnectOptions,
+        store: Store,
         guard: &'a Guard<'a>,
         coordinator: &mut Connection,
     ) -> Result<Self> {
@@ -183,10 +186,9 @@ impl<'a> Dump<'a> {
             None => session::default_threads(coordinator)?,
         };
         let wanted = Wanted::new(args, &masks);
-        let kept = make_directory(args, &wanted)?;
-        let wanted = kept.join(&args.out, wanted)?;
-        let place =
-            Place { root: args.out.clone(), compressor: args.compress, chunk_bytes: args.chunk_size.0 };
+        let kept = make_place(&store, args.resume, &wanted)?;
+        let wanted = kept.join(&store, wanted)?;
+        let place = Place { store, compressor: args.compress, chunk_bytes: args.chunk_size.0 };
         Ok(Self {
             args,
             options,
@@ -218,7 +220,7 @@ impl<'a> Dump<'a> {
         progress.phase("reading the definitions");
         let (mut schemas, plans) =
             self.describe(coordinator, taken.table_locks.as_mut(), &without_transactions)?;
-        let users = self.args.users.then(|| users::dump(coordinator, &self.args.out)).transpose()?;
+        let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
         snapshot::release_ddl(coordinator)?;
         let settings = settings(coordinator)?;
         let snapshot = taken.snapshot.clone();
@@ -227,7 +229,7 @@ impl<'a> Dump<'a> {
         progress.phase("looking at what is there");
         let earlier = self.keep_what_is_whole(&schemas)?;
         let snapshots = earlier.iter().chain([&snapshot]).cloned().collect();
-        let journal = Journal::begin(&self.args.out, &self.wanted, snapshots, all_tables(&schemas))?;
+        let journal = Journal::begin(&self.place.store, &self.wanted, snapshots, all_tables(&schemas))?;
         progress.phase("dumping");
         let (chunks, tail) = self.read_rows(taken, &plans, &schemas, &journal, stop, progress)?;
         fill_in(&mut schemas, chunks);
@@ -250,7 +252,7 @@ impl<'a> Dump<'a> {
             users,
             warnings: self.warnings.clone(),
         };
-        manifest.store(&self.args.out)?;
+        manifest.store(&self.place.store)?;
         journal.end()?;
         Ok(Done { manifest, threads: self.threads, tail })
     }
@@ -351,7 +353,7 @@ impl<'a> Dump<'a> {
         let relations: Vec<_> =
             self.selected.relations.iter().filter(|relation| relation.name.schema == name).cloned().collect();
         let whole = self.selected.whole.contains(name);
-        let (scripts, script) = Scripts::begin(coordinator, &self.place.root, name)?;
+        let (scripts, script) = Scripts::begin(coordinator, &self.place.store, name)?;
         let (mut tables, mut sequences, mut views) = (Vec::new(), Vec::new(), Vec::new());
         for relation in relations {
             let relation_name = relation.name.name.clone();
@@ -386,8 +388,7 @@ impl<'a> Dump<'a> {
 
     /// A schema of which nothing is dumped but rows.
     fn describe_rows(&mut self, name: &str, plans: &BTreeMap<Name, (TablePlan, Vec<u8>)>) -> Result<Schema> {
-        let dir = self.place.root.join(names::file_name(name));
-        fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
+        self.place.store.folder(&names::file_name(name))?;
         let plans = plans.values().map(|(plan, _)| plan).filter(|plan| plan.relation.name.schema == name);
         let (elsewhere, plans): (Vec<_>, Vec<_>) = plans.partition(|plan| plan.relation.rows_elsewhere());
         self.warnings.extend(elsewhere.into_iter().map(|plan| kept_elsewhere(&plan.relation.name)));
@@ -407,17 +408,15 @@ impl<'a> Dump<'a> {
     /// the earlier snapshots.
     fn keep_what_is_whole(&mut self, schemas: &[Schema]) -> Result<Vec<Snapshot>> {
         let tables = all_tables(schemas).map(|(schema, table)| (Name::new(&schema, &table.name), table));
-        self.kept.sift(&self.args.out, &tables.collect(), self.threads);
+        self.kept.sift(&self.place.store, &tables.collect(), self.threads);
         self.kept.belongs_to_earlier();
         let extension = format!(".{}", self.place.compressor.compression().extension());
         for schema in schemas {
             let folder = names::file_name(&schema.name);
-            let path = self.args.out.join(&folder);
-            for entry in fs::read_dir(&path).map_err(Error::file(&path))? {
-                let entry = entry.map_err(Error::file(&path))?;
-                let file = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            for name in self.place.store.list(&folder)? {
+                let file = format!("{folder}/{name}");
                 if file.ends_with(&extension) && !self.kept.holds(&file) {
-                    fs::remove_file(entry.path()).map_err(Error::file(&entry.path()))?;
+                    self.place.store.remove(&file)?;
                 }
             }
         }
@@ -470,31 +469,30 @@ fn settings(coordinator: &mut Connection) -> Result<BTreeMap<String, String>> {
     Ok(settings)
 }
 
-/// Makes the directory, for this user only, or takes one that is empty or holds an unfinished dump to go on with.
-fn make_directory(args: &DumpArgs, wanted: &Wanted) -> Result<Kept> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let path = &args.out;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::file(path))?;
-    let is_empty = fs::read_dir(path).map_err(Error::file(path))?.next().is_none();
-    if path.join(crate::format::manifest::FILE_NAME).exists() {
+/// Makes the directory, for this user only, or takes a place that is empty or holds an unfinished dump to go on with.
+fn make_place(store: &Store, resume: bool, wanted: &Wanted) -> Result<Kept> {
+    store.prepare()?;
+    let (place, kind) = (store.path(""), store.kind());
+    let is_empty = store.list("")?.is_empty();
+    if store.has(crate::format::manifest::FILE_NAME)? {
         return Err(Error::with_hint(
-            format!("{}: there is a dump in this directory already, and it is whole", path.display()),
-            "choose another directory",
+            format!("{}: there is a dump in this {kind} already, and it is whole", place.display()),
+            format!("choose another {kind}"),
         ));
     }
-    match Kept::load(path)? {
-        Some(kept) if args.resume => Ok(kept),
+    match Kept::load(store)? {
+        Some(kept) if resume => Ok(kept),
         Some(_) => Err(Error::with_hint(
-            format!("{}: there is an unfinished dump in this directory", path.display()),
-            "--resume goes on with it; or choose another directory, or remove this one",
+            format!("{}: there is an unfinished dump in this {kind}", place.display()),
+            format!("--resume goes on with it; or choose another {kind}, or remove this one"),
         )),
         None if is_empty => {
-            Journal::begin(path, wanted, Vec::new(), std::iter::empty())?.settle()?;
+            Journal::begin(store, wanted, Vec::new(), std::iter::empty())?.settle()?;
             Ok(Kept::default())
         }
         None => Err(Error::with_hint(
-            format!("{}: the directory is not empty", path.display()),
-            "choose another directory; nothing in it says that it is an unfinished dump",
+            format!("{}: the {kind} is not empty", place.display()),
+            format!("choose another {kind}; nothing in it says that it is an unfinished dump"),
         )),
     }
 }

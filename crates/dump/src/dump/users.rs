@@ -1,15 +1,11 @@
 //! The accounts of the server as two files of the dump: one for restore, one for people with a client program.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
-
 use drover_db::Connection;
 
 use crate::format::digest::Digest;
 use crate::format::manifest::{Script, Users};
 use crate::format::script;
+use crate::store::Store;
 use crate::users::{Accounts, read, sql};
 use crate::{Error, Result};
 
@@ -18,16 +14,15 @@ const FILE: &str = "@users.json";
 const SCRIPT: &str = "@users.sql";
 
 /// Reads all accounts and writes them into the dump.
-pub(crate) fn dump(connection: &mut Connection, root: &Path) -> Result<Users> {
+pub(crate) fn dump(connection: &mut Connection, store: &Store) -> Result<Users> {
     let accounts = read::accounts(connection)?;
-    let file = root.join(FILE);
     let mut text = serde_json::to_vec_pretty(&accounts)
-        .map_err(|error| Error::found(format!("{}: {error}", file.display())))?;
+        .map_err(|error| Error::found(format!("{}: {error}", store.path(FILE).display())))?;
     text.push(b'\n');
     Ok(Users {
         accounts: accounts.accounts.len(),
-        file: write(root, FILE, &text)?,
-        script: write(root, SCRIPT, &script::render("Accounts and roles", &statements(&accounts)))?,
+        file: write(store, FILE, &text)?,
+        script: write(store, SCRIPT, &script::render("Accounts and roles", &statements(&accounts)))?,
     })
 }
 
@@ -37,15 +32,7 @@ fn statements(accounts: &Accounts) -> Vec<String> {
 }
 
 /// Writes a file that nobody else may read: it holds the hashes of passwords.
-fn write(root: &Path, name: &str, text: &[u8]) -> Result<Script> {
-    let path = root.join(name);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(Error::file(&path))?;
-    file.write_all(text).map_err(Error::file(&path))?;
+fn write(store: &Store, name: &str, text: &[u8]) -> Result<Script> {
+    store.write_private(name, text)?;
     Ok(Script { file: name.into(), checksum: Digest::of(text) })
 }

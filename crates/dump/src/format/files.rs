@@ -1,9 +1,8 @@
 //! The files that hold rows: written and read through a compressor, with a checksum of the bytes as stored, so that a
 //! damaged file is known before its rows are committed anywhere.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 use zstd::zstd_safe::CParameter;
 
 use super::digest::Digest;
+use crate::store::{Failure, Sink, Source, Store};
 use crate::{Error, Result};
 
 /// How row files are compressed.
@@ -89,14 +89,14 @@ pub(crate) struct Stored {
 }
 
 /// Counts and hashes what passes to or from a file.
-struct Metered {
-    file: File,
+struct Metered<F> {
+    file: F,
     bytes: u64,
     hash: Xxh3,
 }
 
-impl Metered {
-    fn new(file: File) -> Self {
+impl<F> Metered<F> {
+    fn new(file: F) -> Self {
         Self { file, bytes: 0, hash: Xxh3::new() }
     }
 
@@ -112,7 +112,7 @@ impl Metered {
     }
 }
 
-impl Write for Metered {
+impl Write for Metered<Sink> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let count = self.file.write(buf)?;
         self.pass(&buf[..count]);
@@ -123,7 +123,7 @@ impl Write for Metered {
     }
 }
 
-impl Read for Metered {
+impl Read for Metered<Source> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buf)?;
         self.pass(&buf[..count]);
@@ -132,14 +132,14 @@ impl Read for Metered {
 }
 
 enum Encoder {
-    None(Metered),
-    Zstd(zstd::Encoder<'static, Metered>),
-    Gzip(flate2::write::GzEncoder<Metered>),
-    Lz4(Box<lz4_flex::frame::FrameEncoder<Metered>>),
+    None(Metered<Sink>),
+    Zstd(zstd::Encoder<'static, Metered<Sink>>),
+    Gzip(flate2::write::GzEncoder<Metered<Sink>>),
+    Lz4(Box<lz4_flex::frame::FrameEncoder<Metered<Sink>>>),
 }
 
 impl Encoder {
-    fn new(compressor: Compressor, out: Metered) -> io::Result<Self> {
+    fn new(compressor: Compressor, out: Metered<Sink>) -> io::Result<Self> {
         Ok(match compressor.compression {
             Compression::None => Self::None(out),
             Compression::Zstd => {
@@ -177,7 +177,7 @@ impl Encoder {
         }
     }
 
-    fn finish(self) -> io::Result<Metered> {
+    fn finish(self) -> io::Result<Metered<Sink>> {
         match self {
             Self::None(out) => Ok(out),
             Self::Zstd(out) => out.finish(),
@@ -210,9 +210,10 @@ pub(crate) struct FileWriter {
 }
 
 impl FileWriter {
-    /// Creates the file; one that is there already is an error.
-    pub(crate) fn create(path: PathBuf, compressor: Compressor) -> Result<Self> {
-        let file = File::create_new(&path).map_err(Error::file(&path))?;
+    /// Creates the file; in a directory, one that is there already is an error.
+    pub(crate) fn create(store: &Store, name: &str, compressor: Compressor) -> Result<Self> {
+        let path = store.path(name);
+        let file = store.create(name).map_err(Error::file(&path))?;
         let encoder = Encoder::new(compressor, Metered::new(file)).map_err(Error::file(&path))?;
         Ok(Self { path, encoder, fitting: compressor.fitting })
     }
@@ -225,15 +226,17 @@ impl FileWriter {
     /// Ends the file.
     pub(crate) fn finish(self) -> Result<Stored> {
         let metered = self.encoder.finish().map_err(Error::file(&self.path))?;
-        Ok(metered.stored())
+        let stored = metered.stored();
+        metered.file.finish().map_err(Error::file(&self.path))?;
+        Ok(stored)
     }
 }
 
 enum Decoder {
-    None(Metered),
-    Zstd(zstd::Decoder<'static, BufReader<Metered>>),
-    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Metered>>>),
-    Lz4(Box<lz4_flex::frame::FrameDecoder<Metered>>),
+    None(Metered<Source>),
+    Zstd(zstd::Decoder<'static, BufReader<Metered<Source>>>),
+    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Metered<Source>>>>),
+    Lz4(Box<lz4_flex::frame::FrameDecoder<Metered<Source>>>),
 }
 
 /// Reads one file of rows back.
@@ -243,20 +246,21 @@ pub(crate) struct FileReader {
 }
 
 impl FileReader {
-    pub(crate) fn open(path: &Path, compression: Compression) -> Result<Self> {
-        let metered = Metered::new(File::open(path).map_err(Error::file(path))?);
+    pub(crate) fn open(store: &Store, name: &str, compression: Compression) -> Result<Self> {
+        let path = store.path(name);
+        let metered = Metered::new(store.source(name).map_err(Error::file(&path))?);
         let buffered = |metered| BufReader::with_capacity(128 << 10, metered);
         let decoder = match compression {
             Compression::None => Decoder::None(metered),
             Compression::Zstd => {
-                Decoder::Zstd(zstd::Decoder::with_buffer(buffered(metered)).map_err(Error::file(path))?)
+                Decoder::Zstd(zstd::Decoder::with_buffer(buffered(metered)).map_err(Error::file(&path))?)
             }
             Compression::Gzip => {
                 Decoder::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(buffered(metered))))
             }
             Compression::Lz4 => Decoder::Lz4(Box::new(lz4_flex::frame::FrameDecoder::new(metered))),
         };
-        Ok(Self { path: path.to_owned(), decoder })
+        Ok(Self { path, decoder })
     }
 
     /// Reads some of the rows' text into `buffer`; 0 at the end.
@@ -267,7 +271,10 @@ impl FileReader {
             Decoder::Gzip(input) => input.read(buffer),
             Decoder::Lz4(input) => input.read(buffer),
         };
-        read.map_err(|error| Error::found(format!("{}: the file is damaged: {error}", self.path.display())))
+        read.map_err(|error| match Failure::of(&error) {
+            Some(_) => Error::file(&self.path)(error),
+            None => Error::found(format!("{}: the file is damaged: {error}", self.path.display())),
+        })
     }
 
     /// What was stored, once all was read.
@@ -291,8 +298,8 @@ mod tests {
 
     const ALL: [&str; 4] = ["none", "zstd", "gzip:1", "lz4"];
 
-    fn read_all(path: &Path, compression: Compression) -> Result<(Vec<u8>, Stored)> {
-        let mut reader = FileReader::open(path, compression)?;
+    fn read_all(store: &Store, name: &str, compression: Compression) -> Result<(Vec<u8>, Stored)> {
+        let mut reader = FileReader::open(store, name, compression)?;
         let (mut all, mut buffer) = (Vec::new(), [0; 1000]);
         loop {
             match reader.read(&mut buffer)? {
@@ -308,14 +315,16 @@ mod tests {
         #[test]
         fn what_was_written_is_read(content in prop::collection::vec(any::<u8>(), 0..5000), at in any::<prop::sample::Index>()) {
             let dir = tempfile::tempdir().unwrap();
+            let store = Store::Directory(dir.path().to_owned());
             for (index, name) in ALL.iter().enumerate() {
                 let compressor: Compressor = name.parse().unwrap();
-                let path = dir.path().join(index.to_string());
-                let mut writer = FileWriter::create(path.clone(), compressor).unwrap();
+                let name = index.to_string();
+                let path = dir.path().join(&name);
+                let mut writer = FileWriter::create(&store, &name, compressor).unwrap();
                 content.chunks(700).for_each(|piece| writer.write(piece).unwrap());
                 let stored = writer.finish().unwrap();
                 prop_assert_eq!(stored.bytes, std::fs::metadata(&path).unwrap().len());
-                prop_assert_eq!(read_all(&path, compressor.compression()).unwrap(), (content.clone(), stored.clone()));
+                prop_assert_eq!(read_all(&store, &name, compressor.compression()).unwrap(), (content.clone(), stored.clone()));
 
                 // One flipped bit is seen, by the decoder or by the checksum.
                 if stored.bytes > 0 {
@@ -323,7 +332,7 @@ mod tests {
                     let flipped = at.index(bytes.len());
                     bytes[flipped] ^= 1;
                     std::fs::write(&path, bytes).unwrap();
-                    if let Ok((_, found)) = read_all(&path, compressor.compression()) {
+                    if let Ok((_, found)) = read_all(&store, &name, compressor.compression()) {
                         prop_assert_ne!(found.checksum, stored.checksum);
                     }
                 }
@@ -334,6 +343,7 @@ mod tests {
     #[test]
     fn text_without_repeats_is_compressed_as_well_as_by_level_1() {
         let dir = tempfile::tempdir().unwrap();
+        let store = Store::Directory(dir.path().to_owned());
         let mut seed = 1u64;
         let mut digits: Vec<u8> = std::iter::repeat_with(|| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -343,7 +353,7 @@ mod tests {
         .collect();
         let stored = |name: &str, text: &[u8]| {
             let mut writer =
-                FileWriter::create(dir.path().join(name.replace(':', "_")), name.parse().unwrap()).unwrap();
+                FileWriter::create(&store, &name.replace(':', "_"), name.parse().unwrap()).unwrap();
             text.chunks(100_000).for_each(|piece| writer.write(piece).unwrap());
             writer.finish().unwrap().bytes as f64
         };

@@ -1,8 +1,6 @@
 //! `manifest.json`: what a dump holds and proves. It is written last and whole; a directory without it is not a dump.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 use drover_db::Server;
@@ -12,6 +10,7 @@ pub use super::contents::{Contents, Mask};
 use super::digest::Digest;
 use super::files::Compression;
 use super::missing::{check_script, missing};
+use crate::store::Store;
 use crate::{Error, Result};
 
 /// The manifest's file name.
@@ -304,8 +303,12 @@ impl Manifest {
     /// # Errors
     /// If the dump was never finished, is damaged or of a newer format, or lacks a file or part of one.
     pub fn load(dir: &Path) -> Result<Self> {
-        let path = dir.join(FILE_NAME);
-        let text = std::fs::read(&path).map_err(|error| missing(dir, &path, error))?;
+        Self::read(&Store::Directory(dir.to_owned()))
+    }
+
+    pub(crate) fn read(store: &Store) -> Result<Self> {
+        let path = store.path(FILE_NAME);
+        let text = store.read_if_there(FILE_NAME)?.ok_or_else(|| missing(store))?;
         let damaged = |why: String| Error::found(format!("{}: not a manifest: {why}", path.display()));
         let value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
@@ -321,22 +324,15 @@ impl Manifest {
         manifest.check_sums().ok_or_else(|| damaged("more rows or bytes than there can be".into()))?;
         manifest.check_contents().map_err(damaged)?;
         manifest.check_paths(&path)?;
-        manifest.check_sizes(dir)?;
-        manifest.scripts().try_for_each(|script| check_script(dir, script))?;
+        manifest.check_sizes(store)?;
+        manifest.scripts().try_for_each(|script| check_script(store, script))?;
         Ok(manifest)
     }
 
     /// Writes the manifest so that it is there whole or not at all, also after a power cut.
-    pub(crate) fn store(&self, dir: &Path) -> Result<()> {
-        let (path, unfinished) = (dir.join(FILE_NAME), dir.join("manifest.json.partial"));
-        let write = || -> std::io::Result<()> {
-            let mut file = File::create(&unfinished)?;
-            file.write_all(&self.to_text()?)?;
-            file.sync_all()?;
-            std::fs::rename(&unfinished, &path)?;
-            File::open(dir)?.sync_all()
-        };
-        write().map_err(Error::file(&path))
+    pub(crate) fn store(&self, store: &Store) -> Result<()> {
+        let text = self.to_text().map_err(|error| Error::found(format!("{FILE_NAME}: {error}")))?;
+        store.publish(FILE_NAME, &text)
     }
 
     /// As the file holds it: JSON in which the first field is the checksum of all other lines.
@@ -426,15 +422,15 @@ impl Manifest {
         }
     }
 
-    fn check_sizes(&self, dir: &Path) -> Result<()> {
-        for file in self.tables().flat_map(|(_, table)| &table.files) {
-            let path = dir.join(&file.file);
-            let size = std::fs::metadata(&path).map_err(Error::file(&path))?.len();
+    fn check_sizes(&self, store: &Store) -> Result<()> {
+        let files = || self.tables().flat_map(|(_, table)| &table.files);
+        let sizes = store.sizes(files().map(|file| file.file.as_str()))?;
+        for (file, size) in files().zip(sizes) {
             if size != file.stored_bytes {
                 let wanted = file.stored_bytes;
                 return Err(Error::found(format!(
                     "{}: the file has {size} bytes, the manifest says {wanted}: it was cut or changed after the dump",
-                    path.display()
+                    store.path(&file.file).display()
                 )));
             }
         }
@@ -520,7 +516,7 @@ mod tests {
             std::fs::write(dir.path().join(name), "1\n").unwrap();
         }
         let manifest = manifest(file);
-        manifest.store(dir.path()).unwrap();
+        manifest.store(&Store::Directory(dir.path().to_owned())).unwrap();
         (dir, manifest)
     }
 
@@ -555,7 +551,7 @@ mod tests {
     fn more_rows_than_there_can_be_are_refused() {
         let (dir, mut manifest) = dump("s/t.tsv");
         manifest.schemas[0].tables[0].files[0].rows = u64::MAX;
-        manifest.store(dir.path()).unwrap();
+        manifest.store(&Store::Directory(dir.path().to_owned())).unwrap();
         let error = Manifest::load(dir.path()).unwrap_err().to_string();
         assert!(error.contains("more rows or bytes"), "{error}");
     }

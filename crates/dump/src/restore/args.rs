@@ -6,12 +6,13 @@ use drover_db::options::ServerArgs;
 
 use super::rename::Rename;
 use crate::guard::GuardArgs;
+use crate::store::StoreArgs;
 
 /// Restore a dump and prove that every row is there
 #[derive(Debug, clap::Args)]
 pub struct RestoreArgs {
-    /// The dump's directory
-    #[arg(value_name = "DIR")]
+    /// Where the dump is: its directory, or s3://BUCKET/PREFIX
+    #[arg(value_name = "DIR | URL")]
     pub dir: PathBuf,
 
     /// Restore schema OLD as NEW, also in the views, triggers and routines that name it (repeatable)
@@ -57,14 +58,18 @@ pub struct RestoreArgs {
 
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub store: StoreArgs,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub server: ServerArgs,
 }
 
 /// Compare a server with a dump, row by row, without changing anything
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
-    /// The dump's directory
-    #[arg(value_name = "DIR")]
+    /// Where the dump is: its directory, or s3://BUCKET/PREFIX
+    #[arg(value_name = "DIR | URL")]
     pub dir: PathBuf,
 
     /// Compare schema OLD of the dump with schema NEW of the server (repeatable)
@@ -83,6 +88,10 @@ pub struct VerifyArgs {
     /// Connections that read rows [default: twice the cores here, if the server has as many to spare]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
 
     #[command(flatten)]
     #[allow(missing_docs)]

@@ -15,6 +15,7 @@ use crate::error::Doing;
 use crate::format::manifest::Manifest;
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
+use crate::store::Store;
 use crate::translate::{Refusal, Rewrite, Translator, one_line};
 use crate::{Error, Result};
 
@@ -62,10 +63,11 @@ pub fn check(
     progress: &Progress,
 ) -> Result<CheckReport> {
     let started = Instant::now();
-    let manifest = Manifest::load(&args.dir)?;
+    let store = &Store::open(&args.dir, &args.store)?;
+    let manifest = Manifest::read(store)?;
     let mut connection = session::open(options, Purpose::Restore)?;
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
-    let prepared = Prepared::new(args, options, stop, progress, &manifest, &mut connection, true);
+    let prepared = Prepared::new(store, options, stop, progress, &manifest, &mut connection, true);
     let Prepared { translator, outcome, .. } = match prepared {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
         other => other?,
@@ -85,7 +87,8 @@ pub fn check(
         warnings
             .push("the server takes no files from its clients: restore needs --enable-local-infile".into());
     }
-    let users = args.users.then(|| accounts(&mut connection, args, &manifest, &mut warnings)).transpose()?;
+    let users =
+        args.users.then(|| accounts(&mut connection, args, store, &manifest, &mut warnings)).transpose()?;
     Ok(CheckReport {
         from: manifest.server,
         server,
@@ -102,11 +105,12 @@ pub fn check(
 fn accounts(
     connection: &mut Connection,
     args: &RestoreArgs,
+    store: &Store,
     manifest: &Manifest,
     warnings: &mut Vec<String>,
 ) -> Result<UsersReport> {
     let renames = Renames::new(&args.into, manifest)?;
-    let mut prepare = |may_drop| Users::prepare(connection, &args.dir, manifest, &renames, |_| may_drop);
+    let mut prepare = |may_drop| Users::prepare(connection, store, manifest, &renames, |_| may_drop);
     let users = match prepare(args.drop_existing) {
         Err(Error::Found { what, .. }) => {
             warnings.push(what);
@@ -128,7 +132,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// Translates the dump, and tries it on a target of another vendor, or on any if `always`.
     pub(super) fn new(
-        args: &RestoreArgs,
+        store: &Store,
         options: &ConnectOptions,
         stop: &Stop,
         progress: &Progress,
@@ -141,7 +145,7 @@ impl Prepared {
             return Ok(Self { manifest: manifest.clone(), translator: None, outcome: Outcome::default() });
         }
         let server = Server::of(connection).doing(|| "asking for the server's version")?;
-        let translator = Translator::new(connection, &args.dir, manifest, &server)?;
+        let translator = Translator::new(connection, store, manifest, &server)?;
         let translated = match &translator {
             Some(translator) => translator.manifest(manifest)?,
             None => manifest.clone(),
@@ -151,7 +155,7 @@ impl Prepared {
             return Ok(Self { manifest: translated, translator, outcome: Outcome::default() });
         }
         let trial = Trial {
-            dir: &args.dir,
+            store,
             manifest: &translated,
             translator: translator.as_ref(),
             both_mysql: both_mysql(server.vendor, manifest.server.vendor),

@@ -1,7 +1,6 @@
 //! Loading one file of rows: streamed to the server, checked against the manifest, committed only then.
 
 use std::io;
-use std::path::Path;
 
 use drover_db::wire::Outcome;
 use drover_db::{Connection, quote};
@@ -14,6 +13,7 @@ use crate::format::files::{Compression, FileReader};
 use crate::format::manifest::{Chunk, Column, Table};
 use crate::guard::Guard;
 use crate::progress::Progress;
+use crate::store::Store;
 use crate::translate::Current;
 use crate::{Error, Result};
 
@@ -73,7 +73,7 @@ impl From<Refusal> for Error {
 
 /// One file to load.
 pub(super) struct Load<'a> {
-    pub(super) dir: &'a Path,
+    pub(super) store: &'a Store,
     pub(super) compression: Compression,
     pub(super) table: &'a Table,
     pub(super) target: Name,
@@ -141,7 +141,7 @@ impl Load<'_> {
     }
 
     fn doing(&self) -> String {
-        format!("loading {} into {}", self.dir.join(&self.chunk.file).display(), self.target)
+        format!("loading {} into {}", self.store.path(&self.chunk.file).display(), self.target)
     }
 
     /// Loads the file into `target`, which has the columns of the table; nothing is committed.
@@ -151,7 +151,7 @@ impl Load<'_> {
         target: &Name,
         computed: &[String],
     ) -> std::result::Result<(), Refusal> {
-        let mut reader = Some(FileReader::open(&self.dir.join(&self.chunk.file), self.compression)?);
+        let mut reader = Some(FileReader::open(self.store, &self.chunk.file, self.compression)?);
         let mut damaged = None;
         let sql = statement(&self.table.columns, computed, target, &self.chunk.file);
         let result = connection.load(sql, |upload| {
@@ -193,7 +193,7 @@ impl Load<'_> {
         }
         Err(Error::found(format!(
             "{}: the file is damaged: its checksum is {}, the manifest says {}",
-            self.dir.join(&self.chunk.file).display(),
+            self.store.path(&self.chunk.file).display(),
             stored.checksum,
             self.chunk.checksum
         )))

@@ -1,17 +1,16 @@
 //! Running the scripts of a dump against the target.
 
-use std::path::Path;
-
 use drover_db::{Connection, quote};
 
 use super::rename::Renames;
 use super::views;
+use crate::Result;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Script};
 use crate::format::script::parse;
 use crate::session::{self, Purpose};
+use crate::store::Store;
 use crate::translate::Translator;
-use crate::{Error, Result};
 
 /// Warnings that say only that an older way of writing is going out of use: integer display widths, names of character
 /// sets, collations, options and sql_modes. They come for nearly every object of an older server.
@@ -19,7 +18,7 @@ const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
 
 /// Where scripts are read from and what is changed in them.
 pub(super) struct Scripts<'a> {
-    pub(super) dir: &'a Path,
+    pub(super) store: &'a Store,
     pub(super) renames: &'a Renames,
     /// What rewrites them for a target of another vendor or version.
     pub(super) translator: Option<&'a Translator>,
@@ -28,9 +27,8 @@ pub(super) struct Scripts<'a> {
 impl Scripts<'_> {
     /// The statements of a script, with the new names.
     pub(super) fn read(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
-        let path = self.dir.join(&script.file);
-        let text = std::fs::read(&path).map_err(Error::file(&path))?;
-        let statements = parse(&path, &text)?;
+        let text = self.store.read(&script.file)?;
+        let statements = parse(&self.store.path(&script.file), &text)?;
         let statements = match self.translator {
             Some(translator) => translator.script(&script.file, statements),
             None => statements,
@@ -49,7 +47,7 @@ impl Scripts<'_> {
         for statement in statements {
             let outcome = connection
                 .execute(statement)
-                .doing(|| format!("running {}", self.dir.join(&script.file).display()))?;
+                .doing(|| format!("running {}", self.store.path(&script.file).display()))?;
             if outcome.warnings > 0 {
                 collect_warnings(connection, &script.file, warnings)?;
             }

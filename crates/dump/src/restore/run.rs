@@ -1,6 +1,5 @@
 //! The restore from the manifest to the proof.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use std::time::Instant;
@@ -27,6 +26,7 @@ use crate::format::manifest::{Manifest, Table};
 use crate::guard::Guard;
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
+use crate::store::Store;
 use crate::translate::{Refusal, Rewrite, Translator};
 use crate::{Error, Result, pool};
 
@@ -76,11 +76,12 @@ pub fn restore(
 ) -> Result<RestoreReport> {
     let started = Instant::now();
     progress.phase("reading the manifest");
-    let manifest = Manifest::load(&args.dir)?;
+    let store = &Store::open(&args.dir, &args.store)?;
+    let manifest = Manifest::read(store)?;
     let renames = Renames::new(&args.into, &manifest)?;
     let mut coordinator = session::open(options, Purpose::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
-    let translated = Prepared::new(args, options, stop, progress, &manifest, &mut coordinator, false)
+    let translated = Prepared::new(store, options, stop, progress, &manifest, &mut coordinator, false)
         .and_then(|prepared| prepared.without_refused(args.skip_refused));
     let Prepared { manifest, translator, .. } = match translated {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
@@ -93,7 +94,7 @@ pub fn restore(
     let translator = translator.as_ref();
     let guard = &Guard::start(&args.guard, &args.server, options, None, stop, progress)?;
     let (manifest, renames) = (&manifest, &renames);
-    let restore = Restore { args, options, manifest, renames, translator, guard, stop, progress };
+    let restore = Restore { args, options, store, manifest, renames, translator, guard, stop, progress };
     match restore.run(&mut coordinator) {
         Err(_) if stop.is_requested() => Err(Error::Stopped),
         Err(error) => Err(error),
@@ -108,6 +109,7 @@ pub fn restore(
 struct Restore<'a> {
     args: &'a RestoreArgs,
     options: &'a ConnectOptions,
+    store: &'a Store,
     manifest: &'a Manifest,
     renames: &'a Renames,
     translator: Option<&'a Translator>,
@@ -142,7 +144,7 @@ impl<'a> Restore<'a> {
             Some(threads) => usize::from(threads),
             None => session::default_threads(coordinator)?,
         };
-        let scripts = Scripts { dir: &self.args.dir, renames: self.renames, translator: self.translator };
+        let scripts = Scripts { store: self.store, renames: self.renames, translator: self.translator };
         self.progress.phase("creating the tables");
         let mut steps = Steps::find(coordinator, self.manifest, self.renames)?;
         let mut users = self.users(coordinator, &steps)?;
@@ -201,7 +203,7 @@ impl<'a> Restore<'a> {
         let may_drop = |account: &str| {
             self.args.drop_existing || self.args.resume && steps.has(&format!("account {account}"))
         };
-        let prepare = || Users::prepare(coordinator, &self.args.dir, self.manifest, self.renames, may_drop);
+        let prepare = || Users::prepare(coordinator, self.store, self.manifest, self.renames, may_drop);
         self.args.users.then(prepare).transpose()
     }
 
@@ -209,10 +211,9 @@ impl<'a> Restore<'a> {
         if self.args.no_verify {
             return Ok(None);
         }
-        let dir: &Path = &self.args.dir;
         let is_source = false;
-        let (manifest, renames, progress) = (self.manifest, self.renames, self.progress);
-        let verify = Verify { dir, manifest, renames, translator: self.translator, is_source, progress };
+        let (store, manifest, renames, progress) = (self.store, self.manifest, self.renames, self.progress);
+        let verify = Verify { store, manifest, renames, translator: self.translator, is_source, progress };
         verify.run(self.options, threads, self.stop).map(Some)
     }
 
@@ -368,7 +369,7 @@ impl<'a> Restore<'a> {
         match task {
             Task::Load(target, file) => {
                 let load = Load {
-                    dir: &self.args.dir,
+                    store: self.store,
                     compression: self.manifest.compression,
                     table: target.table,
                     target: target.name.clone(),

@@ -1,8 +1,6 @@
 //! Trying a dump's whole schema on the target, in schemas that are dropped again: what the target does not take is known
 //! before a row moves. No row is loaded, and events are made switched off.
 
-use std::path::Path;
-
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Stop, Vendor, quote};
 
@@ -14,6 +12,7 @@ use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Table};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
+use crate::store::Store;
 use crate::translate::{Translator, without};
 use crate::{Error, Result};
 
@@ -29,7 +28,7 @@ pub(super) struct Outcome {
 
 /// A trial.
 pub(super) struct Trial<'a> {
-    pub(super) dir: &'a Path,
+    pub(super) store: &'a Store,
     pub(super) manifest: &'a Manifest,
     pub(super) translator: Option<&'a Translator>,
     pub(super) both_mysql: bool,
@@ -89,7 +88,7 @@ impl Trial<'_> {
         let renames = Renames::to_scratch(self.manifest, &prefix);
         let names = self.manifest.schemas.iter().map(|schema| renames.schema(&schema.name).to_owned());
         let mut scratch = Scratch { options, schemas: free(&mut connection, names.collect())? };
-        let scripts = Scripts { dir: self.dir, renames: &renames, translator: self.translator };
+        let scripts = Scripts { store: self.store, renames: &renames, translator: self.translator };
         let mut outcome = Outcome::default();
         let result = self.try_all(&mut connection, &scripts, &mut outcome);
         let dropped = scratch.drop_all();

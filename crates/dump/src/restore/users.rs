@@ -2,7 +2,6 @@
 //! routine made again when it is there. The account that restores, its roles and root are never changed.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use drover_db::{Connection, ServerError, Vendor};
 use serde::Serialize;
@@ -13,6 +12,7 @@ use super::verify::{Difference, VerifyReport};
 use crate::dump::grants::like;
 use crate::error::Doing;
 use crate::format::manifest::Manifest;
+use crate::store::Store;
 use crate::users::compare::{self, Expected};
 use crate::users::facts::Facts;
 use crate::users::model::{Grant, Scope};
@@ -60,13 +60,13 @@ impl Users {
     /// that may not be dropped.
     pub(super) fn prepare(
         connection: &mut Connection,
-        dir: &Path,
+        store: &Store,
         manifest: &Manifest,
         renames: &Renames,
         may_drop: impl Fn(&str) -> bool,
     ) -> Result<Self> {
         let there = read::accounts(connection)?.accounts;
-        let mut users = Self::expected(connection, dir, manifest, renames, &there)?;
+        let mut users = Self::expected(connection, store, manifest, renames, &there)?;
         let (mut create, mut clash) = (Vec::new(), Vec::new());
         for account in &users.wanted {
             match there.iter().find(|other| other.who == account.who) {
@@ -99,12 +99,12 @@ impl Users {
     /// What the dump's accounts should be on this server.
     fn expected(
         connection: &mut Connection,
-        dir: &Path,
+        store: &Store,
         manifest: &Manifest,
         renames: &Renames,
         there: &[Account],
     ) -> Result<Self> {
-        let mut accounts = load(dir, manifest)?;
+        let mut accounts = load(store, manifest)?;
         let facts = Facts::of(connection)?;
         let mut not_held = rename(&mut accounts, manifest, renames);
         let Translated { accounts, not_held: more, without_login } = translate(&accounts, &facts);
@@ -277,25 +277,28 @@ impl Users {
 /// Compares without having restored.
 pub(super) fn verify(
     connection: &mut Connection,
-    dir: &Path,
+    store: &Store,
     manifest: &Manifest,
     renames: &Renames,
     report: &mut VerifyReport,
 ) -> Result<()> {
     let there = read::accounts(connection)?.accounts;
-    Users::expected(connection, dir, manifest, renames, &there)?.compare(&there, report);
+    Users::expected(connection, store, manifest, renames, &there)?.compare(&there, report);
     Ok(())
 }
 
-fn load(dir: &Path, manifest: &Manifest) -> Result<Accounts> {
+fn load(store: &Store, manifest: &Manifest) -> Result<Accounts> {
     let users = manifest.users.as_ref().ok_or_else(|| {
         Error::with_hint("the dump holds no accounts", "leave --users away, or dump again with --users")
     })?;
-    let path = dir.join(&users.file.file);
-    let text = std::fs::read(&path).map_err(Error::file(&path))?;
+    let text = store.read(&users.file.file)?;
     // What is wrong is not quoted: it may be a part of a hash.
     serde_json::from_slice(&text).map_err(|error| {
-        Error::found(format!("{}: line {} is not as it should be", path.display(), error.line()))
+        Error::found(format!(
+            "{}: line {} is not as it should be",
+            store.path(&users.file.file).display(),
+            error.line()
+        ))
     })
 }
 

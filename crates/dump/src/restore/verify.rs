@@ -1,7 +1,6 @@
 //! Comparing a server with a dump: every row by the digest of its file, and the definition of every object.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -24,6 +23,7 @@ use crate::format::manifest::{Chunk, Contents, Manifest, Object, Schema, Script,
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Meter, Sums};
 use crate::session::{self, Purpose};
+use crate::store::Store;
 use crate::translate::Translator;
 use crate::{Error, Result, pool};
 
@@ -74,7 +74,8 @@ pub fn verify(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<VerifyReport> {
-    let manifest = Manifest::load(&args.dir)?;
+    let store = &Store::open(&args.dir, &args.store)?;
+    let manifest = Manifest::read(store)?;
     let renames = Renames::new(&args.into, &manifest)?;
     let mut connection = session::open(options, Purpose::Dump)?;
     let threads = match args.threads {
@@ -82,7 +83,7 @@ pub fn verify(
         None => session::default_threads(&mut connection)?,
     };
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
-    let translator = Translator::for_reading(options, &args.dir, &manifest, &server)?;
+    let translator = Translator::for_reading(options, store, &manifest, &server)?;
     let manifest = match &translator {
         Some(translator) => translator.manifest(&manifest)?,
         None => manifest,
@@ -90,11 +91,10 @@ pub fn verify(
     let translator = translator.as_ref();
     progress.expect(work(&manifest));
     let is_source = args.source;
-    let verify =
-        Verify { dir: &args.dir, manifest: &manifest, renames: &renames, translator, is_source, progress };
+    let verify = Verify { store, manifest: &manifest, renames: &renames, translator, is_source, progress };
     let mut report = verify.run(options, threads, stop)?;
     if args.users {
-        users::verify(&mut connection, &args.dir, &manifest, &renames, &mut report)?;
+        users::verify(&mut connection, store, &manifest, &renames, &mut report)?;
     }
     Ok(report)
 }
@@ -109,7 +109,7 @@ fn weight(table: &Table) -> u64 {
 }
 
 pub(super) struct Verify<'a> {
-    pub(super) dir: &'a Path,
+    pub(super) store: &'a Store,
     pub(super) manifest: &'a Manifest,
     pub(super) renames: &'a Renames,
     /// What knows how the rows are held on a server of another vendor.
@@ -343,7 +343,7 @@ impl Verify<'_> {
     }
 
     fn script(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
-        Scripts { dir: self.dir, renames: self.renames, translator: None }.read(script)
+        Scripts { store: self.store, renames: self.renames, translator: None }.read(script)
     }
 
     fn compare(

@@ -1,11 +1,10 @@
 //! Rows that the target takes in another form: of a table with history only those of now.
 
-use std::path::Path;
-
 use crate::Result;
 use crate::format::files::{Compression, FileReader};
 use crate::format::manifest::{Chunk, Table};
 use crate::rows::Sums;
+use crate::store::Store;
 
 /// When a row ends that has not ended, in UTC: the last TIMESTAMP of MariaDB before 11.5 and from there on, and the last
 /// transaction.
@@ -74,8 +73,8 @@ impl Current {
     }
 
     /// What the rows of now in a file come to.
-    pub(super) fn sums(&self, dir: &Path, compression: Compression, chunk: &Chunk) -> Result<Sums> {
-        sums(dir, compression, chunk, |line, out| self.line(line, out))
+    pub(super) fn sums(&self, store: &Store, compression: Compression, chunk: &Chunk) -> Result<Sums> {
+        sums(store, compression, chunk, |line, out| self.line(line, out))
     }
 }
 
@@ -93,12 +92,12 @@ pub(super) fn without_negative_zeros(line: &[u8], doubles: &[usize], out: &mut V
 
 /// What the lines of a file come to as `change` writes them; without those of which it says no.
 pub(super) fn sums(
-    dir: &Path,
+    store: &Store,
     compression: Compression,
     chunk: &Chunk,
     change: impl Fn(&[u8], &mut Vec<u8>) -> bool,
 ) -> Result<Sums> {
-    let mut reader = FileReader::open(&dir.join(&chunk.file), compression)?;
+    let mut reader = FileReader::open(store, &chunk.file, compression)?;
     let (mut buffer, mut rest, mut changed, mut sums) =
         (vec![0; PIECE], Vec::new(), Vec::new(), Sums::default());
     loop {

@@ -1,7 +1,6 @@
 //! A dump as the target takes it: its scripts rewritten, its manifest with other expressions and fewer objects.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use drover_db::options::ConnectOptions;
@@ -14,6 +13,7 @@ use super::{Notes, Rewrite, Why, settings, table};
 use crate::format::manifest::{Column, Manifest, Object, Schema, Table};
 use crate::format::script;
 use crate::session::{self, Purpose};
+use crate::store::Store;
 use crate::{Error, Result};
 
 /// An object of the dump that cannot be made on the target.
@@ -27,7 +27,7 @@ pub struct Refusal {
 
 /// Rewrites a dump for a target of another vendor or version.
 pub(crate) struct Translator {
-    dir: PathBuf,
+    store: Store,
     old: Server,
     new: Server,
     target: Target,
@@ -59,7 +59,7 @@ impl Translator {
     /// The translator that is needed; none if the target is what the dump comes from.
     pub(crate) fn new(
         connection: &mut Connection,
-        dir: &Path,
+        store: &Store,
         manifest: &Manifest,
         server: &Server,
     ) -> Result<Option<Self>> {
@@ -69,7 +69,7 @@ impl Translator {
         }
         let target = Target::ask(connection, server)?;
         Ok(Some(Self {
-            dir: dir.to_owned(),
+            store: store.clone(),
             old: manifest.server.clone(),
             new: server.clone(),
             target,
@@ -81,12 +81,12 @@ impl Translator {
     /// The same for a connection that only reads.
     pub(crate) fn for_reading(
         options: &ConnectOptions,
-        dir: &Path,
+        store: &Store,
         manifest: &Manifest,
         server: &Server,
     ) -> Result<Option<Self>> {
         let mut connection = session::open(options, Purpose::Restore)?;
-        Self::new(&mut connection, dir, manifest, server)
+        Self::new(&mut connection, store, manifest, server)
     }
 
     /// Whether the target is of another vendor.
@@ -206,9 +206,7 @@ impl Translator {
     }
 
     fn read(&self, file: &str) -> Result<Vec<Vec<u8>>> {
-        let path = self.dir.join(file);
-        let text = std::fs::read(&path).map_err(Error::file(&path))?;
-        script::parse(&path, &text)
+        script::parse(&self.store.path(file), &self.store.read(file)?)
     }
 
     fn table(&self, manifest: &Manifest, table: &mut Table) -> Result<()> {
@@ -257,7 +255,7 @@ impl Translator {
         }
         let mut held = table.clone();
         for chunk in &mut held.files {
-            let sums = rows::sums(&self.dir, manifest.compression, chunk, |line, out| {
+            let sums = rows::sums(&self.store, manifest.compression, chunk, |line, out| {
                 rows::without_negative_zeros(line, &doubles, out);
                 true
             })?;
@@ -282,7 +280,7 @@ impl Translator {
         };
         let all = table.rows();
         for chunk in &mut table.files {
-            let sums = current.sums(&self.dir, manifest.compression, chunk)?;
+            let sums = current.sums(&self.store, manifest.compression, chunk)?;
             (chunk.rows, chunk.bytes, chunk.digest) = (sums.rows, sums.bytes, sums.digest);
             chunk.generated = crate::format::digest::Digest::default();
         }

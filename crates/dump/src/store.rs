@@ -1,0 +1,247 @@
+//! Where a dump lies: in a directory, or below a prefix in a bucket of an object store that speaks S3. Files are named by
+//! their path below it, with `/` between the parts; an object's key is the prefix and that name.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+mod args;
+mod bucket;
+mod failure;
+pub(crate) mod log;
+
+pub use args::StoreArgs;
+use bucket::{Bucket, BucketReader, BucketWriter};
+pub(crate) use failure::Failure;
+
+/// Where a dump lies.
+#[derive(Debug, Clone)]
+pub(crate) enum Store {
+    /// A directory.
+    Directory(PathBuf),
+    /// `s3://BUCKET/PREFIX`.
+    Bucket(Bucket),
+}
+
+/// Whether a place that a person named is in an object store, and no directory.
+pub fn is_object_store(place: &Path) -> bool {
+    bucket::is_url(place)
+}
+
+/// A file that is being written. An object is there when [`Sink::finish`] has said so.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    File(File),
+    Object(BucketWriter),
+}
+
+/// A file that is being read, from its beginning to its end.
+#[derive(Debug)]
+pub(crate) enum Source {
+    File(File),
+    Object(BucketReader),
+}
+
+impl Store {
+    /// `s3://BUCKET/PREFIX`, or a directory.
+    ///
+    /// # Errors
+    /// If the URL is none, the environment lacks what it takes to use it, or the bucket does not answer.
+    pub(crate) fn open(place: &Path, args: &StoreArgs) -> Result<Self> {
+        match is_object_store(place) {
+            true => Bucket::open(place, args).map(Self::Bucket),
+            false => Ok(Self::Directory(place.to_owned())),
+        }
+    }
+
+    /// The directory, if it is one.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Directory(dir) => Some(dir),
+            Self::Bucket(_) => None,
+        }
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Directory(_) => "directory",
+            Self::Bucket(_) => "prefix",
+        }
+    }
+
+    /// The place of a file, for messages; that of the whole for an empty name.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Directory(dir) if name.is_empty() => dir.clone(),
+            Self::Directory(dir) => dir.join(name),
+            Self::Bucket(bucket) => bucket.url(name).into(),
+        }
+    }
+
+    fn at<T>(&self, name: &str, result: io::Result<T>) -> Result<T> {
+        result.map_err(|source| Error::File { path: self.path(name), source })
+    }
+
+    /// Makes the directory, for this user only; a bucket is there.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        let Self::Directory(dir) = self else { return Ok(()) };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(Error::file(dir))
+    }
+
+    /// Makes a folder for files; objects need none.
+    pub(crate) fn folder(&self, name: &str) -> Result<()> {
+        let Self::Directory(dir) = self else { return Ok(()) };
+        self.at(name, fs::create_dir_all(dir.join(name)))
+    }
+
+    /// Begins a file; in a directory one of this name must not be there.
+    pub(crate) fn create(&self, name: &str) -> io::Result<Sink> {
+        match self {
+            Self::Directory(dir) => File::create_new(dir.join(name)).map(Sink::File),
+            Self::Bucket(bucket) => bucket.create(name).map(Sink::Object),
+        }
+    }
+
+    /// Writes a small file; one of this name is replaced.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let written = match self {
+            Self::Directory(dir) => fs::write(dir.join(name), bytes),
+            Self::Bucket(bucket) => bucket.write(name, bytes),
+        };
+        self.at(name, written)
+    }
+
+    /// The same for a file that nobody else may read; who may read an object, its bucket says.
+    pub(crate) fn write_private(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let Self::Directory(dir) = self else { return self.write(name, bytes) };
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(dir.join(name));
+        self.at(name, file.and_then(|mut file| file.write_all(bytes)))
+    }
+
+    /// Writes a small file so that it is there whole or not at all, also after a power cut.
+    pub(crate) fn publish(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let published = match self {
+            Self::Directory(dir) => publish(dir, name, bytes),
+            Self::Bucket(bucket) => bucket.write(name, bytes),
+        };
+        self.at(name, published)
+    }
+
+    /// Reads a small file.
+    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let read = match self {
+            Self::Directory(dir) => fs::read(dir.join(name)),
+            Self::Bucket(bucket) => bucket.read(name),
+        };
+        self.at(name, read)
+    }
+
+    /// The same; `None` if it is not there.
+    pub(crate) fn read_if_there(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        match self.read(name) {
+            Err(Error::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// Reads a file of any size.
+    pub(crate) fn source(&self, name: &str) -> io::Result<Source> {
+        match self {
+            Self::Directory(dir) => File::open(dir.join(name)).map(Source::File),
+            Self::Bucket(bucket) => bucket.reader(name).map(Source::Object),
+        }
+    }
+
+    /// The sizes of files, in bytes.
+    ///
+    /// # Errors
+    /// If one of them is not there, or cannot be asked for.
+    pub(crate) fn sizes<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<Vec<u64>> {
+        match self {
+            Self::Directory(dir) => {
+                names.map(|name| self.at(name, fs::metadata(dir.join(name)).map(|file| file.len()))).collect()
+            }
+            Self::Bucket(bucket) => {
+                let sizes = self.at("", bucket.sizes())?;
+                let missing = || io::Error::from(io::ErrorKind::NotFound);
+                names.map(|name| self.at(name, sizes.get(name).copied().ok_or_else(missing))).collect()
+            }
+        }
+    }
+
+    /// What is in a folder, or at the top for an empty name: the names of files and folders, without the folder's.
+    pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let listed = match self {
+            Self::Directory(dir) => list(&dir.join(folder)),
+            Self::Bucket(bucket) => bucket.list(folder),
+        };
+        self.at(folder, listed)
+    }
+
+    /// Whether there is such a file.
+    pub(crate) fn has(&self, name: &str) -> Result<bool> {
+        match self {
+            Self::Directory(dir) => Ok(dir.join(name).exists()),
+            Self::Bucket(bucket) => self.at(name, bucket.has(name)),
+        }
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        let removed = match self {
+            Self::Directory(dir) => fs::remove_file(dir.join(name)),
+            Self::Bucket(bucket) => bucket.remove(name),
+        };
+        self.at(name, removed)
+    }
+}
+
+fn publish(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = dir.join(format!("{name}.partial"));
+    let mut file = File::create(&unfinished)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&unfinished, dir.join(name))?;
+    File::open(dir)?.sync_all()
+}
+
+fn list(dir: &Path) -> io::Result<Vec<String>> {
+    fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+impl Sink {
+    /// Ends the file: from now on it is there.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::File(_) => Ok(()),
+            Self::Object(writer) => writer.finish(),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Object(writer) => writer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(buffer),
+            Self::Object(reader) => reader.read(buffer),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A dump in a bucket that speaks S3, by the `object_store` crate, which signs requests and tries them again. Nothing is kept
+//! on the local disk: a file goes up in parts while it is being written, and comes down in parts while it is being read.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt;
+use std::io;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore as _, ObjectStoreExt as _, RetryConfig};
+use tokio::runtime::Runtime;
+
+use super::{Failure, StoreArgs};
+use crate::{Error, Result};
+
+mod reader;
+mod writer;
+
+pub(crate) use reader::BucketReader;
+pub(crate) use writer::BucketWriter;
+
+/// What a place begins with that is in an object store.
+const SCHEME: &str = "s3://";
+/// Bytes of a part, up or down. S3 takes parts of 5 MiB and more, 10,000 of them in an object.
+const PART: usize = 8 << 20;
+/// Parts of one object that are on their way at the same time, besides the one that is being filled or read.
+const AT_ONCE: usize = 2;
+/// How long one request may take: a part in it is 27 kB/s, which many workers at a slow line may come down to.
+const REQUEST: Duration = Duration::from_secs(300);
+/// How often a request is tried again, with pauses that grow to 15 s: about a minute in all.
+const RETRIES: usize = 10;
+/// The same for the first request, where a wrong address is more likely than a short trouble.
+const FIRST_RETRIES: usize = 2;
+
+/// Whether a place is in an object store.
+pub(crate) fn is_url(place: &FilePath) -> bool {
+    place.as_os_str().as_encoded_bytes().starts_with(SCHEME.as_bytes())
+}
+
+/// `s3://BUCKET/PREFIX`.
+#[derive(Clone)]
+pub(crate) struct Bucket {
+    store: Arc<AmazonS3>,
+    runtime: Arc<Runtime>,
+    name: String,
+    /// Without a slash at its ends; may be empty.
+    prefix: String,
+}
+
+/// Says where it is; the keys are in the rest.
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url(""))
+    }
+}
+
+impl Bucket {
+    /// Opens a bucket with the keys and the region of the usual environment variables, and asks whether it is there.
+    pub(super) fn open(place: &FilePath, args: &StoreArgs) -> Result<Self> {
+        let (name, prefix) = parse(place)?;
+        let access = Access::new(&name, args)?;
+        // TLS is made by the same library as on the connections to servers; it is no error that it was chosen before.
+        let _chosen_before = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime =
+            runtime.map_err(|error| Error::found(format!("{SCHEME}{name}: no threads for it: {error}")))?;
+        let store = access.open(FIRST_RETRIES)?;
+        let first = Self { store: Arc::new(store), runtime: Arc::new(runtime), name, prefix };
+        first.list("").map_err(|source| Error::File { path: first.url("").into(), source })?;
+        Ok(Self { store: Arc::new(access.open(RETRIES)?), ..first })
+    }
+
+    /// The URL of an object, or of the whole for an empty name.
+    pub(super) fn url(&self, name: &str) -> String {
+        format!("{SCHEME}{}/{}", self.name, self.raw_key(name)).trim_end_matches('/').to_owned()
+    }
+
+    fn raw_key(&self, name: &str) -> String {
+        let separator = if self.prefix.is_empty() || name.is_empty() { "" } else { "/" };
+        format!("{}{separator}{name}", self.prefix)
+    }
+
+    /// The key is taken as it is: names of files have been made safe before.
+    fn key(&self, name: &str) -> io::Result<Path> {
+        Path::parse(self.raw_key(name)).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = object_store::Result<T>>) -> io::Result<T> {
+        self.runtime.block_on(work).map_err(Failure::io)
+    }
+
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let (key, bytes) = (self.key(name)?, bytes.to_vec());
+        self.wait(self.store.put(&key, bytes.into())).map(drop)
+    }
+
+    pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let key = self.key(name)?;
+        let read = async { self.store.get(&key).await?.bytes().await };
+        self.wait(read).map(Vec::from)
+    }
+
+    fn size(&self, name: &str) -> io::Result<u64> {
+        self.wait(self.store.head(&self.key(name)?)).map(|object| object.size)
+    }
+
+    pub(super) fn has(&self, name: &str) -> io::Result<bool> {
+        match self.size(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            other => other.map(|_| true),
+        }
+    }
+
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        self.wait(self.store.delete(&self.key(name)?))
+    }
+
+    /// The names in a folder, without its own.
+    pub(super) fn list(&self, folder: &str) -> io::Result<Vec<String>> {
+        let (objects, folders) = self.look(folder)?;
+        let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        let names = objects.into_keys().chain(folders);
+        Ok(names.filter_map(|name| name.get(start..).map(Into::into)).collect())
+    }
+
+    /// The sizes of all objects, by name.
+    pub(super) fn sizes(&self) -> io::Result<BTreeMap<String, u64>> {
+        let (mut objects, mut folders) = self.look("")?;
+        while let Some(folder) = folders.pop() {
+            let (more, deeper) = self.look(&folder)?;
+            objects.extend(more);
+            folders.extend(deeper);
+        }
+        Ok(objects)
+    }
+
+    /// The objects in a folder with their sizes, and the folders in it.
+    fn look(&self, folder: &str) -> io::Result<(BTreeMap<String, u64>, Vec<String>)> {
+        let key = self.key(folder)?;
+        let found = self.wait(self.store.list_with_delimiter(Some(&key)))?;
+        let start = if self.prefix.is_empty() { 0 } else { self.prefix.len() + 1 };
+        let name = |key: &Path| key.as_ref().get(start..).map(str::to_owned);
+        let objects = found.objects.iter().filter_map(|object| Some((name(&object.location)?, object.size)));
+        Ok((objects.collect(), found.common_prefixes.iter().filter_map(name).collect()))
+    }
+
+    pub(super) fn create(&self, name: &str) -> io::Result<BucketWriter> {
+        Ok(BucketWriter::new(self.clone(), name.to_owned(), self.key(name)?))
+    }
+
+    pub(super) fn reader(&self, name: &str) -> io::Result<BucketReader> {
+        Ok(BucketReader::new(self.clone(), self.key(name)?, self.size(name)?))
+    }
+}
+
+/// The bucket's name and the prefix in a URL.
+fn parse(place: &FilePath) -> Result<(String, String)> {
+    let wrong = |why: &str| Error::with_hint(why, "an object store is named by s3://BUCKET/PREFIX");
+    let url = place.to_str().ok_or_else(|| wrong("the name of the object store is not in UTF-8"))?;
+    let (name, prefix) = url[SCHEME.len()..].split_once('/').unwrap_or((&url[SCHEME.len()..], ""));
+    // What is no name is not quoted: a person may have put keys there.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(wrong("no name of a bucket stands behind s3://"));
+    }
+    let prefix = prefix.trim_matches('/');
+    Path::parse(prefix).map_err(|_| wrong("the prefix behind the bucket's name has an empty or odd part"))?;
+    Ok((name.into(), prefix.into()))
+}
+
+/// What it takes to use a bucket. There is no Debug: it holds the keys.
+struct Access {
+    builder: AmazonS3Builder,
+    name: String,
+}
+
+impl Access {
+    fn new(name: &str, args: &StoreArgs) -> Result<Self> {
+        let variable = |names: &[&str]| {
+            names.iter().find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()))
+        };
+        let (id, secret) = (variable(&["AWS_ACCESS_KEY_ID"]), variable(&["AWS_SECRET_ACCESS_KEY"]));
+        let (Some(id), Some(secret)) = (id, secret) else {
+            return Err(Error::with_hint(
+                format!("{SCHEME}{name}: there are no keys for it in the environment"),
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if there is one",
+            ));
+        };
+        let client = ClientOptions::new().with_timeout(REQUEST).with_connect_timeout(Duration::from_secs(10));
+        let mut builder = AmazonS3Builder::new()
+            .with_bucket_name(name)
+            .with_access_key_id(id)
+            .with_secret_access_key(secret)
+            .with_region(
+                variable(&["AWS_REGION", "AWS_DEFAULT_REGION"]).unwrap_or_else(|| "us-east-1".into()),
+            );
+        if let Some(token) = variable(&["AWS_SESSION_TOKEN"]) {
+            builder = builder.with_token(token);
+        }
+        let endpoint =
+            args.s3_endpoint.clone().or_else(|| variable(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]));
+        let mut allows_http = false;
+        if let Some(endpoint) = endpoint {
+            let endpoint = checked(&endpoint)?;
+            allows_http = endpoint.starts_with("http://");
+            builder = builder.with_endpoint(endpoint);
+        }
+        Ok(Self {
+            builder: builder.with_client_options(client.with_allow_http(allows_http)),
+            name: name.into(),
+        })
+    }
+
+    fn open(&self, max_retries: usize) -> Result<AmazonS3> {
+        let retry =
+            RetryConfig { max_retries, retry_timeout: REQUEST * 2, backoff: BackoffConfig::default() };
+        let store = self.builder.clone().with_retry(retry).build();
+        store.map_err(|error| {
+            Error::found(format!("{SCHEME}{}: it cannot be used: {}", self.name, Failure::io(error)))
+        })
+    }
+}
+
+/// The address of an object store, without a slash at its end.
+fn checked(endpoint: &str) -> Result<&str> {
+    let host = endpoint.strip_prefix("https://").or_else(|| endpoint.strip_prefix("http://"));
+    match host {
+        // What is wrong is not quoted: it may be a password.
+        Some(host) if !host.is_empty() && !host.contains('@') => Ok(endpoint.trim_end_matches('/')),
+        _ => Err(Error::with_hint(
+            "the address of the object store is not one that begins with https:// or http://, without a name and password",
+            "see --s3-endpoint, AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_a_bucket_and_perhaps_a_prefix() {
+        let parsed = |url: &str| parse(FilePath::new(url)).map_err(|error| error.to_string());
+        let of = |name: &str, prefix: &str| Ok((name.to_owned(), prefix.to_owned()));
+        assert_eq!(parsed("s3://b"), of("b", ""));
+        assert_eq!(parsed("s3://b/"), of("b", ""));
+        assert_eq!(parsed("s3://b.c-d/x/y%20/"), of("b.c-d", "x/y%20"));
+        for wrong in ["s3://", "s3:///x", "s3://KEY:secret@b/x", "s3://b/x//y", "s3://b/../x"] {
+            let error = parsed(wrong).unwrap_err();
+            assert!(!error.contains("secret"), "{error}");
+        }
+        assert!(
+            is_url(FilePath::new("s3://b"))
+                && !is_url(FilePath::new("s3/b"))
+                && !is_url(FilePath::new("./s3://b"))
+        );
+    }
+
+    #[test]
+    fn an_endpoint_is_an_address_without_secrets() {
+        assert_eq!(checked("http://127.0.0.1:9000/").unwrap(), "http://127.0.0.1:9000");
+        for wrong in ["127.0.0.1:9000", "http://", "https://user:secret@host", "ftp://host"] {
+            assert!(!checked(wrong).unwrap_err().to_string().contains("secret"), "{wrong}");
+        }
+    }
+}
