@@ -1,6 +1,7 @@
 //! Stopping work that waits on servers: a flag that workers look at, and the power to break the connections they wait on.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,8 +15,32 @@ pub struct Stop {
     /// Whether connections were broken, for a request or because some work failed.
     broken: AtomicBool,
     /// By a number of our own: two servers may give their connections the same id.
-    breakers: Mutex<HashMap<u64, Breaker>>,
+    breakers: Mutex<HashMap<u64, Ending>>,
     next: AtomicU64,
+}
+
+/// How to end what workers wait on.
+enum Ending {
+    Connection(Breaker),
+    Other(Box<dyn Fn() + Send>),
+}
+
+impl Ending {
+    fn end(&self) {
+        match self {
+            Self::Connection(breaker) => breaker.break_connection(),
+            Self::Other(end) => end(),
+        }
+    }
+}
+
+impl fmt::Debug for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection(breaker) => breaker.fmt(f),
+            Self::Other(_) => f.write_str("Other"),
+        }
+    }
 }
 
 impl Stop {
@@ -43,7 +68,7 @@ impl Stop {
     /// Breaks the watched connections: what waits on them ends with an error at once.
     pub fn break_connections(&self) {
         self.broken.store(true, Ordering::SeqCst);
-        self.lock().values().for_each(Breaker::break_connection);
+        self.lock().values().for_each(Ending::end);
     }
 
     /// Watches a connection until the guard is dropped.
@@ -51,12 +76,17 @@ impl Stop {
     /// # Errors
     /// If the system has no more file descriptors.
     pub fn watch(&self, connection: &Connection) -> Result<Watched<'_>> {
-        Ok(self.watch_breaker(connection.breaker()?))
+        Ok(self.watch_ending(Ending::Connection(connection.breaker()?)))
     }
 
-    fn watch_breaker(&self, breaker: Breaker) -> Watched<'_> {
+    /// Does the same for something that is no connection to a server: `end` must not wait, and may come more than once.
+    pub fn watch_other(&self, end: impl Fn() + Send + 'static) -> Watched<'_> {
+        self.watch_ending(Ending::Other(Box::new(end)))
+    }
+
+    fn watch_ending(&self, ending: Ending) -> Watched<'_> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().insert(number, breaker);
+        self.lock().insert(number, ending);
         // Only now: a request before the insertion has not seen this connection.
         if self.is_requested() {
             self.break_connections();
@@ -65,12 +95,12 @@ impl Stop {
     }
 
     /// A panic of one worker must not keep the others from being stopped.
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Breaker>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Ending>> {
         self.breakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A connection that [`Stop`] will break.
+/// A connection, or something else, that [`Stop`] will end.
 #[derive(Debug)]
 pub struct Watched<'a> {
     stop: &'a Stop,
@@ -99,13 +129,13 @@ mod tests {
     #[test]
     fn a_request_breaks_what_is_watched_then_and_later_and_nothing_else() {
         let pairs: [_; 3] = std::array::from_fn(|_| UnixStream::pair().unwrap());
-        let breaker = |index: usize| Breaker::Unix(pairs[index].0.try_clone().unwrap());
+        let breaker = |index: usize| Ending::Connection(Breaker::Unix(pairs[index].0.try_clone().unwrap()));
         let stop = Stop::default();
-        let _watched = stop.watch_breaker(breaker(0));
-        drop(stop.watch_breaker(breaker(1)));
+        let _watched = stop.watch_ending(breaker(0));
+        drop(stop.watch_ending(breaker(1)));
         stop.request();
         assert_eq!(pairs.each_ref().map(|(_, far)| is_broken(far)), [true, false, false]);
-        let _late = stop.watch_breaker(breaker(2));
+        let _late = stop.watch_ending(breaker(2));
         assert!(is_broken(&pairs[2].1));
     }
 }

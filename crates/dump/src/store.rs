@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use drover_db::{Stop, Watched};
+
 use crate::{Error, Result};
 
 mod args;
@@ -62,6 +64,14 @@ impl Store {
         match self {
             Self::Directory(dir) => Some(dir),
             Self::Bucket(_) => None,
+        }
+    }
+
+    /// Ends what waits for an object store, as the connections to servers are broken, until the guard is dropped.
+    pub(crate) fn watch<'s>(&self, stop: &'s Stop) -> Option<Watched<'s>> {
+        match self {
+            Self::Directory(_) => None,
+            Self::Bucket(bucket) => Some(stop.watch_other(bucket.halt())),
         }
     }
 

@@ -21,5 +21,6 @@ mod guards;
 mod masking;
 mod options;
 mod rows_chosen;
+mod s3;
 mod sandbox;
 mod users;

@@ -98,6 +98,7 @@ pub fn dump(
     let started = Instant::now();
     let started_at = jiff::Timestamp::now().to_string();
     let store = Store::open(&args.out, &args.store)?;
+    let _store_watched = store.watch(stop);
     progress.phase("reading the catalogue");
     let mut coordinator = session::open(options, Purpose::Dump)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;

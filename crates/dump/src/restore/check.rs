@@ -64,6 +64,7 @@ pub fn check(
 ) -> Result<CheckReport> {
     let started = Instant::now();
     let store = &Store::open(&args.dir, &args.store)?;
+    let _store_watched = store.watch(stop);
     let manifest = Manifest::read(store)?;
     let mut connection = session::open(options, Purpose::Restore)?;
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;

@@ -77,6 +77,7 @@ pub fn restore(
     let started = Instant::now();
     progress.phase("reading the manifest");
     let store = &Store::open(&args.dir, &args.store)?;
+    let _store_watched = store.watch(stop);
     let manifest = Manifest::read(store)?;
     let renames = Renames::new(&args.into, &manifest)?;
     let mut coordinator = session::open(options, Purpose::Restore)?;

@@ -75,6 +75,7 @@ pub fn verify(
     progress: &Progress,
 ) -> Result<VerifyReport> {
     let store = &Store::open(&args.dir, &args.store)?;
+    let _store_watched = store.watch(stop);
     let manifest = Manifest::read(store)?;
     let renames = Renames::new(&args.into, &manifest)?;
     let mut connection = session::open(options, Purpose::Dump)?;

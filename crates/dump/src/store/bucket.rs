@@ -4,15 +4,22 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::path::Path as FilePath;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore as _, ObjectStoreExt as _, RetryConfig};
+use object_store::{
+    BackoffConfig, ClientOptions, ObjectStore as _, ObjectStoreExt as _, PutPayload, RetryConfig,
+};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::{Failure, StoreArgs};
 use crate::{Error, Result};
@@ -36,6 +43,9 @@ const RETRIES: usize = 10;
 /// The same for the first request, where a wrong address is more likely than a short trouble.
 const FIRST_RETRIES: usize = 2;
 
+/// Pauses before a request is made again whose answer broke off, in milliseconds.
+const PAUSES: [u64; 6] = [100, 200, 400, 800, 1600, 3200];
+
 /// Whether a place is in an object store.
 pub(crate) fn is_url(place: &FilePath) -> bool {
     place.as_os_str().as_encoded_bytes().starts_with(SCHEME.as_bytes())
@@ -49,6 +59,8 @@ pub(crate) struct Bucket {
     name: String,
     /// Without a slash at its ends; may be empty.
     prefix: String,
+    /// Whether nothing more is to be waited for.
+    halted: watch::Sender<bool>,
 }
 
 /// Says where it is; the keys are in the rest.
@@ -69,7 +81,13 @@ impl Bucket {
         let runtime =
             runtime.map_err(|error| Error::found(format!("{SCHEME}{name}: no threads for it: {error}")))?;
         let store = access.open(FIRST_RETRIES)?;
-        let first = Self { store: Arc::new(store), runtime: Arc::new(runtime), name, prefix };
+        let first = Self {
+            store: Arc::new(store),
+            runtime: Arc::new(runtime),
+            name,
+            prefix,
+            halted: watch::Sender::new(false),
+        };
         first.list("").map_err(|source| Error::File { path: first.url("").into(), source })?;
         Ok(Self { store: Arc::new(access.open(RETRIES)?), ..first })
     }
@@ -89,23 +107,53 @@ impl Bucket {
         Path::parse(self.raw_key(name)).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
     }
 
+    /// Waits for a request that may be made again.
+    fn ask<T, W>(&self, request: impl Fn() -> W) -> io::Result<T>
+    where
+        W: Future<Output = object_store::Result<T>>,
+    {
+        self.wait(insist(request))
+    }
+
     fn wait<T>(&self, work: impl Future<Output = object_store::Result<T>>) -> io::Result<T> {
-        self.runtime.block_on(work).map_err(Failure::io)
+        let mut halted = self.halted.subscribe();
+        self.runtime.block_on(async {
+            let (mut work, mut halt) = (pin!(work), pin!(halted.wait_for(|halted| *halted)));
+            poll_fn(|context| match work.as_mut().poll(context) {
+                Poll::Ready(result) => Poll::Ready(result.map_err(Failure::io)),
+                Poll::Pending => halt.as_mut().poll(context).map(|_| Err(Failure::halted())),
+            })
+            .await
+        })
+    }
+
+    /// Waits for work that goes on by itself meanwhile.
+    fn join<T>(&self, work: &mut JoinHandle<object_store::Result<T>>) -> io::Result<T> {
+        let joined = async { work.await.unwrap_or_else(|error| Err(error.into())) };
+        self.wait(joined)
+    }
+
+    /// What ends all that is waited for, now and later.
+    pub(super) fn halt(&self) -> impl Fn() + Send + 'static {
+        let halted = self.halted.clone();
+        move || {
+            halted.send_replace(true);
+        }
     }
 
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let (key, bytes) = (self.key(name)?, bytes.to_vec());
-        self.wait(self.store.put(&key, bytes.into())).map(drop)
+        let (key, bytes) = (self.key(name)?, PutPayload::from(bytes.to_vec()));
+        self.ask(|| self.store.put(&key, bytes.clone())).map(drop)
     }
 
     pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let key = self.key(name)?;
-        let read = async { self.store.get(&key).await?.bytes().await };
-        self.wait(read).map(Vec::from)
+        self.ask(|| async { self.store.get(&key).await?.bytes().await }).map(Vec::from)
     }
 
     fn size(&self, name: &str) -> io::Result<u64> {
-        self.wait(self.store.head(&self.key(name)?)).map(|object| object.size)
+        let key = self.key(name)?;
+        self.ask(|| self.store.head(&key)).map(|object| object.size)
     }
 
     pub(super) fn has(&self, name: &str) -> io::Result<bool> {
@@ -116,7 +164,8 @@ impl Bucket {
     }
 
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        self.wait(self.store.delete(&self.key(name)?))
+        let key = self.key(name)?;
+        self.ask(|| self.store.delete(&key))
     }
 
     /// The names in a folder, without its own.
@@ -141,7 +190,7 @@ impl Bucket {
     /// The objects in a folder with their sizes, and the folders in it.
     fn look(&self, folder: &str) -> io::Result<(BTreeMap<String, u64>, Vec<String>)> {
         let key = self.key(folder)?;
-        let found = self.wait(self.store.list_with_delimiter(Some(&key)))?;
+        let found = self.ask(|| self.store.list_with_delimiter(Some(&key)))?;
         let start = if self.prefix.is_empty() { 0 } else { self.prefix.len() + 1 };
         let name = |key: &Path| key.as_ref().get(start..).map(str::to_owned);
         let objects = found.objects.iter().filter_map(|object| Some((name(&object.location)?, object.size)));
@@ -155,6 +204,22 @@ impl Bucket {
     pub(super) fn reader(&self, name: &str) -> io::Result<BucketReader> {
         Ok(BucketReader::new(self.clone(), self.key(name)?, self.size(name)?))
     }
+}
+
+/// Makes a request again whose answer broke off: object_store does so only until an answer begins.
+async fn insist<T, W>(request: impl Fn() -> W) -> object_store::Result<T>
+where
+    W: Future<Output = object_store::Result<T>>,
+{
+    for pause in PAUSES {
+        match request().await {
+            Err(error) if Failure::is_amid_answer(&error) => {
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+            }
+            other => return other,
+        }
+    }
+    request().await
 }
 
 /// The bucket's name and the prefix in a URL.

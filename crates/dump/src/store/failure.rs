@@ -26,6 +26,18 @@ impl Failure {
         error.get_ref()?.downcast_ref()
     }
 
+    /// What is said of a request that is no longer waited for.
+    pub(super) fn halted() -> io::Error {
+        io::Error::other(Self { what: "given up, since other work has failed".into(), hint: None })
+    }
+
+    /// Whether an answer broke off after it had begun.
+    pub(super) fn is_amid_answer(error: &object_store::Error) -> bool {
+        let text = all(error);
+        let is_answer = text.contains("Server returned") || text.contains("error sending request");
+        matches!(error, object_store::Error::Generic { .. }) && !is_answer
+    }
+
     /// The error of a request as one of reading or writing.
     pub(super) fn io(error: object_store::Error) -> io::Error {
         use object_store::Error as E;
@@ -48,6 +60,9 @@ impl Failure {
 fn hint(code: &str, kind: io::ErrorKind, text: &str) -> Option<&'static str> {
     match code {
         "NoSuchBucket" => Some(BUCKET),
+        "AccessDenied" | "ExpiredToken" | "InvalidAccessKeyId" | "InvalidToken" | "SignatureDoesNotMatch" => {
+            Some(KEYS)
+        }
         "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
             Some(REGION)
         }

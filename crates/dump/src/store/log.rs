@@ -145,3 +145,46 @@ fn remove(store: &Store, stem: &str, is_over: impl Fn(usize) -> bool) -> Result<
 fn unsettled(path: &Path) -> PathBuf {
     path.with_extension("partial")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_log_takes_the_place_of_the_old_one_when_it_is_settled() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::Directory(dir.path().to_owned());
+        let text = || read(&store, "x").unwrap().map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(text(), None);
+        let old = Log::begin(&store, "x", b"1\n".to_vec()).unwrap();
+        assert_eq!(text(), None);
+        old.settle().unwrap();
+        old.add(b"2\n", false).unwrap();
+        assert_eq!(text().as_deref(), Some("1\n2\n"));
+        let new = Log::begin(&store, "x", b"3\n".to_vec()).unwrap();
+        assert_eq!(text().as_deref(), Some("1\n2\n"));
+        new.settle().unwrap();
+        new.add(b"4\n", true).unwrap();
+        assert_eq!(text().as_deref(), Some("3\n4\n"));
+        new.end().unwrap();
+        assert_eq!(text(), None);
+        assert!(store.list("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn segments_are_known_by_their_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::Directory(dir.path().to_owned());
+        let names = [
+            "x.00002.00001.jsonl",
+            "x.00001.00010.jsonl",
+            "x.00001.00002.jsonl",
+            "x.jsonl",
+            "xy.1.2.jsonl",
+            "x.1.jsonl",
+        ];
+        names.iter().for_each(|name| store.write(name, b"").unwrap());
+        assert_eq!(segments(&store, "x").unwrap(), [(1, 2), (1, 10), (2, 1)]);
+        assert_eq!(segment_name("x", 2, 1), names[0]);
+    }
+}

@@ -9,7 +9,7 @@ use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 use tokio::task::JoinHandle;
 
-use super::{AT_ONCE, Bucket, Failure, PART};
+use super::{AT_ONCE, Bucket, PART, insist};
 
 /// An object that comes down.
 pub(crate) struct BucketReader {
@@ -41,9 +41,8 @@ impl BucketReader {
             }
             self.part = Cursor::default();
             self.ask();
-            let Some(next) = self.on_their_way.pop_front() else { return Ok(0) };
-            let part = self.bucket.runtime.block_on(next).map_err(io::Error::other)?;
-            self.part = Cursor::new(part.map_err(Failure::io)?);
+            let Some(mut next) = self.on_their_way.pop_front() else { return Ok(0) };
+            self.part = Cursor::new(self.bucket.join(&mut next)?);
         }
     }
 
@@ -52,7 +51,7 @@ impl BucketReader {
             let range = self.asked..self.size.min(self.asked + PART as u64);
             self.asked = range.end;
             let (store, key) = (Arc::clone(&self.bucket.store), self.key.clone());
-            let part = async move { store.get_range(&key, range).await.map(Vec::from) };
+            let part = async move { insist(|| store.get_range(&key, range.clone())).await.map(Vec::from) };
             self.on_their_way.push_back(self.bucket.runtime.spawn(part));
         }
     }

@@ -7,10 +7,10 @@ use std::io;
 use std::time::Duration;
 
 use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStoreExt as _};
+use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
 use tokio::task::JoinHandle;
 
-use super::{AT_ONCE, Bucket, Failure, PART};
+use super::{AT_ONCE, Bucket, PART};
 
 /// How long the end of an upload that is given up may take.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ impl BucketWriter {
     /// Sends the buffer as a part.
     fn send(&mut self) -> io::Result<()> {
         if self.upload.is_none() {
-            self.upload = Some(self.bucket.wait(self.bucket.store.put_multipart(&self.key))?);
+            self.upload = Some(self.bucket.ask(|| self.bucket.store.put_multipart(&self.key))?);
         }
         self.wait_until_fewer(AT_ONCE)?;
         let part = std::mem::take(&mut self.buffer);
@@ -67,16 +67,18 @@ impl BucketWriter {
 
     fn wait_until_fewer(&mut self, parts: usize) -> io::Result<()> {
         while self.on_their_way.len() >= parts {
-            let Some(first) = self.on_their_way.pop_front() else { break };
-            self.bucket.runtime.block_on(first).map_err(io::Error::other)?.map_err(Failure::io)?;
+            let Some(first) = self.on_their_way.front_mut() else { break };
+            let sent = self.bucket.join(first);
+            self.on_their_way.pop_front();
+            sent?;
         }
         Ok(())
     }
 
     pub(in crate::store) fn finish(mut self) -> io::Result<()> {
         if self.upload.is_none() {
-            let rest = std::mem::take(&mut self.buffer);
-            return self.bucket.wait(self.bucket.store.put(&self.key, rest.into())).map(drop);
+            let rest = PutPayload::from(std::mem::take(&mut self.buffer));
+            return self.bucket.ask(|| self.bucket.store.put(&self.key, rest.clone())).map(drop);
         }
         if !self.buffer.is_empty() {
             self.send()?;
