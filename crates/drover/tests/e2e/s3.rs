@@ -17,7 +17,7 @@ use crate::servers::{on_both, source, start, target};
 mod moto;
 mod proxy;
 
-use moto::{Bucket, Moto, moto};
+use moto::{Bucket, Moto, make_certificate, moto};
 use proxy::Proxy;
 
 on_both!(
@@ -28,6 +28,7 @@ on_both!(
     killed_and_resumed,
     stopped,
     connections_cut,
+    over_tls,
 );
 
 /// With keys that the shared server takes; it takes any.
@@ -179,7 +180,7 @@ fn damaged_objects(flavour: Flavour) {
 
 /// A server that looks at keys, and the keys of somebody who may do anything with S3.
 fn strict() -> (Moto, String, String) {
-    let moto = Moto::start(&[]);
+    let moto = Moto::start("http", &[]);
     let made = moto.python(
         "import boto3, json, urllib.request\n\
          iam = boto3.client('iam', endpoint_url='{}')\n\
@@ -301,4 +302,24 @@ fn connections_cut(flavour: Flavour) {
     assert!(cuts() > before + 5, "only {} connections were cut", cuts() - before);
     compare::assert_same(&compare::rows(server, "big"), &compare::rows(target, "s3_cut"));
     sql(target, "DROP DATABASE s3_cut");
+}
+
+fn over_tls(flavour: Flavour) {
+    let (server, schema, dir) = (source(flavour), "s3_tls", tempfile::tempdir().unwrap());
+    sql(server, format!("CREATE DATABASE {schema}; CREATE TABLE {schema}.t AS SELECT 1 AS id"));
+    make_certificate(dir.path());
+    let file = |name: &str| dir.path().join(name);
+    let (certificate, key) = (file("cert.pem"), file("key.pem"));
+    let moto = Moto::start("https", &["-c".as_ref(), certificate.as_ref(), "-k".as_ref(), key.as_ref()]);
+    let make_bucket =
+        "import boto3; boto3.client('s3', endpoint_url='{}', verify=False).create_bucket(Bucket='tls')";
+    moto.python(make_bucket);
+    let place = Path::new("s3://tls");
+    let stranger = run(on(&moto.endpoint(), &mut dump(server, schema, place)));
+    stranger.refused(&["s3://tls: ", "certificate", "hint: the authority"]);
+    let (mut dump, mut verify) = (dump(server, schema, place), verify(server, place, ""));
+    for command in [&mut dump, &mut verify] {
+        run(on(&moto.endpoint(), command.env("SSL_CERT_FILE", file("ca.pem")))).done();
+    }
+    sql(server, format!("DROP DATABASE {schema}"));
 }

@@ -38,11 +38,18 @@ const PART: usize = 8 << 20;
 const AT_ONCE: usize = 2;
 /// How long one request may take: a part in it is 27 kB/s, which many workers at a slow line may come down to.
 const REQUEST: Duration = Duration::from_secs(300);
-/// How often a request is tried again, with pauses that grow to 15 s: about a minute in all.
-const RETRIES: usize = 10;
+/// How often a request is tried again.
+const RETRIES: usize = 12;
 /// The same for the first request, where a wrong address is more likely than a short trouble.
 const FIRST_RETRIES: usize = 2;
 
+/// Pauses before that: each is a random part of the one before times `base`, so that they double in the middle; about a minute
+/// in all.
+const BACKOFF: BackoffConfig = BackoffConfig {
+    init_backoff: Duration::from_millis(100),
+    max_backoff: Duration::from_secs(15),
+    base: 4.0,
+};
 /// Pauses before a request is made again whose answer broke off, in milliseconds.
 const PAUSES: [u64; 6] = [100, 200, 400, 800, 1600, 3200];
 
@@ -281,8 +288,7 @@ impl Access {
     }
 
     fn open(&self, max_retries: usize) -> Result<AmazonS3> {
-        let retry =
-            RetryConfig { max_retries, retry_timeout: REQUEST * 2, backoff: BackoffConfig::default() };
+        let retry = RetryConfig { max_retries, retry_timeout: REQUEST * 2, backoff: BACKOFF };
         let store = self.builder.clone().with_retry(retry).build();
         store.map_err(|error| {
             Error::found(format!("{SCHEME}{}: it cannot be used: {}", self.name, Failure::io(error)))

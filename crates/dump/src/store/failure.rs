@@ -17,6 +17,9 @@ const BUCKET: &str = "the bucket must be there: make it first, or look at its na
 const REGION: &str = "AWS_REGION must be the bucket's region";
 const ADDRESS: &str = "--s3-endpoint, AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL say where the object store is, if it is not Amazon's";
 
+const CERTIFICATE: &str = "the authority that signed it must be one that this system trusts, or stand in a file that SSL_CERT_FILE \
+                           names";
+
 /// Most characters of a message from outside that are shown.
 const SHOWN: usize = 300;
 
@@ -67,6 +70,7 @@ fn hint(code: &str, kind: io::ErrorKind, text: &str) -> Option<&'static str> {
             Some(REGION)
         }
         _ if kind == io::ErrorKind::PermissionDenied => Some(KEYS),
+        _ if text.contains("peer certificate") => Some(CERTIFICATE),
         _ if text.contains("incorrectly configured region") => Some(REGION),
         _ if text.contains("HTTP error") || text.contains("error sending request") => Some(ADDRESS),
         _ => None,

@@ -1,6 +1,7 @@
 //! moto's server: the part of Amazon's S3 that drover needs, as a process of its own. What a test expects of a bucket is asked
 //! for here by plain HTTP: moto wants a signature, but not that it is right.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -20,25 +21,27 @@ const SIGNATURE: &str =
 /// A server that ends when this process does: then its standard input is closed.
 pub(super) struct Moto {
     pub(super) port: u16,
+    scheme: &'static str,
     _ends_with_us: Child,
 }
 
 /// The server that the tests share, each with buckets of its own.
 pub(super) fn moto() -> &'static Moto {
     static SERVER: OnceLock<Moto> = OnceLock::new();
-    SERVER.get_or_init(|| Moto::start(&[]))
+    SERVER.get_or_init(|| Moto::start("http", &[]))
 }
 
 impl Moto {
-    pub(super) fn start(variables: &[(&str, &str)]) -> Self {
+    /// One that is reached by `scheme`, with more arguments.
+    pub(super) fn start(scheme: &'static str, arguments: &[&OsStr]) -> Self {
         let program = Path::new(PROGRAMS).join("moto_server");
         assert!(program.exists(), "no {}: scripts/setup installs it", program.display());
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let script = r#""$0" -H 127.0.0.1 -p "$1" & read -r _; kill $!"#;
+        let script = r#""$0" -H 127.0.0.1 -p "$@" & read -r _; kill $!"#;
         let mut shell = Command::new("sh");
-        shell.args(["-c", script]).arg(&program).arg(port.to_string()).envs(variables.iter().copied());
+        shell.args(["-c", script]).arg(&program).arg(port.to_string()).args(arguments);
         let child = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let moto = Self { port, _ends_with_us: child };
+        let moto = Self { port, scheme, _ends_with_us: child };
         let deadline = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < deadline, "{} does not listen", program.display());
@@ -48,7 +51,7 @@ impl Moto {
     }
 
     pub(super) fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("{}://127.0.0.1:{}", self.scheme, self.port)
     }
 
     /// A new bucket.
@@ -77,13 +80,40 @@ impl Moto {
 
     /// Runs a program in Python with boto3, Amazon's own library; `{}` stands for the server's address.
     pub(super) fn python(&self, program: &str) -> String {
-        let mut python = Command::new(Path::new(PROGRAMS).join("python3"));
-        python.arg("-c").arg(program.replace("{}", &self.endpoint()));
-        let keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map(|name| (name, "of-the-test"));
-        let output = python.envs(keys).env("AWS_DEFAULT_REGION", "us-east-1").output().unwrap();
-        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        python(&program.replace("{}", &self.endpoint()))
     }
+}
+
+/// Runs a program in moto's Python.
+fn python(program: &str) -> String {
+    let mut python = Command::new(Path::new(PROGRAMS).join("python3"));
+    python.arg("-c").arg(program);
+    let keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map(|name| (name, "of-the-test"));
+    let output = python.envs(keys).env("AWS_DEFAULT_REGION", "us-east-1").output().unwrap();
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// An authority (`ca.pem`), and a key and a certificate of it for 127.0.0.1 (`key.pem`, `cert.pem`), in `dir`.
+pub(super) fn make_certificate(dir: &Path) {
+    let program = r#"
+import datetime, ipaddress, pathlib
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization as s
+from cryptography.hazmat.primitives.asymmetric import ec
+dir, day, now = pathlib.Path('{}'), datetime.timedelta(days=1), datetime.datetime.now(datetime.timezone.utc)
+name = lambda text: x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+def certificate(subject, key, is_ca):
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address('127.0.0.1'))])
+    builder = x509.CertificateBuilder(name('authority'), name(subject), key.public_key(), 1 + is_ca, now - day, now + day)
+    builder = builder.add_extension(x509.BasicConstraints(is_ca, None), True).add_extension(names, False)
+    return builder.sign(authority, hashes.SHA256()).public_bytes(s.Encoding.PEM)
+authority, own = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+(dir / 'ca.pem').write_bytes(certificate('authority', authority, True))
+(dir / 'cert.pem').write_bytes(certificate('moto', own, False))
+(dir / 'key.pem').write_bytes(own.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption()))
+"#;
+    python(&program.replace("{}", &dir.display().to_string()));
 }
 
 /// A bucket.
