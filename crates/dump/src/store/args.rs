@@ -3,8 +3,7 @@
 /// Where the object store is
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct StoreArgs {
-    /// The address of an object store that is not Amazon's, such as https://minio.example:9000 [env: AWS_ENDPOINT_URL_S3,
-    /// AWS_ENDPOINT_URL]
+    /// The address of an object store that is not Amazon's, https://HOST:PORT [env: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL]
     #[arg(long, value_name = "URL", help_heading = "Object store")]
     pub s3_endpoint: Option<String>,
 }
