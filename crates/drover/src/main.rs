@@ -57,6 +57,14 @@ fn run(cli: &Cli, printer: &Printer, stop: &Stop) -> Result<Outcome, Failure> {
                     .map_err(|error| Failure::dump(error, &args.out))?;
             printer.dump(&report)
         }
+        Command::Restore(args) if drover_dump::is_foreign(args) => {
+            let options = printer.connection(&args.server)?;
+            let report = progress::show(printer, |progress| {
+                drover_dump::restore_foreign(args, &options, stop, progress)
+            })
+            .map_err(Failure::restore)?;
+            printer.foreign(&report)
+        }
         Command::Restore(args) if args.check => {
             let options = printer.connection(&args.server)?;
             let report =

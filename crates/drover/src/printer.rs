@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
-use drover_dump::{CheckReport, DumpReport, RestoreReport, VerifyReport};
+use drover_dump::{CheckReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_sandbox::SandboxReport;
 use serde::Serialize;
 
@@ -74,6 +74,14 @@ impl Printer {
         self.server_warnings(&check.warnings);
         self.result(check, translation::check(check))?;
         Ok(if check.keeps_all() { Outcome::Done } else { Outcome::Found })
+    }
+
+    pub(crate) fn foreign(self, restore: &ForeignReport) -> Result<Outcome, Failure> {
+        restore.left_out.iter().for_each(|what| self.warning(&format!("left out: {what}")));
+        self.server_warnings(&restore.warnings);
+        self.result(restore, report::foreign(restore))?;
+        let found = restore.row_warnings > 0 || !restore.differences.is_empty();
+        Ok(if found { Outcome::Found } else { Outcome::Done })
     }
 
     pub(crate) fn verify(self, verify: &VerifyReport) -> Result<Outcome, Failure> {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use drover_dump::manifest::Contents;
-use drover_dump::{DumpReport, NotHeld, RestoreReport, UsersReport, VerifyReport};
+use drover_dump::{DumpReport, ForeignReport, NotHeld, RestoreReport, UsersReport, VerifyReport};
 
 use crate::size::{bytes, rate, seconds, things};
 
@@ -73,6 +73,30 @@ pub(crate) fn restore(restore: &RestoreReport) -> String {
     let users = restore.users.iter().flat_map(|users| accounts(users, "created"));
     let translated = crate::translation::restored(restore);
     [loaded].into_iter().chain(translated).chain(users).chain([verified]).collect::<Vec<_>>().join("\n")
+}
+
+pub(crate) fn foreign(restore: &ForeignReport) -> String {
+    let rows = match restore.row_warnings {
+        0 => String::new(),
+        warnings => format!("\nwarned    {} about rows, with file and line above", things(warnings, "time")),
+    };
+    let differs: String = restore.differences.iter().map(|what| format!("\ndiffers   {what}")).collect();
+    format!(
+        "restored  {} into {}, {} as the server counted them\n\
+         from      {}\n\
+         loaded    {}\n\
+         text      {} in {}, {} ({})\n\
+         verified  no: this dump holds no digests{rows}{differs}",
+        things(restore.tables.len() as u64, "table"),
+        restore.server,
+        things(restore.rows, "row"),
+        restore.kind,
+        restore.loading,
+        bytes(restore.bytes),
+        things(restore.statements, "statement"),
+        seconds(restore.seconds),
+        rate(restore.bytes, restore.seconds),
+    )
 }
 
 /// What became of the accounts, and what a person has to do for them.

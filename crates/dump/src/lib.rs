@@ -6,6 +6,7 @@
 mod ddl;
 mod dump;
 mod error;
+mod foreign;
 mod format;
 mod guard;
 mod keys;
@@ -21,6 +22,9 @@ mod users;
 
 pub use dump::{DumpArgs, DumpReport, dump};
 pub use error::{Error, Result};
+#[doc(hidden)]
+pub use foreign::statements;
+pub use foreign::{ForeignReport, ForeignTable, is_foreign, restore_foreign};
 pub use format::manifest;
 pub use guard::{GuardArgs, Load, Seconds, Size};
 pub use progress::{Progress, Snapshot as ProgressSnapshot};

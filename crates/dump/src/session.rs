@@ -23,12 +23,29 @@ const fn wanted(name: &'static str, value: &'static str) -> Setting {
     Setting { name, value, needed: false }
 }
 
-/// What both kinds of session have.
-const COMMON: &[Setting] = &[
+/// How drover's own texts and values are written and read.
+const OWN: &[Setting] = &[
     needed("character_set_client", "utf8mb4"),
     needed("collation_connection", "utf8mb4_bin"),
     // TIMESTAMP values are written and read in this zone, which has no daylight saving.
     needed("time_zone", "'+00:00'"),
+];
+
+/// Other tools' dumps say themselves how they are to be read; where they do not, they rely on what a client has that
+/// nobody told otherwise, and on the server's own time zone.
+const FOREIGN: &[Setting] = &[
+    needed("character_set_client", "utf8mb4"),
+    needed("collation_connection", "utf8mb4_general_ci"),
+    // What a server no longer takes as it is, is told with the file and line, and does not keep the rest out.
+    needed("sql_mode", "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'"),
+    // Their REPLACE and INSERT IGNORE may count on it.
+    needed("unique_checks", "1"),
+    // Warnings beyond these are not listed; 65535 is the most.
+    wanted("max_error_count", "65535"),
+];
+
+/// What all sessions have.
+const COMMON: &[Setting] = &[
     // A slow disk on our side must not end the connection.
     wanted("net_read_timeout", "86400"),
     wanted("net_write_timeout", "86400"),
@@ -87,6 +104,8 @@ fn older_name(name: &str) -> Option<&'static str> {
 pub(crate) enum Purpose {
     Dump,
     Restore,
+    /// Restoring what another tool dumped.
+    Foreign,
 }
 
 /// Opens a session.
@@ -103,11 +122,13 @@ pub(crate) fn open_many(options: &ConnectOptions, purpose: Purpose, count: usize
 
 /// Sets the session up, also again after a script changed it.
 pub(crate) fn set(connection: &mut Connection, purpose: Purpose) -> Result<()> {
-    let special = match purpose {
-        Purpose::Dump => DUMP,
-        Purpose::Restore => RESTORE,
+    let (text, special) = match purpose {
+        Purpose::Dump => (OWN, DUMP),
+        Purpose::Restore => (OWN, RESTORE),
+        Purpose::Foreign => (FOREIGN, RESTORE),
     };
-    for setting in COMMON.iter().chain(special) {
+    // What is special to a text comes last.
+    for setting in COMMON.iter().chain(special).chain(text) {
         let mut result = connection.execute(format!("SET SESSION {} = {}", setting.name, setting.value));
         if let (Err(drover_db::Error::Server(_)), Some(name)) = (&result, older_name(setting.name)) {
             result = connection.execute(format!("SET SESSION {name} = {}", setting.value));

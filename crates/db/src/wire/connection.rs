@@ -14,6 +14,8 @@ use crate::options::ConnectOptions;
 use crate::{Error, Result, ServerError};
 
 const COM_QUERY: u8 = 0x03;
+/// Known to MySQL from 5.7.3 and MariaDB from 10.2.4 on.
+const COM_RESET_CONNECTION: u8 = 0x1f;
 /// What the packet after the columns and the one after the rows begin with.
 const END: u8 = 0xfe;
 /// What one packet of an uploaded file holds, in bytes; the server's max_allowed_packet is never below 1024 × 64 in practice.
@@ -174,7 +176,20 @@ impl Connection {
         self.read_reply()
     }
 
+    /// Makes the session as it was after the login: settings, variables, temporary tables and what was not committed are
+    /// gone, only the default schema stays.
+    ///
+    /// # Errors
+    /// If the server does not know how to, or the connection is lost.
+    pub fn reset(&mut self) -> Result<()> {
+        self.command(COM_RESET_CONNECTION, &[]).map(drop)
+    }
+
     fn begin(&mut self, sql: &[u8]) -> Result<Reply> {
+        self.command(COM_QUERY, sql)
+    }
+
+    fn command(&mut self, code: u8, body: &[u8]) -> Result<Reply> {
         match self.state {
             State::Ready => {}
             State::Lost => return Err(self.lost(io::Error::other("it broke before"))),
@@ -186,8 +201,8 @@ impl Connection {
         }
         let mut command = std::mem::take(&mut self.scratch);
         command.clear();
-        command.push(COM_QUERY);
-        command.extend_from_slice(sql);
+        command.push(code);
+        command.extend_from_slice(body);
         self.packets.new_command();
         let sent = self.packets.write(&command);
         self.scratch = command;

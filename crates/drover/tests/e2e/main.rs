@@ -17,6 +17,7 @@ mod cases;
 mod chunks;
 mod consistency;
 mod failures;
+mod foreign;
 mod guards;
 mod masking;
 mod options;

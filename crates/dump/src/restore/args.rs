@@ -11,8 +11,9 @@ use crate::store::StoreArgs;
 /// Restore a dump and prove that every row is there
 #[derive(Debug, clap::Args)]
 pub struct RestoreArgs {
-    /// Where the dump is: its directory, or s3://BUCKET/PREFIX
-    #[arg(value_name = "DIR | URL")]
+    /// Where the dump is: its directory, or s3://BUCKET/PREFIX; or what another tool made: mydumper's directory, one of scripts
+    /// for single tables, or a script of mysqldump or mariadb-dump, perhaps compressed, `-` for standard input
+    #[arg(value_name = "SRC")]
     pub dir: PathBuf,
 
     /// Restore schema OLD as NEW, also in the views, triggers and routines that name it (repeatable)

@@ -8,14 +8,14 @@ use crate::session::{self, Purpose};
 use crate::{Error, Result};
 
 /// local_infile, as it must be for LOAD DATA LOCAL; put back when dropped if it was changed here.
-pub(super) struct LocalInfile {
+pub(crate) struct LocalInfile {
     /// Kept for the one statement that puts it back.
     changed: Option<Connection>,
 }
 
 impl LocalInfile {
     /// Looks whether the server takes files from its clients, and lets it if `enable`.
-    pub(super) fn ensure(options: &ConnectOptions, enable: bool) -> Result<Self> {
+    pub(crate) fn ensure(options: &ConnectOptions, enable: bool) -> Result<Self> {
         let mut connection = session::open(options, Purpose::Restore)?;
         let value =
             server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;

@@ -60,6 +60,26 @@ impl Renames {
         Ok(Self { objects: objects(manifest), new })
     }
 
+    /// New names for the schemas of a dump without a manifest, which holds these objects (schema and name).
+    pub(crate) fn of(
+        renames: &[Rename],
+        schemas: &BTreeSet<String>,
+        objects: BTreeSet<(String, String)>,
+    ) -> Result<Self> {
+        let new: BTreeMap<_, _> =
+            renames.iter().map(|rename| (rename.old.clone(), rename.new.clone())).collect();
+        if let Some(unknown) = new.keys().find(|old| !schemas.contains(*old)) {
+            return Err(Error::found(format!("--into: the dump holds no schema '{unknown}'")));
+        }
+        let mut targets = BTreeSet::new();
+        match schemas.iter().map(|name| new.get(name).unwrap_or(name)).find(|name| !targets.insert(*name)) {
+            Some(twice) => Err(Error::found(format!(
+                "--into: two schemas of the dump would both be restored as '{twice}'"
+            ))),
+            None => Ok(Self { new, objects }),
+        }
+    }
+
     /// Every schema under a name of its own that begins with `prefix`.
     pub(super) fn to_scratch(manifest: &Manifest, prefix: &str) -> Self {
         let new = manifest.schemas.iter().enumerate();
@@ -90,6 +110,9 @@ impl Renames {
 
     /// A statement with the new names.
     pub(crate) fn statement(&self, text: &[u8], dialect: Dialect) -> Vec<u8> {
+        if self.new.is_empty() {
+            return text.to_vec();
+        }
         let all: Vec<_> = tokens_in_comments(text, dialect).collect();
         let code: Vec<usize> = (0..all.len()).filter(|&index| all[index].is_code()).collect();
         let mut out = Vec::with_capacity(text.len());

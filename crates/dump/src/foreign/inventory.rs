@@ -1,0 +1,176 @@
+//! What a dump will make, found by reading it once before anything is changed: so a target that has one of its tables is
+//! refused in time, and so is a file that is damaged or cut off.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drover_db::{Connection, Stop, quote};
+
+use super::context::Context;
+use super::kind::Kind;
+use super::player::already_there;
+use super::script::{Script, Session, Statement, is_system};
+use crate::dump::catalog::Name;
+use crate::error::Doing;
+use crate::{Error, Result};
+
+/// What a dump holds, by its own names.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Inventory {
+    pub(super) schemas: BTreeSet<String>,
+    /// Tables, views and sequences that it creates.
+    pub(super) created: BTreeSet<Name>,
+    /// Bytes of the statements that fill each table.
+    pub(super) filled: BTreeMap<Name, u64>,
+    /// Tables that it makes triggers on.
+    pub(super) triggered: BTreeSet<Name>,
+    /// Routines, events and triggers: the word for DROP, and the name.
+    pub(super) programs: BTreeSet<(&'static str, Name)>,
+    /// Whether all of it comes from mysqldump or mariadb-dump.
+    pub(super) is_mysqldump: bool,
+    /// Whether it creates tables, or fills some: views come after all those.
+    pub(super) has_tables: bool,
+}
+
+impl Inventory {
+    /// Reads a script to its end. Its settings are run on `probe`, a session of no other use, to know how to read it.
+    pub(super) fn read(script: &mut Script<'_>, probe: &mut Connection, stop: &Stop) -> Result<Self> {
+        let mut found = Self::default();
+        while let Some(statement) = script.next()? {
+            if stop.is_requested() {
+                return Err(Error::Stopped);
+            }
+            if statement.kind == Kind::Session && Session::is_concerned(&statement.text) {
+                // What the server does not take fails when it counts.
+                if !matches!(probe.execute(&statement.text), Ok(_) | Err(drover_db::Error::Server(_))) {
+                    return Err(Error::found("the connection was lost while the dump was being read"));
+                }
+                script.set_session(&Session::of(probe)?);
+            } else {
+                found.add(&statement)?;
+            }
+        }
+        script.check_end()?;
+        found.is_mysqldump = script.is_mysqldump();
+        Ok(found)
+    }
+
+    fn add(&mut self, statement: &Statement) -> Result<()> {
+        if statement.system_schema().is_some() {
+            return Ok(());
+        }
+        if let Kind::CreateSchema(schema) | Kind::Use(schema) = &statement.kind
+            && !is_system(schema)
+        {
+            self.schemas.insert(schema.clone());
+        }
+        if let Some(name) = statement.created()? {
+            self.schemas.insert(name.schema.clone());
+            self.created.insert(name);
+        }
+        if let Some(name) = statement.filled()? {
+            self.schemas.insert(name.schema.clone());
+            *self.filled.entry(name).or_default() += statement.text.len() as u64;
+            self.has_tables = true;
+        }
+        self.has_tables |= matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_));
+        match &statement.kind {
+            Kind::CreateProgram(word, name) => {
+                self.programs.insert((word, statement.name(name)?));
+            }
+            Kind::CreateTrigger { name, table } => {
+                self.triggered.insert(statement.name(table)?);
+                self.programs.insert(("TRIGGER", statement.name(name)?));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Puts two together.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.schemas.extend(other.schemas);
+        self.created.extend(other.created);
+        for (name, bytes) in other.filled {
+            *self.filled.entry(name).or_default() += bytes;
+        }
+        self.programs.extend(other.programs);
+        self.triggered.extend(other.triggered);
+        self.is_mysqldump &= other.is_mysqldump;
+        self.has_tables |= other.has_tables;
+    }
+
+    /// What may stand behind a schema's name in a text, for `--into`.
+    pub(super) fn objects(&self) -> BTreeSet<(String, String)> {
+        let names =
+            self.created.iter().chain(self.filled.keys()).chain(self.programs.iter().map(|(_, name)| name));
+        names.map(|name| (name.schema.clone(), name.name.clone())).collect()
+    }
+
+    /// Refuses a target that has something of the dump already, or drops it if that was asked for.
+    pub(super) fn make_room(&self, connection: &mut Connection, context: &Context<'_>) -> Result<()> {
+        let existing: Vec<_> = self.created.iter().map(|name| context.target(name)).collect();
+        let existing: Vec<_> =
+            existing.iter().filter_map(|name| Some((context.target.existing(name)?, name))).collect();
+        let programs = self.existing_programs(connection, context)?;
+        if context.drop_existing {
+            let dropped = existing.iter().map(|(word, name)| (*word, (*name).clone())).chain(programs);
+            for (word, name) in dropped {
+                let sql = format!("DROP {word} IF EXISTS {name}");
+                connection.execute(&sql).doing(|| sql.clone())?;
+            }
+            return self.check_filled(connection, context);
+        }
+        let first = existing
+            .first()
+            .map(|(_, name)| (*name).clone())
+            .or(programs.first().map(|(_, name)| name.clone()));
+        match first {
+            Some(first) => {
+                let others = existing.len() + programs.len() - 1;
+                let more =
+                    if others == 0 { String::new() } else { format!(" and {others} more of the dump") };
+                let Error::Found { what, hint } = already_there("", &first) else { return Ok(()) };
+                Err(Error::Found { what: format!("{what}{more}: nothing was changed"), hint })
+            }
+            None => self.check_filled(connection, context),
+        }
+    }
+
+    /// Routines and events that are there already; triggers go with their tables.
+    fn existing_programs(
+        &self,
+        connection: &mut Connection,
+        context: &Context<'_>,
+    ) -> Result<Vec<(&'static str, Name)>> {
+        let sql = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES UNION ALL \
+                   SELECT EVENT_SCHEMA, EVENT_NAME, 'EVENT' FROM information_schema.EVENTS";
+        let rows = connection.query(sql).doing(|| "reading the list of routines and events")?;
+        let there: BTreeSet<_> =
+            rows.into_iter().map(|row| (Name::new(&row.string(0), &row.string(1)), row.string(2))).collect();
+        let renamed = self.programs.iter().map(|(word, name)| (*word, context.target(name)));
+        Ok(renamed.filter(|(word, name)| there.contains(&(name.clone(), (*word).to_owned()))).collect())
+    }
+
+    /// Tables that get rows and are not created must be there, and empty: rows would be mixed up.
+    fn check_filled(&self, connection: &mut Connection, context: &Context<'_>) -> Result<()> {
+        for name in self.filled.keys().filter(|name| !self.created.contains(*name)) {
+            check_empty(connection, &context.target(name))?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses to fill a table that has rows.
+pub(super) fn check_empty(connection: &mut Connection, name: &Name) -> Result<()> {
+    let sql = format!("SELECT 1 FROM {} LIMIT 1", quote::qualified(&name.schema, &name.name));
+    let row = connection.first(sql).doing(|| format!("{name}, which the dump fills but does not create"))?;
+    match row {
+        None => Ok(()),
+        Some(_) => Err(Error::with_hint(
+            format!(
+                "the dump does not create {name}, and the target's has rows already: nothing was changed in it"
+            ),
+            "TRUNCATE the table, or restore a dump that has its definition",
+        )),
+    }
+}

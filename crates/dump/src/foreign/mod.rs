@@ -1,0 +1,29 @@
+//! Restoring what other tools dumped: mydumper's directories, directories of one script a table, and the scripts of
+//! mysqldump and mariadb-dump. docs/foreign-dumps.md says what is recognised and how it is loaded.
+//!
+//! Every dump is read as scripts (`script.rs`) of statements that `splitter.rs` finds and `kind.rs` tells apart. First it is
+//! read to see what it holds (`inventory.rs`), and the target is looked at; then it is run: one script by `stream.rs`, a
+//! directory by `directory.rs`.
+
+mod context;
+mod deferred;
+mod directory;
+mod input;
+mod inventory;
+mod kind;
+mod mydumper;
+mod player;
+mod queue;
+mod run;
+mod script;
+mod source;
+mod splitter;
+mod stream;
+mod tab;
+mod tables;
+mod tally;
+
+pub use run::{is_foreign, restore_foreign};
+#[doc(hidden)]
+pub use splitter::statements;
+pub use tally::{ForeignReport, ForeignTable};

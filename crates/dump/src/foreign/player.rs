@@ -1,0 +1,315 @@
+//! Running statements of a dump over one connection: settings and definitions one by one, rows in batches that are
+//! committed together.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use drover_db::Connection;
+
+use super::context::Context;
+use super::input;
+use super::kind::Kind;
+use super::script::{Statement, use_statement};
+use crate::dump::catalog::Name;
+use crate::error::Doing;
+use crate::{Error, Result};
+
+/// Statements with rows are committed together up to this many bytes of text. Measured: with less, commits cost; with
+/// more, the other workers wait.
+pub(super) const BATCH: usize = 4 << 20;
+/// How often a batch that the server rolled back to end a deadlock is tried again.
+pub(super) const ATTEMPTS: u32 = 10;
+const ER_LOCK_DEADLOCK: u16 = 1213;
+const ER_TABLE_EXISTS: u16 = 1050;
+const ER_ERROR_DURING_COMMIT: u16 = 1180;
+/// "Some non-transactional changed tables couldn't be rolled back".
+const ER_WARNING_NOT_COMPLETE_ROLLBACK: u16 = 1196;
+/// Warnings that are not about what is kept: old ways of writing, index options that an engine passes over, and values of
+/// generated columns, which mariadb-dump writes and the server computes.
+const PASSED_OVER: [u16; 9] = [1031, 1287, 1478, 1681, 1906, 3135, 3719, 3720, 3778];
+/// Warnings of one statement that are kept.
+const KEPT: usize = 3;
+
+/// Runs statements over a connection.
+pub(super) struct Player<'a, 'c> {
+    pub(super) connection: &'a mut Connection,
+    pub(super) context: &'a Context<'c>,
+}
+
+impl Player<'_, '_> {
+    /// Runs a statement that is no data; the context takes it.
+    pub(super) fn run(&mut self, statement: &Statement) -> Result<()> {
+        if let Kind::Use(schema) = &statement.kind {
+            return self.use_schema(schema, statement);
+        }
+        if let Kind::CreateSchema(schema) = &statement.kind {
+            if self.context.target.has_schema(self.context.renames.schema(schema)) {
+                return Ok(());
+            }
+            self.context.target.add_schema(self.context.renames.schema(schema));
+        }
+        let text = self.context.renames.statement(&statement.text, statement.dialect);
+        self.run_as(statement, &text)
+    }
+
+    /// Runs a SET of the session's. drover commits: without autocommit, what comes between its transactions would be lost.
+    pub(super) fn set(&mut self, statement: &Statement) -> Result<()> {
+        self.connection.execute(&statement.text).map_err(|source| failed(statement, source))?;
+        if contains(&statement.text, b"autocommit") {
+            self.connection.execute("SET SESSION autocommit = 1").doing(|| "setting autocommit")?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement with another text.
+    pub(super) fn run_as(&mut self, statement: &Statement, text: &[u8]) -> Result<()> {
+        let created = statement.created()?.map(|name| self.context.target(&name));
+        if let Some(name) = &created {
+            self.make_room(name, statement)?;
+        }
+        self.execute(text, statement)?;
+        self.context.tally.ran(1, text.len() as u64);
+        Ok(())
+    }
+
+    fn execute(&mut self, text: &[u8], statement: &Statement) -> Result<()> {
+        let outcome = self.connection.execute(text).map_err(|source| failed(statement, source))?;
+        if outcome.warnings > 0 {
+            self.collect_warnings(statement, outcome.warnings)?;
+        }
+        Ok(())
+    }
+
+    /// A name that is to be made must be free, or may be dropped.
+    fn make_room(&mut self, name: &Name, statement: &Statement) -> Result<()> {
+        let target = &self.context.target;
+        let existing = target.existing(name).filter(|_| !target.has_made(name));
+        if let Some(word) = existing {
+            if !self.context.drop_existing {
+                return Err(already_there(&format!("{}: ", statement.place()), name));
+            }
+            let sql = format!("DROP {word} IF EXISTS {name}");
+            self.connection.execute(&sql).doing(|| sql.clone())?;
+        }
+        target.make(name);
+        if matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_)) {
+            self.context.tally.rows(name, 0);
+        } else {
+            // Where a view goes, the tools make a table first, so that others can be made on it.
+            self.context.tally.lock().tables.remove(name);
+        }
+        Ok(())
+    }
+
+    fn use_schema(&mut self, schema: &str, statement: &Statement) -> Result<()> {
+        let target = self.context.renames.schema(schema);
+        self.connection.execute(use_statement(target)).map_err(|source| failed(statement, source))?;
+        Ok(())
+    }
+
+    /// Makes a schema of the dump the default one, and creates it if it is not there.
+    pub(super) fn enter(&mut self, schema: &str) -> Result<()> {
+        let target = self.context.renames.schema(schema);
+        self.context.target.create_schema(self.connection, target)?;
+        self.connection.execute(use_statement(target)).doing(|| format!("using schema '{target}'"))?;
+        Ok(())
+    }
+
+    /// Runs statements that put rows into one table, as one transaction.
+    pub(super) fn run_batch(&mut self, table: &Name, batch: &[Statement]) -> Result<()> {
+        self.context.guard.pass()?;
+        let mut attempts = 0;
+        let rows = loop {
+            match self.try_batch(batch) {
+                Ok(rows) => break rows,
+                Err(error) => {
+                    attempts += 1;
+                    // If this fails the connection is gone, and the server rolls back by itself.
+                    let rolled_back = self.connection.execute("ROLLBACK");
+                    let whole =
+                        rolled_back.is_ok_and(|outcome| outcome.warnings == 0 || !self.is_incomplete());
+                    if !is_deadlock(&error) || attempts == ATTEMPTS || !whole {
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        self.context.tally.rows(table, rows);
+        let bytes = batch.iter().map(|statement| statement.text.len() as u64).sum();
+        self.context.guard.spend(bytes);
+        self.context.tally.ran(batch.len() as u64, bytes);
+        self.context.progress.count(rows, 0);
+        Ok(())
+    }
+
+    fn try_batch(&mut self, batch: &[Statement]) -> Result<u64> {
+        self.connection.execute("START TRANSACTION").doing(|| "beginning a transaction")?;
+        let mut rows = 0;
+        for statement in batch {
+            let outcome = match &statement.kind {
+                Kind::Load(file, _) => self.load(file, statement)?,
+                _ => self
+                    .connection
+                    .execute(self.text(statement))
+                    .map_err(|source| failed(statement, source))?,
+            };
+            if outcome.warnings > 0 {
+                self.collect_warnings(statement, outcome.warnings)?;
+            }
+            rows += outcome.affected;
+        }
+        self.connection.execute("COMMIT").map_err(|source| match batch.last() {
+            Some(last) => Error::Server { doing: format!("committing up to {}", last.place()), source },
+            None => Error::Server { doing: "committing".into(), source },
+        })?;
+        Ok(rows)
+    }
+
+    /// The text with the new names; rows are not looked through for them.
+    fn text<'s>(&self, statement: &'s Statement) -> std::borrow::Cow<'s, [u8]> {
+        let may_name = match &statement.kind {
+            Kind::Insert(name) => name.schema.is_some(),
+            // INSERT … SELECT reads other tables.
+            kind => matches!(kind, Kind::InsertInOrder(_)),
+        };
+        match may_name {
+            true => self.context.renames.statement(&statement.text, statement.dialect).into(),
+            false => (&statement.text[..]).into(),
+        }
+    }
+
+    /// Whether the last ROLLBACK left rows behind.
+    fn is_incomplete(&mut self) -> bool {
+        let said = self.connection.query("SHOW WARNINGS").map(|rows| rows.rows).unwrap_or_default();
+        said.iter().any(|row| row.parse(1) == Some(ER_WARNING_NOT_COMPLETE_ROLLBACK))
+    }
+
+    /// Sends the file that a LOAD DATA names, which lies beside the script.
+    fn load(&mut self, file: &str, statement: &Statement) -> Result<drover_db::wire::Outcome> {
+        let path = self.context.dir.and_then(|dir| row_file(dir, file));
+        let path = path.ok_or_else(|| {
+            Error::found(format!("{}: there is no file '{file}' in the dump", statement.place()))
+        })?;
+        let text = self.context.renames.statement(&statement.text, statement.dialect);
+        self.upload(&text, &path, statement)
+    }
+
+    /// Runs a LOAD DATA LOCAL with the content of a file, whatever name the statement has for it.
+    pub(super) fn upload(
+        &mut self,
+        sql: &[u8],
+        path: &Path,
+        statement: &Statement,
+    ) -> Result<drover_db::wire::Outcome> {
+        let mut input = input::open(path, Some(self.context.progress))?;
+        let (mut damaged, mut bytes) = (None, 0);
+        let loaded = self.connection.load(sql, |upload| {
+            let mut buffer = vec![0; 256 << 10];
+            loop {
+                match input.read(&mut buffer) {
+                    Ok(0) => return Ok(()),
+                    Ok(count) => {
+                        upload.send(&buffer[..count])?;
+                        self.context.guard.spend(count as u64);
+                        bytes += count as u64;
+                    }
+                    Err(error) => {
+                        damaged = Some(error);
+                        return Err(io::ErrorKind::InvalidData.into());
+                    }
+                }
+            }
+        });
+        if let Some(error) = damaged {
+            return Err(Error::found(format!("{}: the file is damaged: {error}", path.display())));
+        }
+        let outcome = loaded.map_err(|source| failed(statement, source))?.outcome;
+        self.context.tally.ran(0, bytes);
+        Ok(outcome)
+    }
+
+    /// Keeps what the server warns of; notes are not kept.
+    pub(super) fn collect_warnings(&mut self, statement: &Statement, count: u16) -> Result<()> {
+        let rows = self.connection.query("SHOW WARNINGS").doing(|| "asking for warnings")?;
+        let worth_saying = |row: &drover_db::Row| {
+            row.string(0) != "Note" && !row.parse(1).is_some_and(|code| PASSED_OVER.contains(&code))
+        };
+        let listed = rows.rows.len();
+        let found: Vec<_> = rows.into_iter().filter(worth_saying).map(|row| row.string(2)).collect();
+        // The dump may have set max_error_count, or there are more than any server lists.
+        let more = usize::from(count).saturating_sub(listed);
+        let is_unknown = more > 0 && (listed == 0 || !found.is_empty());
+        let place = format!("{}, line {}", statement.file, statement.line);
+        let unlisted = (more > 0).then(|| format!("{more} more warnings that the server does not list"));
+        let shown = found.iter().take(KEPT).chain(&unlisted).map(|said| format!("{place}: {said}"));
+        let of_rows = found.len() + if is_unknown { more } else { 0 };
+        self.context.tally.warn(shown, if statement.kind.is_data() { of_rows as u64 } else { 0 });
+        Ok(())
+    }
+}
+
+/// The file of rows that a script names, perhaps compressed. Only its last name counts: a dump may not reach out of its
+/// directory.
+fn row_file(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
+    let base = Path::new(name).file_name()?.to_str()?;
+    let stem = [".zst", ".gz", ".lz4"].iter().find_map(|end| base.strip_suffix(end)).unwrap_or(base);
+    let candidates = [
+        base.to_owned(),
+        stem.to_owned(),
+        format!("{stem}.zst"),
+        format!("{stem}.gz"),
+        format!("{stem}.lz4"),
+    ];
+    candidates.into_iter().map(|name| dir.join(name)).find(|path| path.is_file())
+}
+
+/// The error for a statement that the server did not take.
+pub(super) fn failed(statement: &Statement, source: drover_db::Error) -> Error {
+    let hint = match source.code() {
+        Some(ER_TABLE_EXISTS) => Some("--drop-existing drops what the dump also holds"),
+        // So MariaDB says, while it fills an empty table and unique_checks is off, that a key is there twice.
+        Some(ER_ERROR_DURING_COMMIT) => {
+            Some("two of the rows have the same key: this server tells no more of it here")
+        }
+        // The dump holds it as it is; the server of another vendor or version does not.
+        Some(1064 | 1115 | 1273 | 1286) => Some(
+            "this server does not understand the statement: was the dump made on another vendor's or a newer server?",
+        ),
+        _ => None,
+    };
+    match hint {
+        Some(hint) => Error::with_hint(format!("{}: {source}", statement.place()), hint),
+        None => Error::Server { doing: statement.place(), source },
+    }
+}
+
+/// The error for something that the target has already.
+pub(super) fn already_there(before: &str, name: &Name) -> Error {
+    Error::with_hint(
+        format!("{before}the target already has {name}"),
+        "--drop-existing drops what the dump also holds; --into OLD=NEW restores into another schema",
+    )
+}
+
+/// Whether the text has a word in it, in letters of any case.
+pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
+}
+
+pub(super) fn is_deadlock(error: &Error) -> bool {
+    matches!(error, Error::Server { source, .. } if source.code() == Some(ER_LOCK_DEADLOCK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_rows_are_found_beside_the_script_and_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("s.t.00000.dat.zst"), "").unwrap();
+        let found = |name: &str| row_file(dir.path(), name).is_some();
+        assert!(found("s.t.00000.dat") && found("s.t.00000.dat.zst") && found("/elsewhere/s.t.00000.dat"));
+        assert!(!found("/etc/passwd") && !found("..") && !found(""));
+    }
+}

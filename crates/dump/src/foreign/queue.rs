@@ -1,0 +1,200 @@
+//! Work that one thread finds and others do: batches of rows in the order of the file, bounded in bytes, and for each
+//! table what is to be done after the last of its batches.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::deferred::Deferred;
+use super::script::Statement;
+use crate::dump::catalog::Name;
+use crate::{Error, Result};
+
+/// Bytes of statements that wait at most, one batch apart.
+const LIMIT: usize = 32 << 20;
+
+/// Something for a worker.
+pub(super) struct Item {
+    /// The table's name on the target.
+    pub(super) table: Name,
+    pub(super) work: Work,
+    /// How many settings come before it in the file.
+    pub(super) settings: usize,
+}
+
+pub(super) enum Work {
+    /// Rows, to be committed together.
+    Rows(Vec<Statement>),
+    /// What comes after a table's rows.
+    Finish(Option<Deferred>, Option<Box<Statement>>),
+}
+
+impl Item {
+    fn bytes(&self) -> usize {
+        match &self.work {
+            Work::Rows(statements) => statements.iter().map(|statement| statement.text.len()).sum(),
+            Work::Finish(..) => 0,
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    items: VecDeque<Item>,
+    bytes: usize,
+    /// Batches of each table that wait or run.
+    batches: HashMap<Name, usize>,
+    /// What waits for the last batch of its table.
+    finishing: HashMap<Name, Vec<Item>>,
+    running: usize,
+    closed: bool,
+    error: Option<Error>,
+}
+
+/// The queue between the reader and the workers.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts work in; waits while there is too much of it. [`Error::Stopped`] stands for a worker's error here.
+    pub(super) fn push(&self, item: Item) -> Result<()> {
+        let bytes = item.bytes();
+        let mut state = self.lock();
+        while state.error.is_none() && state.bytes > 0 && state.bytes + bytes > LIMIT {
+            state = self.wait(state);
+        }
+        if state.error.is_some() {
+            return Err(Error::Stopped);
+        }
+        match &item.work {
+            Work::Rows(_) => {
+                *state.batches.entry(item.table.clone()).or_default() += 1;
+                state.bytes += bytes;
+                state.items.push_back(item);
+            }
+            Work::Finish(..) if state.batches.contains_key(&item.table) => {
+                state.finishing.entry(item.table.clone()).or_default().push(item);
+            }
+            Work::Finish(..) => state.items.push_back(item),
+        }
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits until everything is done.
+    pub(super) fn drain(&self) -> Result<()> {
+        let mut state = self.lock();
+        while state.error.is_none() && (state.running > 0 || !state.items.is_empty()) {
+            state = self.wait(state);
+        }
+        if state.error.is_some() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// The next work; `None` when there will be none.
+    pub(super) fn take(&self) -> Option<Item> {
+        let mut state = self.lock();
+        loop {
+            if state.error.is_some() {
+                return None;
+            }
+            if let Some(item) = state.items.pop_front() {
+                state.bytes -= item.bytes();
+                state.running += 1;
+                drop(state);
+                self.changed.notify_all();
+                return Some(item);
+            }
+            if state.closed && state.running == 0 {
+                return None;
+            }
+            state = self.wait(state);
+        }
+    }
+
+    /// Notes what came of some work; whether it was the first to fail.
+    pub(super) fn ended(&self, table: &Name, was_rows: bool, result: Result<()>) -> bool {
+        let mut state = self.lock();
+        state.running -= 1;
+        if was_rows {
+            let left = state.batches.get_mut(table).map(|left| {
+                *left -= 1;
+                *left
+            });
+            if left == Some(0) {
+                state.batches.remove(table);
+                for item in state.finishing.remove(table).into_iter().flatten().rev() {
+                    state.items.push_front(item);
+                }
+            }
+        }
+        let first = result.is_err() && state.error.is_none();
+        if let (true, Err(error)) = (first, result) {
+            state.error = Some(error);
+        }
+        drop(state);
+        self.changed.notify_all();
+        first
+    }
+
+    /// Says that nothing more will be put in; with an error, that what is in it is not to be done.
+    pub(super) fn close(&self, error: Option<Error>) {
+        let mut state = self.lock();
+        state.closed = true;
+        if state.error.is_none() {
+            state.error = error;
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The error that ended the work.
+    pub(super) fn into_error(self) -> Option<Error> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(table: &str, work: Work) -> Item {
+        Item { table: Name::new("s", table), work, settings: 0 }
+    }
+
+    #[test]
+    fn a_table_is_finished_after_its_last_batch() {
+        let queue = Queue::default();
+        let rows = || Work::Rows(Vec::new());
+        queue.push(item("a", rows())).unwrap();
+        queue.push(item("a", rows())).unwrap();
+        queue.push(item("a", Work::Finish(None, None))).unwrap();
+        queue.push(item("b", rows())).unwrap();
+        let (first, second) = (queue.take().unwrap(), queue.take().unwrap());
+        assert!(!queue.ended(&first.table, true, Ok(())));
+        assert!(!queue.ended(&second.table, true, Ok(())));
+        assert!(matches!(queue.take().unwrap().work, Work::Finish(..)), "before the rows of the next table");
+        assert_eq!(queue.take().unwrap().table, Name::new("s", "b"));
+    }
+
+    #[test]
+    fn an_error_ends_all() {
+        let queue = Queue::default();
+        queue.push(item("a", Work::Rows(Vec::new()))).unwrap();
+        let taken = queue.take().unwrap();
+        assert!(queue.ended(&taken.table, true, Err(Error::found("x"))));
+        assert!(queue.push(item("b", Work::Rows(Vec::new()))).is_err() && queue.drain().is_err());
+        assert!(queue.take().is_none());
+        assert_eq!(queue.into_error().unwrap().to_string(), "x");
+    }
+}

@@ -1,0 +1,304 @@
+//! One script of a dump: its statements with their places, and what they mean where they stand.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use drover_db::sql::Dialect;
+use drover_db::{Connection, Stop, quote};
+
+use super::input;
+use super::kind::{Kind, Qualified};
+use super::player::contains;
+use super::splitter::{Broken, Rule, Splitter};
+use crate::dump::catalog::Name;
+use crate::dump::select::SYSTEM_SCHEMAS;
+use crate::error::Doing;
+use crate::progress::Progress;
+use crate::{Error, Result};
+
+/// How much of a statement is shown, in characters.
+const SHOWN: usize = 100;
+
+/// A statement and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Statement {
+    /// The file, as a person knows it.
+    pub(super) file: Arc<str>,
+    /// The line of its first byte, from 1.
+    pub(super) line: u64,
+    pub(super) text: Vec<u8>,
+    pub(super) kind: Kind,
+    /// The default schema here, by its name in the dump.
+    pub(super) schema: Option<Arc<str>>,
+    pub(super) dialect: Dialect,
+}
+
+impl Statement {
+    /// The file, the line and how the statement begins.
+    pub(super) fn place(&self) -> String {
+        let text = String::from_utf8_lossy(&self.text[..self.text.len().min(4 * SHOWN)]);
+        let mut begin: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if begin.chars().count() > SHOWN || self.text.len() > 4 * SHOWN {
+            begin = begin.chars().take(SHOWN).collect::<String>() + "…";
+        }
+        format!("{}, line {}: {begin}", self.file, self.line)
+    }
+
+    /// What a name in the statement stands for.
+    pub(super) fn name(&self, name: &Qualified) -> Result<Name> {
+        let schema = name.schema.as_deref().or(self.schema.as_deref());
+        let schema = schema.ok_or_else(|| no_schema(&self.place()))?;
+        Ok(Name::new(schema, &name.name))
+    }
+
+    /// The table that gets rows.
+    pub(super) fn filled(&self) -> Result<Option<Name>> {
+        match &self.kind {
+            Kind::Insert(table) | Kind::InsertInOrder(table) | Kind::Load(_, table) => {
+                self.name(table).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The table, view or sequence that is created.
+    pub(super) fn created(&self) -> Result<Option<Name>> {
+        match &self.kind {
+            Kind::CreateTable(name)
+            | Kind::CreateTableFrom(name)
+            | Kind::CreateView(name)
+            | Kind::CreateSequence(name) => self.name(name).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a default schema matters to the statement.
+    pub(super) fn needs_schema(&self) -> bool {
+        !matches!(
+            self.kind,
+            Kind::Session
+                | Kind::Server
+                | Kind::Use(_)
+                | Kind::CreateSchema(_)
+                | Kind::DropSchema(_)
+                | Kind::Lock
+                | Kind::Transaction
+        )
+    }
+
+    /// The schema of the server's own that the statement works in.
+    pub(super) fn system_schema(&self) -> Option<&str> {
+        let own = match &self.kind {
+            Kind::CreateSchema(name) | Kind::DropSchema(name) => Some(name.as_str()),
+            Kind::Session | Kind::Use(_) => None,
+            Kind::Insert(name)
+            | Kind::InsertInOrder(name)
+            | Kind::Load(_, name)
+            | Kind::CreateTable(name)
+            | Kind::CreateTableFrom(name)
+            | Kind::CreateView(name)
+            | Kind::CreateSequence(name)
+            | Kind::CreateProgram(_, name)
+            | Kind::CreateTrigger { name, .. }
+            | Kind::DisableKeys(name)
+            | Kind::EnableKeys(name) => name.schema.as_deref().or(self.schema.as_deref()),
+            _ => self.schema.as_deref(),
+        };
+        own.filter(|name| is_system(name))
+    }
+}
+
+/// Whether the server keeps its own things in the schema.
+pub(super) fn is_system(schema: &str) -> bool {
+    SYSTEM_SCHEMAS.iter().any(|system| system.eq_ignore_ascii_case(schema))
+}
+
+fn no_schema(place: &str) -> Error {
+    Error::with_hint(
+        format!("{place}: the dump does not say into which schema this goes"),
+        "name a default schema: --url mysql://user@host/SCHEMA",
+    )
+}
+
+/// A script that is being read.
+pub(super) struct Script<'a> {
+    file: Arc<str>,
+    splitter: Splitter<Box<dyn Read + Send + 'a>>,
+    schema: Option<Arc<str>>,
+    /// The default schema if the script names none.
+    fallback: Option<Arc<str>>,
+    dialect: Dialect,
+    /// The character set of the text, if names in it are not in UTF-8.
+    character_set: Option<String>,
+    begun: bool,
+}
+
+impl<'a> Script<'a> {
+    pub(super) fn open(
+        path: &Path,
+        rule: Rule,
+        fallback: Option<&str>,
+        progress: Option<&'a Progress>,
+        stop: &'a Stop,
+    ) -> Result<Self> {
+        Ok(Self {
+            file: input::shown(path).into(),
+            splitter: Splitter::new(input::open_any(path, progress, stop)?, rule),
+            schema: None,
+            fallback: fallback.map(Into::into),
+            dialect: Dialect::default(),
+            character_set: None,
+            begun: false,
+        })
+    }
+
+    /// The next statement. After a [`Kind::Session`] the caller has [`Self::set_session`] to call.
+    pub(super) fn next(&mut self) -> Result<Option<Statement>> {
+        let mut text = Vec::new();
+        let next = self.splitter.next(&mut text).map_err(|broken| broken_file(&self.file, &broken))?;
+        if !self.begun {
+            self.begun = true;
+            let said = self.splitter.notes().database.as_deref().map(Into::into);
+            self.schema = said.or_else(|| self.fallback.clone());
+        }
+        let Some(line) = next else { return Ok(None) };
+        let kind = Kind::of(&text, self.dialect);
+        if let Kind::Use(schema) = &kind {
+            self.schema = Some(schema.as_str().into());
+        }
+        let (file, schema) = (Arc::clone(&self.file), self.schema.clone());
+        let statement = Statement { file, line, text, kind, schema, dialect: self.dialect };
+        self.check_names(&statement)?;
+        Ok(Some(statement))
+    }
+
+    /// How the statements from here on are written.
+    pub(super) fn set_session(&mut self, session: &Session) {
+        self.dialect = session.dialect;
+        self.splitter.set_dialect(session.dialect);
+        let is_utf8 = session.character_set.starts_with("utf8")
+            || ["binary", "ascii"].contains(&&*session.character_set);
+        self.character_set = (!is_utf8).then(|| session.character_set.clone());
+    }
+
+    /// Names are compared with the target's, which are UTF-8.
+    fn check_names(&self, statement: &Statement) -> Result<()> {
+        let Some(character_set) = &self.character_set else { return Ok(()) };
+        match statement.kind.names().iter().all(|name| name.is_ascii()) {
+            true => Ok(()),
+            false => Err(Error::with_hint(
+                format!("{}: a name beyond ASCII, written in {character_set}", statement.place()),
+                "make the dump with --default-character-set=utf8mb4",
+            )),
+        }
+    }
+
+    /// Whether mysqldump or mariadb-dump says that it wrote this.
+    pub(super) fn is_mysqldump(&self) -> bool {
+        self.splitter.notes().is_dump
+    }
+
+    /// Refuses a script, read to its end, whose writer was cut off.
+    pub(super) fn check_end(&self) -> Result<()> {
+        let notes = self.splitter.notes();
+        if !notes.is_dump || notes.is_completed {
+            return Ok(());
+        }
+        Err(Error::with_hint(
+            format!("{}: the dump is not whole: its last line, \"-- Dump completed\", is missing", self.file),
+            "mysqldump was cut off or the file was; make the dump again",
+        ))
+    }
+}
+
+fn broken_file(file: &str, broken: &Broken) -> Error {
+    match broken {
+        Broken::Read(error) => Error::found(format!("{file}: the file is damaged: {error}")),
+        Broken::Unfinished { line, within } => Error::with_hint(
+            format!(
+                "{file}, line {line}: the file ends, or does not end, in the middle of {within} that begins here"
+            ),
+            "the file was cut off, or is not a dump",
+        ),
+    }
+}
+
+/// What a session's settings mean for reading and loading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Session {
+    pub(super) dialect: Dialect,
+    pub(super) character_set: String,
+    pub(super) foreign_key_checks: bool,
+}
+
+impl Session {
+    pub(super) fn of(connection: &mut Connection) -> Result<Self> {
+        let row = connection
+            .first("SELECT @@sql_mode, @@character_set_client, @@foreign_key_checks")
+            .doing(|| "asking for the session's settings")?
+            .ok_or_else(|| Error::found("the server does not tell the session's settings"))?;
+        Ok(Self {
+            dialect: Dialect::of(&row.string(0), &row.string(1)),
+            character_set: row.string(1),
+            foreign_key_checks: row.string(2) == "1",
+        })
+    }
+
+    /// Whether a SET can change any of this.
+    pub(super) fn is_concerned(text: &[u8]) -> bool {
+        let words: [&[u8]; 5] = [b"sql_mode", b"character", b"names", b"charset", b"foreign_key"];
+        words.iter().any(|word| contains(text, word))
+    }
+}
+
+/// The statement that makes a schema the default one.
+pub(super) fn use_statement(schema: &str) -> String {
+    format!("USE {}", quote::identifier(schema))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sql");
+        std::fs::write(&path, text).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn names_are_those_of_the_schema_in_use() {
+        let (_dir, path) = script(
+            "-- Host: x    Database: shop\nCREATE TABLE `a` (b int);\nUSE `other`;\nINSERT INTO a VALUES (1);\n",
+        );
+        let stop = Stop::default();
+        let mut script = Script::open(&path, Rule::Delimiter, Some("fallback"), None, &stop).unwrap();
+        let created = script.next().unwrap().unwrap();
+        assert_eq!(created.created().unwrap(), Some(Name::new("shop", "a")));
+        assert!(created.place().ends_with("a.sql, line 2: CREATE TABLE `a` (b int)"), "{}", created.place());
+        assert_eq!(script.next().unwrap().unwrap().kind, Kind::Use("other".into()));
+        assert_eq!(script.next().unwrap().unwrap().filled().unwrap(), Some(Name::new("other", "a")));
+        assert!(script.next().unwrap().is_none());
+        assert!(script.check_end().is_ok());
+    }
+
+    #[test]
+    fn a_dump_without_its_last_line_is_not_whole() {
+        let (_dir, path) = script("-- MySQL dump 10.13\nSELECT 1;\n");
+        let stop = Stop::default();
+        let mut script = Script::open(&path, Rule::Delimiter, None, None, &stop).unwrap();
+        while script.next().unwrap().is_some() {}
+        assert!(script.check_end().unwrap_err().to_string().contains("not whole"));
+    }
+
+    #[test]
+    fn what_the_server_keeps_for_itself() {
+        let (_dir, path) = script("USE mysql;\nDROP TABLE x;\nCREATE TABLE shop.a (b int);\nSET a = 1;");
+        let stop = Stop::default();
+        let mut script = Script::open(&path, Rule::Delimiter, None, None, &stop).unwrap();
+        let mut next = || script.next().unwrap().unwrap().system_schema().map(str::to_owned);
+        assert_eq!([next(), next(), next(), next()], [None, Some("mysql".into()), None, None]);
+    }
+}

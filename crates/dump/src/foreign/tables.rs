@@ -1,0 +1,127 @@
+//! Directories of scripts, one a table: `SRC/table.sql`, `SRC/schema-table.sql` (mysqlpdump), `SRC/schema/table.sql`, each
+//! perhaps compressed; and those of `mysqldump --tab`, where the rows are in a `.txt` file beside the script.
+
+use std::path::{Path, PathBuf};
+
+use super::splitter::Rule;
+use crate::{Error, Result};
+
+/// What may stand behind the names of files.
+pub(super) const PACKED: [&str; 4] = ["", ".gz", ".zst", ".lz4"];
+
+/// A script of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    pub(super) rule: Rule,
+    /// The default schema, where the script itself names none.
+    pub(super) schema: Option<String>,
+    /// Rows that are in no script.
+    pub(super) rows: Option<PathBuf>,
+    /// Bytes on disk, those of the rows too.
+    pub(super) bytes: u64,
+}
+
+impl File {
+    pub(super) fn new(path: PathBuf, rule: Rule, schema: Option<String>) -> Result<Self> {
+        let bytes = std::fs::metadata(&path).map_err(Error::file(&path))?.len();
+        Ok(Self { path, rule, schema, rows: None, bytes })
+    }
+}
+
+/// The name without what says how the file is packed.
+pub(super) fn unpacked(name: &str) -> &str {
+    PACKED.iter().skip(1).find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+/// The files in a directory and their names, by name.
+pub(super) fn listed(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(Error::file(dir))? {
+        let path = entry.map_err(Error::file(dir))?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            return Err(Error::found(format!("{}: a name that is not UTF-8", path.display())));
+        };
+        files.push((name.to_owned(), path));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_script(name: &str) -> bool {
+    unpacked(name).ends_with(".sql")
+}
+
+/// Whether there are scripts in the directory or one below.
+pub(super) fn is_one(dir: &Path) -> bool {
+    let has = |dir: &Path| {
+        listed(dir).is_ok_and(|files| files.iter().any(|(name, path)| is_script(name) && path.is_file()))
+    };
+    has(dir) || listed(dir).is_ok_and(|files| files.iter().any(|(_, path)| path.is_dir() && has(path)))
+}
+
+/// The scripts of a directory; what else lies there is added to `others`.
+pub(super) fn layout(dir: &Path, default: Option<&str>, others: &mut Vec<String>) -> Result<Vec<File>> {
+    let mut files = in_one(dir, default, others)?;
+    for (name, path) in listed(dir)?.into_iter().filter(|(_, path)| path.is_dir()) {
+        files.extend(in_one(&path, Some(&name), others)?);
+    }
+    Ok(files)
+}
+
+fn in_one(dir: &Path, schema: Option<&str>, others: &mut Vec<String>) -> Result<Vec<File>> {
+    let mut files = Vec::new();
+    let all: Vec<_> = listed(dir)?.into_iter().filter(|(_, path)| path.is_file()).collect();
+    let stem_of = |name: &str, end: &str| unpacked(name).strip_suffix(end).map(str::to_owned);
+    for (name, path) in &all {
+        if let Some(stem) = stem_of(name, ".sql") {
+            let mut file = File::new(path.clone(), Rule::Delimiter, schema.map(str::to_owned))?;
+            let rows = all.iter().find(|(other, _)| stem_of(other, ".txt").as_ref() == Some(&stem));
+            if let Some((_, rows)) = rows {
+                file.bytes += std::fs::metadata(rows).map_err(Error::file(rows))?.len();
+                file.rows = Some(rows.clone());
+            }
+            files.push(file);
+            continue;
+        }
+        let stem = stem_of(name, ".txt");
+        if stem.is_none() || !all.iter().any(|(other, _)| stem_of(other, ".sql") == stem) {
+            others.push(path.display().to_string());
+        }
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn scripts_and_their_rows() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("shop")).unwrap();
+        for name in ["a.sql", "a.txt", "b.sql.gz", "notes.md", "shop/c.sql.zst", "shop/d.txt"] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        let mut others = Vec::new();
+        let files = layout(dir.path(), Some("given"), &mut others).unwrap();
+        let found: Vec<_> = files
+            .iter()
+            .map(|file| {
+                let path = file.path.strip_prefix(dir.path()).unwrap().display().to_string();
+                (path, file.schema.clone().unwrap(), file.rows.is_some(), file.bytes)
+            })
+            .collect();
+        let expected = [
+            ("a.sql", "given", true, 2),
+            ("b.sql.gz", "given", false, 1),
+            ("shop/c.sql.zst", "shop", false, 1),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(path, schema, rows, bytes)| (path.to_owned(), schema.to_owned(), rows, bytes))
+        );
+        assert_eq!(others.len(), 2, "{others:?}");
+    }
+}

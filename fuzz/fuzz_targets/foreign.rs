@@ -1,0 +1,19 @@
+//! Another tool's script: its statements are pieces of it, in their order, on the lines that are told.
+#![no_main]
+
+use drover_db::sql::{Dialect, LeadBytes};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (bool, bool, bool, u8, &[u8])| {
+    let (by_line, ansi_quotes, no_backslash_escapes, lead, text) = input;
+    let lead_bytes = [LeadBytes::None, LeadBytes::Gbk, LeadBytes::Sjis][usize::from(lead % 3)];
+    let dialect = Dialect { ansi_quotes, no_backslash_escapes, lead_bytes };
+    let mut rest = text;
+    let mut before = 1;
+    for (line, statement) in drover_dump::statements(text, by_line, dialect) {
+        assert!(!statement.is_empty() && line >= before);
+        let at = rest.windows(statement.len()).position(|window| window == statement);
+        rest = &rest[at.expect("a piece of the text") + statement.len()..];
+        before = line;
+    }
+});
