@@ -41,13 +41,36 @@ impl Item {
 struct State {
     items: VecDeque<Item>,
     bytes: usize,
-    /// Batches of each table that wait or run.
-    batches: HashMap<Name, usize>,
-    /// What waits for the last batch of its table.
-    finishing: HashMap<Name, Vec<Item>>,
+    /// Work of each table that waits in `items` or runs.
+    busy: HashMap<Name, usize>,
+    /// What waits until its table is not busy: one at a time, in order, as triggers are.
+    finishing: HashMap<Name, VecDeque<Item>>,
     running: usize,
     closed: bool,
     error: Option<Error>,
+}
+
+impl State {
+    /// Some work of a table is done: what waits for its last comes before the rows of others.
+    fn release(&mut self, table: &Name) {
+        let left = self.busy.get_mut(table).map(|left| {
+            *left -= 1;
+            *left
+        });
+        if left != Some(0) {
+            return;
+        }
+        match self.finishing.get_mut(table).and_then(VecDeque::pop_front) {
+            Some(next) => {
+                self.busy.insert(table.clone(), 1);
+                self.items.push_front(next);
+            }
+            None => {
+                self.busy.remove(table);
+                self.finishing.remove(table);
+            }
+        }
+    }
 }
 
 /// The queue between the reader and the workers.
@@ -76,16 +99,12 @@ impl Queue {
         if state.error.is_some() {
             return Err(Error::Stopped);
         }
-        match &item.work {
-            Work::Rows(_) => {
-                *state.batches.entry(item.table.clone()).or_default() += 1;
-                state.bytes += bytes;
-                state.items.push_back(item);
-            }
-            Work::Finish(..) if state.batches.contains_key(&item.table) => {
-                state.finishing.entry(item.table.clone()).or_default().push(item);
-            }
-            Work::Finish(..) => state.items.push_back(item),
+        if matches!(item.work, Work::Finish(..)) && state.busy.contains_key(&item.table) {
+            state.finishing.entry(item.table.clone()).or_default().push_back(item);
+        } else {
+            *state.busy.entry(item.table.clone()).or_default() += 1;
+            state.bytes += bytes;
+            state.items.push_back(item);
         }
         drop(state);
         self.changed.notify_all();
@@ -123,21 +142,10 @@ impl Queue {
     }
 
     /// Notes what came of some work; whether it was the first to fail.
-    pub(super) fn ended(&self, table: &Name, was_rows: bool, result: Result<()>) -> bool {
+    pub(super) fn ended(&self, table: &Name, result: Result<()>) -> bool {
         let mut state = self.lock();
         state.running -= 1;
-        if was_rows {
-            let left = state.batches.get_mut(table).map(|left| {
-                *left -= 1;
-                *left
-            });
-            if left == Some(0) {
-                state.batches.remove(table);
-                for item in state.finishing.remove(table).into_iter().flatten().rev() {
-                    state.items.push_front(item);
-                }
-            }
-        }
+        state.release(table);
         let first = result.is_err() && state.error.is_none();
         if let (true, Err(error)) = (first, result) {
             state.error = Some(error);
@@ -181,10 +189,24 @@ mod tests {
         queue.push(item("a", Work::Finish(None, None))).unwrap();
         queue.push(item("b", rows())).unwrap();
         let (first, second) = (queue.take().unwrap(), queue.take().unwrap());
-        assert!(!queue.ended(&first.table, true, Ok(())));
-        assert!(!queue.ended(&second.table, true, Ok(())));
+        assert!(!queue.ended(&first.table, Ok(())));
+        assert!(!queue.ended(&second.table, Ok(())));
         assert!(matches!(queue.take().unwrap().work, Work::Finish(..)), "before the rows of the next table");
         assert_eq!(queue.take().unwrap().table, Name::new("s", "b"));
+    }
+
+    #[test]
+    fn what_follows_rows_comes_one_after_the_other() {
+        let queue = Queue::default();
+        let finish = |settings| Item { settings, ..item("a", Work::Finish(None, None)) };
+        (0..3).for_each(|number| queue.push(finish(number)).unwrap());
+        queue.push(item("b", Work::Rows(Vec::new()))).unwrap();
+        let first = queue.take().unwrap();
+        assert_eq!((first.settings, queue.take().unwrap().table), (0, Name::new("s", "b")));
+        for expected in [1, 2] {
+            assert!(!queue.ended(&first.table, Ok(())));
+            assert_eq!(queue.take().unwrap().settings, expected);
+        }
     }
 
     #[test]
@@ -192,7 +214,7 @@ mod tests {
         let queue = Queue::default();
         queue.push(item("a", Work::Rows(Vec::new()))).unwrap();
         let taken = queue.take().unwrap();
-        assert!(queue.ended(&taken.table, true, Err(Error::found("x"))));
+        assert!(queue.ended(&taken.table, Err(Error::found("x"))));
         assert!(queue.push(item("b", Work::Rows(Vec::new()))).is_err() && queue.drain().is_err());
         assert!(queue.take().is_none());
         assert_eq!(queue.into_error().unwrap().to_string(), "x");

@@ -342,7 +342,6 @@ fn worker(connection: &mut Connection, context: &Context<'_>, queue: &Queue, set
     let mut player = Player { connection, context };
     let mut applied = 0;
     while let Some(item) = queue.take() {
-        let was_rows = matches!(item.work, Work::Rows(_));
         let result = match watch_failed.take() {
             Some(error) => Err(error),
             None if context.stop.is_requested() => Err(Error::Stopped),
@@ -350,7 +349,7 @@ fn worker(connection: &mut Connection, context: &Context<'_>, queue: &Queue, set
             None => apply(&mut player, settings, &mut applied, item.settings)
                 .and_then(|()| work(&mut player, &item)),
         };
-        if queue.ended(&item.table, was_rows, result) {
+        if queue.ended(&item.table, result) {
             context.stop.break_connections();
         }
     }

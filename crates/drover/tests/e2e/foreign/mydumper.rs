@@ -37,17 +37,52 @@ fn mydumper(server: &Server, schema: &str, dir: &Path, options: &str) {
     assert!(!said.contains("CRITICAL"), "{said}");
 }
 
-fn myloader(server: &Server, dir: &Path) {
+fn myloader_command(server: &Server, dir: &Path) -> Command {
     let mut command = Command::new("myloader");
-    tool(command.arg("-S").arg(server.socket()).args(["-u", "root", "-d"]).arg(dir));
+    command.arg("-S").arg(server.socket()).args(["-u", "root", "-d"]).arg(dir);
+    command
+}
+
+/// MySQL from 8.4 on refuses foreign keys to columns that are no key, which it dumps; drover's sessions let them in.
+fn load_by_myloader(server: &Server, dir: &Path) {
+    let restrict = |value: &str| {
+        if server.flavour() == Flavour::MySql {
+            sql(server, format!("SET GLOBAL restrict_fk_on_non_standard_key = {value}"));
+        }
+    };
+    restrict("OFF");
+    tool(&mut myloader_command(server, dir));
+    restrict("ON");
+}
+
+/// Version 0.10 finds no character sets in what MySQL 9 says of routines, and writes a file that is no SQL.
+fn no_program_loads(target: &Server, dir: &Path, schema: &str) {
+    let loader = myloader_command(target, dir).output().unwrap();
+    assert!(!loader.status.success(), "myloader can load it");
+    drop_schema(target, schema);
+    let culprit = format!("{schema}-schema-post.sql, line ");
+    run(&mut restore(target, dir, "")).refused(&[&culprit, "SET character_set_client ="]);
+    drop_schema(target, schema);
 }
 
 /// Version 0.10 ends with a segmentation fault at a program whose name has a backtick: it takes the server's error for a
-/// definition.
+/// definition. It does not tell the sql_mode of programs, without which these have another syntax.
 const BEYOND: [Beyond; 3] = [
-    Beyond { case: "events", without: "DROP EVENT `odd ``event.name é`", ends: true },
-    Beyond { case: "routines", without: "DROP PROCEDURE `odd ``routine.name é;`", ends: true },
-    Beyond { case: "triggers", without: "DROP TRIGGER `odd ``trigger.name é`", ends: true },
+    Beyond {
+        case: "events",
+        without: "DROP EVENT `odd ``event.name é`; DROP EVENT `mode \"ansi`",
+        ends: true,
+    },
+    Beyond {
+        case: "routines",
+        without: "DROP PROCEDURE `odd ``routine.name é;`; DROP FUNCTION `mode \"ansi`",
+        ends: true,
+    },
+    Beyond {
+        case: "triggers",
+        without: "DROP TRIGGER `odd ``trigger.name é`; DROP TRIGGER m_ansi; DROP TRIGGER `m_\"ansi`; DROP TRIGGER m_backslash; DROP TRIGGER m_space",
+        ends: true,
+    },
 ];
 
 /// What mydumper 0.10 keeps of a case, drover restores as myloader does.
@@ -73,11 +108,24 @@ fn hard_cases(flavour: Flavour) {
         let out = dir.path().join("dump");
         mydumper(source, &schema, &out, "-G -E -R");
         drop_schema(target, &schema);
-        myloader(target, &out);
-        let expected = compare::rows(target, &schema);
+        let programs =
+            |name: &str| fs::read_to_string(out.join(format!("{schema}{name}"))).unwrap_or_default();
+        let text = programs("-schema-post.sql") + &programs("-schema-triggers.sql");
+        assert!(!text.to_lowercase().contains("sql_mode"), "{case}: mydumper tells the sql_mode");
+        if flavour == Flavour::MySql && text.contains("\nSET character_set_client = ;") {
+            no_program_loads(target, &out, &schema);
+            continue;
+        }
+        load_by_myloader(target, &out);
+        let mut expected = compare::everything(target, &schema);
+        // It does not tell the time zone of events either: myloader takes UTC for it, drover the server's own.
+        let events = expected.iter_mut().filter(|(title, _)| title.starts_with("EVENT "));
+        for line in events.flat_map(|(_, lines)| lines) {
+            *line = line.replace("\t+00:00\t", "\t-08:00\t");
+        }
         drop_schema(target, &schema);
         restored_as_tools_do(target, &out, case);
-        let differences = compare::differences(&expected, &compare::rows(target, &schema));
+        let differences = compare::differences(&expected, &compare::everything(target, &schema));
         assert!(differences.is_empty(), "{case}: {}", differences.join("\n"));
         drop_schema(target, &schema);
     }

@@ -50,7 +50,7 @@ fn what_follows_rows_keeps_its_settings(flavour: Flavour) {
     let dir = tempfile::tempdir().unwrap();
     let path = written(&dir, "a.sql", (text + "-- Dump completed\n").as_bytes());
     let output = restored(target, &path, "--threads 4");
-    assert!(output.stdout.contains("61000 rows"), "{output}");
+    assert!(output.stdout.contains("61,000 rows"), "{output}");
     for (schema, mode) in [("ord_one", "ANSI_QUOTES"), ("ord_two", "PIPES_AS_CONCAT")] {
         let sql = format!(
             "SELECT CONCAT(SQL_MODE, ' ', ACTION_STATEMENT LIKE '%{schema}%') FROM information_schema.TRIGGERS
