@@ -175,6 +175,7 @@ impl<'a, 'c> Loader<'a, 'c> {
             batch: Vec::new(),
             bytes: 0,
             own: Vec::new(),
+            row_files: 0,
         };
         playing.run()
     }
@@ -205,6 +206,8 @@ struct Playing<'p, 'a, 'c> {
     bytes: usize,
     /// Tables that this file alone makes and fills, and what waits for their rows.
     own: Vec<(Name, Option<Deferred>)>,
+    /// How often the rows beside the script were loaded.
+    row_files: usize,
 }
 
 impl Playing<'_, '_, '_> {
@@ -226,6 +229,12 @@ impl Playing<'_, '_, '_> {
             }
         }
         self.flush()?;
+        if let (Some(rows), true) = (&self.planned.file.rows, self.row_files != 1) {
+            let script = self.planned.file.path.display();
+            let what =
+                format!("{}: the script beside it, {script}, does not create just one table", rows.display());
+            return Err(Error::found(what));
+        }
         for (table, deferred) in std::mem::take(&mut self.own) {
             if let Some(deferred) = deferred {
                 deferred.add(&mut self.player)?;
@@ -309,6 +318,7 @@ impl Playing<'_, '_, '_> {
     /// Rows in a file of their own go in before what else is made on the table: it may have triggers.
     fn rows_beside(&mut self, table: &Name) -> Result<()> {
         let Some(path) = &self.planned.file.rows else { return Ok(()) };
+        self.row_files += 1;
         let Some(statement) = tab::statement(self.player.connection, path, table)? else { return Ok(()) };
         let outcome = self.player.upload(&statement.text, path, &statement)?;
         if outcome.warnings > 0 {

@@ -21,6 +21,8 @@ pub(super) struct Inventory {
     pub(super) created: BTreeSet<Name>,
     /// Bytes of the statements that fill each table.
     pub(super) filled: BTreeMap<Name, u64>,
+    /// Tables that get rows whose order counts: these may need the keys of the rows before them.
+    pub(super) ordered: BTreeSet<Name>,
     /// Tables that it makes triggers on.
     pub(super) triggered: BTreeSet<Name>,
     /// Routines, events and triggers: the word for DROP, and the name.
@@ -69,6 +71,9 @@ impl Inventory {
         }
         if let Some(name) = statement.filled()? {
             self.schemas.insert(name.schema.clone());
+            if !matches!(statement.kind, Kind::Insert(_)) {
+                self.ordered.insert(name.clone());
+            }
             *self.filled.entry(name).or_default() += statement.text.len() as u64;
             self.has_tables = true;
         }
@@ -95,6 +100,7 @@ impl Inventory {
         }
         self.programs.extend(other.programs);
         self.triggered.extend(other.triggered);
+        self.ordered.extend(other.ordered);
         self.is_mysqldump &= other.is_mysqldump;
         self.has_tables |= other.has_tables;
     }

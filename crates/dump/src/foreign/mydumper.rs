@@ -100,7 +100,13 @@ pub(super) fn layout(dir: &Path) -> Result<Layout> {
             let (schema, table) = split(stem, &schemas);
             let rows = read(path)?.trim().parse().ok();
             layout.said.entry((schema, table.unwrap_or_default())).or_default().rows = rows;
-        } else if plain.ends_with(".dat") {
+        } else if let Some(stem) = plain.strip_suffix(".dat") {
+            if !files.iter().any(|(other, _)| unpacked(other).strip_suffix(".sql") == Some(stem)) {
+                return Err(Error::with_hint(
+                    format!("{}: the script that loads these rows is missing", path.display()),
+                    "copy the whole directory, or make the dump again",
+                ));
+            }
             layout.has_row_files = true;
         } else if let Some((stem, part)) = part(plain) {
             let stem = if part == Part::Rows { table_of(stem, &tables) } else { stem };
@@ -280,6 +286,14 @@ mod tests {
             assert!(is_one(dir.path()));
             assert!(layout(dir.path()).unwrap_err().to_string().contains("did not finish"));
         }
+    }
+
+    #[test]
+    fn rows_that_no_script_loads() {
+        let dir =
+            dir(&[FINISHED, ("s.t.00000.sql.gz", ""), ("s.t.00000.dat", ""), ("s.t.00001.dat.zst", "")]);
+        let error = layout(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("s.t.00001.dat.zst: the script"), "{error}");
     }
 
     #[test]

@@ -240,7 +240,8 @@ impl Player<'_, '_> {
         let more = usize::from(count).saturating_sub(listed);
         let is_unknown = more > 0 && (listed == 0 || !found.is_empty());
         let place = format!("{}, line {}", statement.file, statement.line);
-        let unlisted = (more > 0).then(|| format!("{more} more warnings that the server does not list"));
+        let unlisted =
+            (more > 0 || count == u16::MAX).then(|| "and warnings that the server does not list".into());
         let shown = found.iter().take(KEPT).chain(&unlisted).map(|said| format!("{place}: {said}"));
         let of_rows = found.len() + if is_unknown { more } else { 0 };
         self.context.tally.warn(shown, if statement.kind.is_data() { of_rows as u64 } else { 0 });

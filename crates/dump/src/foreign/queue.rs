@@ -166,9 +166,25 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// For a thread of either side: a panic of it must not leave the others waiting.
+    pub(super) fn ends_with_panic(&self) -> EndsWithPanic<'_> {
+        EndsWithPanic(self)
+    }
+
     /// The error that ended the work.
     pub(super) fn into_error(self) -> Option<Error> {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).error
+    }
+}
+
+/// Closes the queue if its thread panics.
+pub(super) struct EndsWithPanic<'a>(&'a Queue);
+
+impl Drop for EndsWithPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.close(Some(Error::found("a thread of drover's panicked")));
+        }
     }
 }
 
@@ -207,6 +223,20 @@ mod tests {
             assert!(!queue.ended(&first.table, Ok(())));
             assert_eq!(queue.take().unwrap().settings, expected);
         }
+    }
+
+    #[test]
+    fn a_panic_ends_all() {
+        let queue = Queue::default();
+        queue.push(item("a", Work::Rows(Vec::new()))).unwrap();
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let _ends = queue.ends_with_panic();
+                let _taken = queue.take().unwrap();
+                panic!("on purpose");
+            });
+            assert!(queue.drain().is_err() && worker.join().is_err());
+        });
     }
 
     #[test]

@@ -198,7 +198,7 @@ fn survey_tables(dir: &Path, default: Option<&str>, probe: &mut Connection, stop
         }
     }
     let inventory = all.unwrap_or_default();
-    for (name, bytes) in &inventory.filled {
+    for (name, bytes) in inventory.filled.iter().filter(|(name, _)| !inventory.ordered.contains(*name)) {
         *plan.sizes.entry(name.clone()).or_default() += bytes;
     }
     let rows_only = rows_of_others(rows_only, &inventory)?;

@@ -42,6 +42,7 @@ pub(super) fn load(
         for connection in &mut connections {
             scope.spawn(|| worker(connection, context, &queue, &settings));
         }
+        let _ends = queue.ends_with_panic();
         let player = Player { connection: coordinator, context };
         let mut reader = Reader::new(script, player, &queue, &settings, inventory);
         let result = reader.run().map(|()| reader.serial);
@@ -249,8 +250,9 @@ impl<'a, 'c> Reader<'a, 'c> {
         self.finish_table()?;
         self.latest = None;
         let Some(name) = statement.created()? else { return Ok(()) };
-        let large =
-            self.inventory.and_then(|found| found.filled.get(&name)).is_some_and(|bytes| *bytes >= SMALL);
+        let keys_can_wait = |found: &&Inventory| found.is_mysqldump && !found.ordered.contains(&name);
+        let bytes = self.inventory.filter(keys_can_wait).and_then(|found| found.filled.get(&name));
+        let large = bytes.is_some_and(|bytes| *bytes >= SMALL);
         let context = self.player.context;
         let target = context.target(&name);
         let text = context.renames.statement(&statement.text, statement.dialect);
@@ -337,6 +339,7 @@ impl<'a, 'c> Reader<'a, 'c> {
 }
 
 fn worker(connection: &mut Connection, context: &Context<'_>, queue: &Queue, settings: &Settings) {
+    let _ends = queue.ends_with_panic();
     let watched = context.stop.watch(connection).doing(|| "watching a connection");
     let mut watch_failed = watched.as_ref().err().map(|error| Error::found(error.to_string()));
     let mut player = Player { connection, context };

@@ -37,18 +37,16 @@ fn only_user(flavour: Flavour) -> MutexGuard<'static, ()> {
     USED[flavour as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hard cases of tests/cases that both vendors' tools can dump and restore.
-const CASES: [&str; 16] = [
+/// Hard cases of tests/cases that both vendors' tools can dump and restore; the largest are left out.
+const CASES: [&str; 14] = [
     "bytes-all",
     "charset-columns",
-    "blob-large",
     "enum-set",
     "events",
     "foreign-keys",
     "generated-columns",
     "geometry",
     "names-odd",
-    "partitions",
     "routines",
     "text-specials",
     "timestamp-offsets",
@@ -83,7 +81,7 @@ fn set_up_for(server: &Server, case: &str, beyond: &[Beyond], tool: &dyn Fn(&str
         let tool = tool(&schema);
         let mut limited = Command::new("timeout");
         limited
-            .args(["-k", "1", if *ends { "60" } else { "3" }])
+            .args(["-k", "1", if *ends { "60" } else { "2" }])
             .arg(tool.get_program())
             .args(tool.get_args());
         let code = limited.output().unwrap().status.code();

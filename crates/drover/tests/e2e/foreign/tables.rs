@@ -119,5 +119,11 @@ fn with_tab(flavour: Flavour) {
     let text = fs::read(&rows).unwrap();
     fs::write(&rows, [&text[..], b"11"].concat()).unwrap();
     sql(target, "DROP DATABASE tb_tab");
+    // Rows beside a script that creates no table would be lost.
+    let stray = tab.path().join("a_view.txt");
+    fs::write(&stray, "1\n").unwrap();
+    run(&mut restore(target, tab.path(), options)).refused(&["a_view.txt", "does not create just one table"]);
+    fs::remove_file(stray).unwrap();
+    sql(target, "DROP DATABASE tb_tab");
     run(&mut restore(target, tab.path(), options)).found(&["warned"]);
 }
