@@ -26,7 +26,7 @@ use super::warnings::{kept_elsewhere, mixed, retyped};
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table};
 use crate::format::names;
-use crate::guard::Guard;
+use crate::guard::{Guard, Work};
 use crate::mask::{self, Rules};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
@@ -138,7 +138,7 @@ fn start_guard<'a>(
 ) -> Result<Guard<'a>> {
     let there = |dir: &Path| dir.ancestors().find(|path| path.is_dir()).map(Path::to_owned);
     let writes_to = store.directory().map(|dir| there(dir).unwrap_or_else(|| ".".into()));
-    Guard::start(&args.guard, &args.server, options, writes_to.as_deref(), stop, progress)
+    Guard::start(&args.guard, &args.server, options, Work::Dump(writes_to.as_deref()), stop, progress)
 }
 
 /// What a dump comes to.

@@ -115,7 +115,7 @@ impl<'a, 'c> Loader<'a, 'c> {
                 Ok(Vec::new())
             }
         };
-        pool::run(connections, tasks, self.context.stop, work, pool::nothing_to_seek)
+        pool::run(connections, tasks, self.context.stop, work, pool::nothing_to_seek).map(drop)
     }
 
     /// What is to be done after the last file of a table.

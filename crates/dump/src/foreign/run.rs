@@ -20,7 +20,7 @@ use super::tables::{self, File};
 use super::tally::{ForeignReport, ForeignTable, Tally};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::guard::Guard;
+use crate::guard::{self, Guard};
 use crate::progress::Progress;
 use crate::restore::RestoreArgs;
 use crate::restore::global::LocalInfile;
@@ -58,7 +58,7 @@ pub fn restore_foreign(
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let mut probe = session::open(options, Purpose::Foreign)?;
     let _watched_too = stop.watch(&probe).doing(|| "watching a connection")?;
-    let guard = Guard::start(&args.guard, &args.server, options, None, stop, progress)?;
+    let guard = Guard::start(&args.guard, &args.server, options, guard::Work::Restore, stop, progress)?;
     let shared = Shared { args, options, default, stop, progress, guard: &guard };
     let result = survey(args, source, default, &mut probe, stop)
         .and_then(|found| load(&shared, &mut coordinator, found));

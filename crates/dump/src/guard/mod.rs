@@ -28,6 +28,14 @@ const STALE: Duration = Duration::from_secs(10);
 /// How often a worker that waits looks for a signal.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// What is guarded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Work<'a> {
+    /// A dump, and the directory of this machine that it is written to, if it is.
+    Dump(Option<&'a Path>),
+    Restore,
+}
+
 /// Guards at work. They end when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard<'a> {
@@ -61,7 +69,7 @@ impl Shared {
 }
 
 impl<'a> Guard<'a> {
-    /// Begins to watch. `writes_to` is the directory that a dump is written to.
+    /// Begins to watch.
     ///
     /// # Errors
     /// If something that is to be watched cannot be read.
@@ -69,7 +77,7 @@ impl<'a> Guard<'a> {
         args: &GuardArgs,
         server: &ServerArgs,
         options: &ConnectOptions,
-        writes_to: Option<&Path>,
+        work: Work<'_>,
         stop: &'a Stop,
         progress: &'a Progress,
     ) -> Result<Self> {
@@ -78,7 +86,7 @@ impl<'a> Guard<'a> {
         if !args.watches() {
             return Ok(guard);
         }
-        let mut probes = Probes::new(args, server, options, writes_to)?;
+        let mut probes = Probes::new(args, server, options, work)?;
         let found = probes.look()?;
         let state = State { found, read_at: Instant::now(), paused: Duration::ZERO, is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });

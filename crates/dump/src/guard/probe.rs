@@ -8,6 +8,7 @@ use drover_db::options::{Address, ConnectOptions, ServerArgs};
 use drover_db::wire::Rows;
 use drover_db::{Connection, quote, server};
 
+use super::Work;
 use super::args::{GuardArgs, Load, Size};
 use crate::error::Doing;
 use crate::{Error, Result};
@@ -85,7 +86,7 @@ impl Probes {
         args: &GuardArgs,
         server: &ServerArgs,
         options: &ConnectOptions,
-        writes_to: Option<&Path>,
+        work: Work<'_>,
     ) -> Result<Self> {
         let mut probes = Self {
             server: Watched::open(options.clone())?,
@@ -94,7 +95,7 @@ impl Probes {
             critical_load: args.critical_load.clone(),
             max_lag: args.max_lag.map(|lag| lag.0),
             max_history: args.max_history,
-            holds_history: writes_to.is_some(),
+            holds_history: matches!(work, Work::Dump(_)),
             min_free: args.min_free.map(|Size(bytes)| bytes),
             disks: Vec::new(),
         };
@@ -102,7 +103,7 @@ impl Probes {
             probes.replicas = replicas(&mut probes.server, args, server)?;
         }
         if args.min_free.is_some() {
-            probes.disks = disks(&mut probes.server, writes_to)?;
+            probes.disks = disks(&mut probes.server, work)?;
         }
         probes.look()?;
         Ok(probes)
@@ -272,7 +273,11 @@ fn history(connection: &mut Connection) -> Result<u64> {
 
 /// Where space must be: below the directory that is written to here, and on the server. A dump writes little there, so it
 /// does without where the server's disk cannot be known.
-fn disks(watched: &mut Watched, writes_to: Option<&Path>) -> Result<Vec<Disk>> {
+fn disks(watched: &mut Watched, work: Work<'_>) -> Result<Vec<Disk>> {
+    let writes_to = match work {
+        Work::Dump(directory) => directory,
+        Work::Restore => None,
+    };
     let mut disks: Vec<_> = writes_to.map(|path| Disk::Here(path.to_owned())).into_iter().collect();
     let is_near = match &watched.options.address {
         Address::Socket(_) => true,

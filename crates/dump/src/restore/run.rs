@@ -23,7 +23,7 @@ use crate::ddl::{CreateTable, without_auto_increment};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Table};
-use crate::guard::Guard;
+use crate::guard::{self, Guard};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
 use crate::store::Store;
@@ -93,7 +93,7 @@ pub fn restore(
         false => rows_only::on_target(&mut coordinator, manifest, &renames)?,
     };
     let translator = translator.as_ref();
-    let guard = &Guard::start(&args.guard, &args.server, options, None, stop, progress)?;
+    let guard = &Guard::start(&args.guard, &args.server, options, guard::Work::Restore, stop, progress)?;
     let (manifest, renames) = (&manifest, &renames);
     let restore = Restore { args, options, store, manifest, renames, translator, guard, stop, progress };
     match restore.run(&mut coordinator) {
