@@ -8,7 +8,9 @@ use crate::format::manifest::{Key, KeyColumn};
 /// How a value of a column is written as an SQL literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Literal {
-    /// As it is: whole numbers and decimals.
+    /// As it is: whole numbers, which can be counted with.
+    Whole,
+    /// As it is: decimals, and years, of which some stand for others.
     Bare,
     /// With an exponent, so that it is compared as the double that it is.
     Double,
@@ -30,8 +32,8 @@ impl Literal {
     pub(crate) fn write(&self, value: &[u8]) -> Option<String> {
         let plain = |c: &u8| c.is_ascii_alphanumeric() || b"+-.: ".contains(c);
         match self {
-            Self::Bare | Self::Double | Self::Quoted if !value.iter().all(plain) => None,
-            Self::Bare => Some(String::from_utf8_lossy(value).into_owned()),
+            Self::Whole | Self::Bare | Self::Double | Self::Quoted if !value.iter().all(plain) => None,
+            Self::Whole | Self::Bare => Some(String::from_utf8_lossy(value).into_owned()),
             Self::Double if value.contains(&b'e') => Some(String::from_utf8_lossy(value).into_owned()),
             Self::Double => Some(format!("{}e0", String::from_utf8_lossy(value))),
             Self::Quoted => Some(quote::string(&String::from_utf8_lossy(value))),
@@ -81,13 +83,13 @@ pub(crate) fn order(key: &Key) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// The condition for all rows behind the one with these values. It is written so that the servers find its beginning and
+/// The condition for all rows behind the one with these values, or behind all that begin with them, if they are fewer. It is written so that the servers find its beginning and
 /// its end in the index: they do not for `(a, b) > (1, 2)`.
 pub(crate) fn behind(key: &Key, values: &[String]) -> String {
     condition(&key.columns, values, later, later)
 }
 
-/// The condition for the row with these values and all before it.
+/// The condition for the row with these values, or all that begin with them, and all before.
 pub(crate) fn up_to(key: &Key, values: &[String]) -> String {
     condition(&key.columns, values, earlier, |column, value| match column.members.is_empty() {
         true => compare(column, if column.descending { ">=" } else { "<=" }, value),
@@ -102,14 +104,14 @@ fn condition(
     last: impl Fn(&KeyColumn, &str) -> String + Copy,
 ) -> String {
     match (columns, values) {
-        ([column], [value]) => last(column, value),
+        ([column, ..], [value]) => last(column, value),
         ([column, columns @ ..], [value, values @ ..]) => format!(
             "({} OR ({} AND {}))",
             strictly(column, value),
             compare(column, "=", value),
             condition(columns, values, strictly, last)
         ),
-        // As many values as columns are written; a manifest from elsewhere that has fewer selects nothing.
+        // A manifest from elsewhere may have none, or too many: those select nothing.
         _ => "FALSE".into(),
     }
 }
@@ -171,7 +173,9 @@ mod tests {
         assert_eq!(behind(&two, &values(&["1", "2"])), "(`a` > 1 OR (`a` = 1 AND `b` < 2))");
         assert_eq!(up_to(&two, &values(&["1", "2"])), "(`a` < 1 OR (`a` = 1 AND `b` >= 2))");
         assert_eq!(order(&two), "`a`, `b` DESC");
-        assert_eq!(behind(&two, &values(&["1"])), "(`a` > 1 OR (`a` = 1 AND FALSE))");
+        assert_eq!(behind(&two, &values(&["1"])), "`a` > 1");
+        assert_eq!(up_to(&two, &values(&["1"])), "`a` <= 1");
+        assert_eq!(behind(&one, &values(&["1", "2"])), "(`a` > 1 OR (`a` = 1 AND FALSE))");
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub(crate) struct ReadColumn {
 /// How a value of a column is written as a literal that compares in the column's own order.
 fn literal(facts: &ColumnFacts) -> Option<Literal> {
     match facts.data_type.as_str() {
-        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "year" => Some(Literal::Bare),
+        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" => Some(Literal::Whole),
+        "decimal" | "year" => Some(Literal::Bare),
         // A FLOAT(M,D) is not read as exactly what it is.
         "float" | "double" if scale(&facts.column_type).is_none() => Some(Literal::Double),
         "date" | "datetime" | "timestamp" | "time" | "uuid" | "inet4" | "inet6" => Some(Literal::Quoted),
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn columns_that_can_be_keys() {
         let of = |data_type, column_type| literal(&facts(data_type, column_type));
-        assert_eq!(of("bigint", "bigint unsigned"), Some(Literal::Bare));
+        assert_eq!(of("bigint", "bigint unsigned"), Some(Literal::Whole));
         assert_eq!(of("char", "char(3)"), Some(Literal::Text("latin1".into())));
         assert_eq!((of("float", "float"), of("float", "float(5,2)")), (Some(Literal::Double), None));
         assert!(

@@ -14,6 +14,7 @@ mod reader;
 mod run;
 pub(crate) mod select;
 mod snapshot;
+mod span;
 pub(crate) mod tables;
 mod users;
 pub(crate) mod views;

@@ -11,6 +11,7 @@ use drover_db::{Connection, quote};
 use super::catalog::Relation;
 use super::journal::KeptRange;
 use super::reader::{Job, Place};
+use super::span::{self, Middle, Span};
 use super::tables::{self, Bounds};
 use crate::Result;
 use crate::error::Doing;
@@ -52,6 +53,8 @@ struct State {
     /// Whether it has no more than that; else it is the server's guess.
     is_known: bool,
     bytes_a_row: u64,
+    /// Where the key begins with a whole number.
+    span: Option<Span>,
     /// Whether some worker looks for a border in it, or found that it cannot be cut.
     is_sought: bool,
     is_over: bool,
@@ -117,6 +120,19 @@ struct Search {
     begun: u64,
     /// Rows to step over.
     step: u64,
+    /// The fewest rows that are worth cutting.
+    least: u64,
+    span: Option<Span>,
+}
+
+/// What a search came to.
+enum Found {
+    /// A row, by the values of its key, and so many rows of the range up to it.
+    Row(Vec<Vec<u8>>, u64),
+    /// A row behind the ceiling of the statement at work, and the server's guess of the rows before and behind it.
+    Behind(Vec<Vec<u8>>, u64, u64),
+    /// So many rows are left in the range, which are too few to cut.
+    Few(u64),
 }
 
 impl<'a> Range<'a> {
@@ -191,6 +207,20 @@ impl<'a> Range<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Looks where its numbers lie, if the key begins with a whole number and there is more than one statement's worth.
+    pub(crate) fn begin(&self, connection: &mut Connection) -> Result<()> {
+        let expected = self.lock().expected;
+        let is_small = self.weight() < self.job.place.statement_bytes();
+        if is_small || self.lock().span.is_some() || !self.job.plan.key_begins_with_number() {
+            return Ok(());
+        }
+        let up_to = self.end();
+        let bounds = Bounds { condition: None, ..self.bounds(self.start.as_deref(), up_to.as_deref()) };
+        let ends = span::ends(connection, self.job.table, self.job.name(), bounds)?;
+        self.lock().span = ends.map(|(lowest, highest)| Span::new(lowest - 1, highest, expected));
+        Ok(())
+    }
+
     /// What to read next, if anything; rows are as long as those of the last statement.
     pub(crate) fn next_statement(&self, bytes_a_row: Option<u64>) -> Option<Statement> {
         let mut state = self.lock();
@@ -199,15 +229,16 @@ impl<'a> Range<'a> {
         }
         state.bytes_a_row = bytes_a_row.unwrap_or(state.bytes_a_row).max(1);
         let (plan, table) = (self.job.plan, self.job.table);
-        let bounds = self.bounds(state.behind.as_deref(), state.up_to.as_deref());
+        let has_limit = table.key.is_some() && state.skip == 0;
+        state.limit = has_limit.then(|| (self.job.place.statement_bytes() / state.bytes_a_row).max(1));
+        let ceiling = state.limit.and_then(|limit| state.span.as_mut()?.aim(limit));
+        let ceiling = ceiling.map(|number| [number.to_string()]);
+        let up_to = ceiling.as_ref().map(<[String; 1]>::as_slice).or(state.up_to.as_deref());
+        let bounds = self.bounds(state.behind.as_deref(), up_to);
         let mut sql = tables::select(table, self.job.name(), bounds, &plan.stored());
-        state.limit = match &table.key {
-            Some(key) => {
-                sql.push_str(&format!(" ORDER BY {}", keys::order(key)));
-                (state.skip == 0).then(|| (self.job.place.statement_bytes() / state.bytes_a_row).max(1))
-            }
-            None => None,
-        };
+        if let Some(key) = &table.key {
+            sql.push_str(&format!(" ORDER BY {}", keys::order(key)));
+        }
         match state.limit {
             Some(limit) => sql.push_str(&format!(" LIMIT {limit}")),
             None if state.skip > 0 => sql.push_str(&format!(" LIMIT {} OFFSET {}", u64::MAX, state.skip)),
@@ -220,12 +251,13 @@ impl<'a> Range<'a> {
     pub(crate) fn has_read(&self, rows: u64, last: Option<Vec<String>>) {
         let mut state = self.lock();
         state.begun += rows;
-        if state.limit != Some(rows) {
-            state.is_over = true;
-        } else if last.is_some() {
-            state.behind = last;
-        } else {
-            state.skip = rows;
+        let is_full = state.limit == Some(rows);
+        let ceiling = state.span.as_ref().and_then(Span::ceiling);
+        match (is_full, last, ceiling) {
+            (true, Some(last), _) => state.is_read_up_to(rows, last),
+            (true, None, _) => (state.skip, state.span) = (rows, None),
+            (false, _, Some(ceiling)) => state.is_read_up_to(rows, vec![ceiling.to_string()]),
+            (false, _, None) => state.is_over = true,
         }
     }
 
@@ -262,7 +294,7 @@ impl<'a> Range<'a> {
     fn spare(&self) -> u64 {
         let state = self.lock();
         match state.limit {
-            Some(limit) if !state.is_sought && !state.is_over => {
+            Some(limit) if !state.is_sought && !state.is_over && !state.reads_to_its_end() => {
                 let beyond = state.left().saturating_sub(limit);
                 if beyond < limit { 0 } else { beyond * state.bytes_a_row }
             }
@@ -275,12 +307,45 @@ impl<'a> Range<'a> {
         let mut state = self.lock();
         let limit = state.limit.filter(|_| !state.is_sought && !state.is_over)?;
         state.is_sought = true;
-        let (behind, up_to) = (state.behind.clone(), state.up_to.clone());
-        Some(Search { behind, up_to, begun: state.begun, step: limit.max(state.left() / 2) })
+        let (behind, up_to, span) = (state.behind.clone(), state.up_to.clone(), state.span.clone());
+        let (begun, step, least) = (state.begun, limit.max(state.left() / 2), limit);
+        Some(Search { behind, up_to, begun, step, least, span })
     }
 
-    /// The key at the end of a search; `None` if the range has no more rows than were stepped over.
-    fn border(&self, connection: &mut Connection, search: &Search) -> Result<Option<Vec<Vec<u8>>>> {
+    /// Looks for a border: by its numbers if it has such, else by stepping over rows.
+    fn border(&self, connection: &mut Connection, search: &Search) -> Result<Found> {
+        let up_to = search.up_to.as_deref();
+        if let Some(span) = &search.span {
+            let (table, name) = (self.job.table, self.job.name());
+            let middle = span::middle(span, search.least, |above, number| {
+                let (above, number) = ([above.to_string()], number.map(|number| [number.to_string()]));
+                let up_to = number.as_ref().map(<[String; 1]>::as_slice).or(up_to);
+                let bounds = Bounds { condition: None, ..self.bounds(Some(&above), up_to) };
+                bounds.guess(connection, table, name)
+            })?;
+            match middle {
+                Middle::Few(rows) => return Ok(Found::Few(rows + search.least)),
+                Middle::At { number, before, behind } => {
+                    let above = [number.to_string()];
+                    let bounds = Bounds { condition: None, ..self.bounds(Some(&above), up_to) };
+                    if let Some(row) = self.row(connection, bounds, 0)? {
+                        return Ok(Found::Behind(row, before, behind));
+                    }
+                }
+                Middle::Nowhere => {}
+            }
+        }
+        let row = self.row(connection, self.bounds(search.behind.as_deref(), up_to), search.step)?;
+        Ok(row.map_or(Found::Few(search.step), |row| Found::Row(row, search.begun + search.step + 1)))
+    }
+
+    /// The key of the row that is behind so many others.
+    fn row(
+        &self,
+        connection: &mut Connection,
+        bounds: Bounds<'_>,
+        offset: u64,
+    ) -> Result<Option<Vec<Vec<u8>>>> {
         let Some(key) = &self.job.table.key else { return Ok(None) };
         let fields = self.job.plan.key_fields();
         let columns = fields.iter().map(|(field, _)| &self.job.table.columns[*field]);
@@ -288,34 +353,29 @@ impl<'a> Range<'a> {
             .map(|column| column.read.clone().unwrap_or_else(|| quote::identifier(&column.name)))
             .collect();
         let sql = format!(
-            "SELECT {} {} ORDER BY {} LIMIT 1 OFFSET {}",
+            "SELECT {} {} ORDER BY {} LIMIT 1 OFFSET {offset}",
             list.join(", "),
-            self.bounds(search.behind.as_deref(), search.up_to.as_deref())
-                .from(self.job.table, self.job.name()),
+            bounds.from(self.job.table, self.job.name()),
             keys::order(key),
-            search.step
         );
         let row = connection.first(sql).doing(|| format!("looking for a border in {}", self.job.name()))?;
         Ok(row.map(|row| (0..row.len()).map(|at| row.bytes(at).unwrap_or_default().to_vec()).collect()))
     }
 
     /// Cuts off what lies behind a border that was found; `None` if the reader has come too close to it meanwhile.
-    fn cut(&self, search: &Search, border: Option<Vec<Vec<u8>>>) -> Result<Option<Self>> {
-        let literals = border.as_ref().map(|values| self.literals(values));
+    fn cut(&self, search: &Search, found: &Found) -> Result<Option<Self>> {
         let mut state = self.lock();
-        let Some(literals) = literals else {
-            // There are no more rows than were stepped over.
-            state.is_sought = false;
-            (state.expected, state.is_known) = (search.begun + search.step, true);
-            return Ok(None);
+        let border = match found {
+            Found::Row(values, _) | Found::Behind(values, ..) => self.literals(values),
+            Found::Few(rows) => {
+                state.is_sought = false;
+                (state.expected, state.is_known) = (search.begun + rows, true);
+                return Ok(None);
+            }
         };
-        let Some(border) = literals else { return Ok(None) }; // stays marked as sought: it cannot be cut here
+        let Some(border) = border else { return Ok(None) }; // stays marked as sought: it cannot be cut here
         state.is_sought = false;
-        let before = search.begun + search.step + 1;
-        match state.limit.filter(|_| !state.is_over) {
-            Some(limit) if before > state.begun + limit => {}
-            _ => return Ok(None),
-        }
+        let Some((before, is_known)) = state.before(&border, found) else { return Ok(None) };
         let id = self.job.journal.range(
             self.job.name(),
             self.partition.as_deref(),
@@ -326,12 +386,13 @@ impl<'a> Range<'a> {
             behind: Some(border.clone()),
             up_to: state.up_to.take(),
             expected: state.expected.saturating_sub(before),
-            is_known: state.is_known,
+            is_known: state.is_known && is_known,
             bytes_a_row: state.bytes_a_row,
+            span: state.span.as_mut().zip(span::first(&border)).map(|(span, number)| span.cut(number)),
             ..State::default()
         };
         state.up_to = Some(border.clone());
-        (state.expected, state.is_known) = (before, true);
+        (state.expected, state.is_known) = (before, is_known);
         self.job.has_range(); // before the lock is given back, under which the reader ends its range
         let partition = self.partition.clone();
         let (start, state) = (Some(border), Mutex::new(behind));
@@ -340,6 +401,35 @@ impl<'a> Range<'a> {
 }
 
 impl State {
+    /// Notes that all rows up to there were read.
+    fn is_read_up_to(&mut self, rows: u64, last: Vec<String>) {
+        if let (Some(span), Some(number)) = (&mut self.span, span::first(&last)) {
+            span.has_read(rows, number);
+        }
+        self.behind = Some(last);
+    }
+
+    /// Whether the statement at work has no ceiling, though it could have one: there is little left.
+    fn reads_to_its_end(&self) -> bool {
+        self.span.as_ref().is_some_and(|span| span.ceiling().is_none())
+    }
+
+    /// How many rows of the range lie before a border that was found, and whether that is sure; `None` if the reader has come
+    /// too close to it meanwhile.
+    fn before(&self, border: &[String], found: &Found) -> Option<(u64, bool)> {
+        let limit = self.limit.filter(|_| !self.is_over)?;
+        match found {
+            Found::Few(_) => None,
+            Found::Row(_, before) => Some((*before, true)).filter(|_| *before > self.begun + limit),
+            Found::Behind(_, before, behind) => {
+                let ceiling = self.span.as_ref()?.ceiling()?;
+                let share = *behind as f64 / (before + behind + limit).max(1) as f64;
+                let left = self.left() - (self.left() as f64 * share) as u64;
+                Some((self.begun + left, false)).filter(|_| span::first(border) > Some(ceiling))
+            }
+        }
+    }
+
     /// Rows that the statement at work and those after it will give. A guess that was passed is followed by another one.
     fn left(&self) -> u64 {
         let left = self.expected.saturating_sub(self.begun);
@@ -369,8 +459,8 @@ impl<'a> Ranges<'a> {
         let most = self.lock().iter().max_by_key(|range| range.spare()).cloned();
         let Some(from) = most.filter(|range| range.spare() > 0) else { return Ok(None) };
         let Some(search) = from.search() else { return Ok(None) };
-        let border = from.border(connection, &search)?;
-        let Some(range) = from.cut(&search, border)?.map(Arc::new) else { return Ok(None) };
+        let found = from.border(connection, &search)?;
+        let Some(range) = from.cut(&search, &found)?.map(Arc::new) else { return Ok(None) };
         let mut ranges = self.lock();
         let at = ranges.iter().position(|range| Arc::ptr_eq(range, &from)).map_or(ranges.len(), |at| at + 1);
         ranges.insert(at, Arc::clone(&range));

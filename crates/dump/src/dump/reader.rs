@@ -290,6 +290,7 @@ impl<'a> Reader<'a> {
     fn read(mut self, connection: &mut Connection) -> Result<Vec<Chunk>> {
         let mut bytes_a_row = None;
         self.guard.pass()?;
+        self.range.begin(connection)?;
         while let Some(statement) = self.range.next_statement(bytes_a_row) {
             let before = self.lines.bytes() + self.chunks.iter().map(|chunk| chunk.bytes).sum::<u64>();
             let (rows, last) = self.statement(connection, &statement)?;
