@@ -192,7 +192,7 @@ def blobs(server, rows):
 
 SHAPES = {shape.name: shape for shape in (
     Shape("digits", "sysbench's, 190 bytes a row, of which most are digits", 1_000_000, 180, sysbench),
-    Shape("text", "package descriptions", 50_000, 100, text),
+    Shape("text", "package descriptions", 400_000, 100, text),
     Shape("wide", f"{WIDE} columns of ten types", 150_000, 300, wide),
     Shape("narrow", "two INT columns", 4_000_000, 4, narrow),
     Shape("blobs", "random bytes, 1 kB to 4 MiB a row", 250, 1000, blobs),

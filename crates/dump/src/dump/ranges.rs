@@ -1,8 +1,8 @@
 //! Which rows each worker reads. A worker reads a range of a table from its beginning to its end, in statements of a limited
 //! number of rows. One that has nothing left to do takes the far half of the range that has most left: it steps through the
-//! index to a row beyond the statement that is being read, and that row's key becomes the end of the one range and the
-//! beginning of the other. So every row is in exactly one range, in the server's own order, and borders are looked for only
-//! where they are needed.
+//! index to a row beyond the statement that is being read (or finds one by its number, see [`span`]), and that row's key
+//! becomes the end of the one range and the beginning of the other. So every row is in exactly one range, in the server's
+//! own order, and borders are looked for only where they are needed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
