@@ -104,9 +104,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def private_server(drover, flavour, options):
+def private_server(drover, flavour, options, role="bench"):
     """A fresh server from `drover sandbox`, stopped at the end."""
-    name = f"bench-{flavour}-{os.getpid()}"
+    name = f"{role}-{flavour}-{os.getpid()}"
     say(f"starting a private {flavour} server")
     command = [drover, "--json", "sandbox", "start", "--flavour", flavour, "--name", name, "--", *options]
     started = json.loads(output_of(command))

@@ -405,14 +405,20 @@ fn of_chosen(part: &Part<'_>) -> String {
     }
 }
 
-/// The servers print `?` for a character of four bytes in a definition; the scripts have the true ones.
+/// The servers print `?` for a character of four bytes in a definition; the scripts have the true ones. And MySQL prints a
+/// column's character set before its collation, which has it in its name, or not: as the table was created.
 fn as_shown(create: &[u8]) -> Vec<u8> {
-    match std::str::from_utf8(create) {
-        Ok(text) => {
-            text.chars().map(|c| if c.len_utf8() == 4 { '?' } else { c }).collect::<String>().into_bytes()
+    let Ok(text) = std::str::from_utf8(create) else { return create.to_vec() };
+    let mut shown = String::with_capacity(text.len());
+    for (at, part) in text.split(" CHARACTER SET ").enumerate() {
+        let has_collation = part.split_once(' ').filter(|(_, rest)| rest.starts_with("COLLATE "));
+        match has_collation.filter(|_| at > 0) {
+            Some((_, rest)) => shown.extend([" ", rest]),
+            None if at > 0 => shown.extend([" CHARACTER SET ", part]),
+            None => shown.push_str(part),
         }
-        Err(_) => create.to_vec(),
     }
+    shown.chars().map(|c| if c.len_utf8() == 4 { '?' } else { c }).collect::<String>().into_bytes()
 }
 
 /// Unknown schema, table, column or routine; no such index to force, or none of the partitions, the character set or the
@@ -438,4 +444,19 @@ fn first_difference(now: &[Vec<u8>], then: &[Vec<u8>]) -> String {
     let at = now.iter().zip(&then).position(|(a, b)| a != b).unwrap_or(now.len().min(then.len()));
     let line = |lines: &[String]| lines.get(at).map_or("nothing".to_owned(), |line| quote::string(line));
     format!("{} instead of {}", line(&now), line(&then))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_s_collation_tells_its_character_set() {
+        let shown = |text: &str| String::from_utf8(as_shown(text.as_bytes())).unwrap();
+        let with = "`a` varchar(10) CHARACTER SET latin1 COLLATE latin1_german2_ci NOT NULL,\n`b` char(1)";
+        assert_eq!(shown(with), shown(&with.replace(" CHARACTER SET latin1", "")));
+        let without = "`a` varchar(10) CHARACTER SET latin1 NOT NULL,\n`b` char(1) COLLATE latin1_bin";
+        assert_eq!(shown(without), without);
+        assert_eq!(shown("'a\u{1f600}'"), "'a?'");
+    }
 }
