@@ -29,7 +29,8 @@ deny: ## Licences, sources and duplicates of dependencies
 bench: ## Compare with bare readers and with peers; results go to benchmarks/results
 	@scripts/setup bench
 	$(CARGO) build --release
-	benchmarks/dump --peers --shape all
+	benchmarks/dump --peers --shape all; dump=$$?; benchmarks/restore --peers; restore=$$?; \
+	benchmarks/foreign; foreign=$$?; benchmarks/cases && [ $$dump$$restore$$foreign = 000 ]
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz
