@@ -39,7 +39,9 @@ fn talk(address: Address) {
     let Ok(mut connection) = Connection::open(&options) else { return };
     let _ = connection.execute("DO 1");
     let _ = connection.query("SELECT 1");
-    let _ = connection.load("LOAD DATA", |upload| upload.send(b"1\n"));
+    let _ = connection.begin_load("LOAD DATA");
+    let _ = connection.send(b"1\n");
+    let _ = connection.end_load();
     let Ok(mut rows) = connection.stream("SELECT 2") else { return };
     while let Ok(Some(row)) = rows.next_row() {
         match row {

@@ -32,15 +32,6 @@ pub struct Outcome {
     pub info: String,
 }
 
-/// What came of a LOAD DATA LOCAL INFILE.
-#[derive(Debug)]
-pub struct Loaded<T> {
-    /// The server's words.
-    pub outcome: Outcome,
-    /// What the closure that sent the file returned.
-    pub sent: T,
-}
-
 /// A connection that is logged in. It is never reopened: after [`Error::Lost`] and [`Error::Protocol`] it answers
 /// nothing but [`Error::Lost`].
 pub struct Connection {
@@ -57,6 +48,8 @@ enum State {
     Ready,
     /// A result was begun and not read to its end.
     InResult,
+    /// The server waits for the content of a file.
+    InLoad,
     /// It broke, or server and client no longer agree on what comes next.
     Lost,
 }
@@ -144,36 +137,44 @@ impl Connection {
         }
     }
 
-    /// Runs a LOAD DATA LOCAL INFILE statement; `send` writes the file's content. If `send` fails, what it wrote is still
-    /// ended properly, so that the connection stays usable: the caller rolls back.
+    /// Begins a LOAD DATA LOCAL INFILE statement. [`Connection::send`] sends the file's content, and nothing else can be
+    /// asked before [`Connection::end_load`] has ended it, also where the content cannot be sent to its end: the caller
+    /// rolls back.
     ///
     /// # Errors
-    /// What the server said, what `send` failed with ([`Error::Source`]), or that the connection is lost.
-    pub fn load<T>(
-        &mut self,
-        sql: impl AsRef<[u8]>,
-        send: impl FnOnce(&mut Upload<'_>) -> io::Result<T>,
-    ) -> Result<Loaded<T>> {
+    /// What the server said, or that the connection is lost.
+    pub fn begin_load(&mut self, sql: impl AsRef<[u8]>) -> Result<()> {
         match self.begin(sql.as_ref())? {
-            Reply::WantsFile => {}
-            _ => return Err(self.protocol("no request for the file to load")),
-        }
-        let mut upload = Upload { packets: &mut self.packets, broken: None };
-        let sent = send(&mut upload);
-        let broken = upload.broken.take();
-        if let Some(source) = broken {
-            return Err(self.broken(source));
-        }
-        match (sent, self.end_upload()?) {
-            (Err(error), _) => Err(Error::Source(error)),
-            (Ok(sent), Reply::Done(outcome)) => Ok(Loaded { outcome, sent }),
-            (Ok(_), _) => Err(self.protocol("rows for a LOAD DATA")),
+            Reply::WantsFile => {
+                self.state = State::InLoad;
+                Ok(())
+            }
+            _ => Err(self.protocol("no request for the file to load")),
         }
     }
 
-    fn end_upload(&mut self) -> Result<Reply> {
+    /// Sends some of the file that the server waits for.
+    ///
+    /// # Errors
+    /// That the connection is lost, or what the server said before it closed it.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.expect(State::InLoad)?;
+        let mut packets = bytes.chunks(UPLOAD_PACKET);
+        packets.try_for_each(|packet| self.packets.write(packet)).map_err(|source| self.broken(source))
+    }
+
+    /// Ends the file, and waits until the server has taken it in.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection is lost.
+    pub fn end_load(&mut self) -> Result<Outcome> {
+        self.expect(State::InLoad)?;
+        self.state = State::Ready;
         self.packets.write(&[]).map_err(|source| self.broken(source))?;
-        self.read_reply()
+        match self.read_reply()? {
+            Reply::Done(outcome) => Ok(outcome),
+            _ => Err(self.protocol("rows for a LOAD DATA")),
+        }
     }
 
     /// Makes the session as it was after the login: settings, variables, temporary tables and what was not committed are
@@ -190,15 +191,7 @@ impl Connection {
     }
 
     fn command(&mut self, code: u8, body: &[u8]) -> Result<Reply> {
-        match self.state {
-            State::Ready => {}
-            State::Lost => return Err(self.lost(io::Error::other("it broke before"))),
-            State::InResult => {
-                return Err(
-                    self.protocol("the rows of an earlier statement, which were not read to their end")
-                );
-            }
-        }
+        self.expect(State::Ready)?;
         let mut command = std::mem::take(&mut self.scratch);
         command.clear();
         command.push(code);
@@ -208,6 +201,19 @@ impl Connection {
         self.scratch = command;
         sent.map_err(|source| self.broken(source))?;
         self.read_reply()
+    }
+
+    /// Server and client must agree on what comes next.
+    fn expect(&mut self, state: State) -> Result<()> {
+        match self.state {
+            now if now == state => Ok(()),
+            State::Lost => Err(self.lost(io::Error::other("it broke before"))),
+            State::InResult => {
+                Err(self.protocol("the rows of an earlier statement, which were not read to their end"))
+            }
+            State::InLoad => Err(self.protocol("a request for a file that was not sent to its end")),
+            State::Ready => Err(self.protocol("no request for the file that is to be sent")),
+        }
     }
 
     /// The error for a write that failed. If the server said why it closed the connection, that is still there to read.
@@ -396,29 +402,6 @@ fn whole_field(row: &mut LargeRow<'_>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Takes the content of a file that the server asked for, in packets.
-pub struct Upload<'a> {
-    packets: &'a mut Packets,
-    broken: Option<io::Error>,
-}
-
-impl Upload<'_> {
-    /// Sends some of the file.
-    ///
-    /// # Errors
-    /// If the connection breaks; the caller need not tell this error from its own.
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for packet in bytes.chunks(UPLOAD_PACKET) {
-            if let Err(error) = self.packets.write(packet) {
-                let kind = error.kind();
-                self.broken = Some(error);
-                return Err(kind.into());
-            }
-        }
-        Ok(())
-    }
-}
-
 fn outcome(payload: &[u8]) -> Outcome {
     let mut rest = payload.get(1..).unwrap_or_default();
     let affected = next_integer(&mut rest).unwrap_or_default();
@@ -535,6 +518,37 @@ mod tests {
             assert!(matches!(asked(&mut connection), Err(Error::Protocol { .. })));
             assert!(matches!(connection.execute("DO 1"), Err(Error::Lost { .. })));
         }
+    }
+
+    #[test]
+    fn a_file_is_sent_before_anything_else_is_asked() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut server, mut sent, mut packet) =
+                (Packets::new(Stream::Unix(far)), Vec::new(), Vec::new());
+            server.read(&mut packet).unwrap();
+            server.write(b"\xfbfile").unwrap();
+            loop {
+                server.read(&mut packet).unwrap();
+                if packet.is_empty() {
+                    break;
+                }
+                sent.extend_from_slice(&packet);
+            }
+            server.write(&[0, 2, 0, 2, 0, 0, 0]).unwrap();
+            sent
+        });
+        let mut connection = connection_over(near);
+        connection.begin_load("LOAD DATA").unwrap();
+        connection.send(&vec![b'x'; UPLOAD_PACKET + 1]).unwrap();
+        connection.send(b"y").unwrap();
+        assert_eq!(connection.end_load().unwrap().affected, 2);
+        assert_eq!(server.join().unwrap().len(), UPLOAD_PACKET + 2);
+        assert!(matches!(connection.send(b"z"), Err(Error::Protocol { .. })));
+
+        let mut connection = answered_with(&[b"\xfbfile"]);
+        connection.begin_load("LOAD DATA").unwrap();
+        assert!(matches!(connection.execute("DO 1"), Err(Error::Protocol { .. })));
     }
 
     /// Packet 0 where packet 1 is due, as MySQL sends it at the end of `wait_timeout`.

@@ -16,7 +16,7 @@ mod server_key;
 mod stream;
 mod tls;
 
-pub use connection::{Connection, Loaded, Outcome, RawRow, RowStream, Upload};
+pub use connection::{Connection, Outcome, RawRow, RowStream};
 pub use fields::{Field, next_field};
 pub use packet::LargeRow;
 pub use result::{Row, Rows};

@@ -1,7 +1,7 @@
 //! Running statements of a dump over one connection: settings and definitions one by one, rows in batches that are
 //! committed together.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use drover_db::Connection;
@@ -202,30 +202,29 @@ impl Player<'_, '_> {
         statement: &Statement,
     ) -> Result<drover_db::wire::Outcome> {
         let mut input = input::open(path, Some(self.context.progress))?;
-        let (mut damaged, mut bytes) = (None, 0);
-        let loaded = self.connection.load(sql, |upload| {
-            let mut buffer = vec![0; 256 << 10];
-            loop {
-                match input.read(&mut buffer) {
-                    Ok(0) => return Ok(()),
-                    Ok(count) => {
-                        upload.send(&buffer[..count])?;
-                        self.context.guard.spend(count as u64);
-                        bytes += count as u64;
-                    }
-                    Err(error) => {
-                        damaged = Some(error);
-                        return Err(io::ErrorKind::InvalidData.into());
-                    }
-                }
-            }
-        });
-        if let Some(error) = damaged {
-            return Err(Error::found(format!("{}: the file is damaged: {error}", path.display())));
-        }
-        let outcome = loaded.map_err(|source| failed(statement, source))?.outcome;
+        self.connection.begin_load(sql).map_err(|source| failed(statement, source))?;
+        let sent = self.send(&mut input, path, statement);
+        // It is ended in any case, so that the connection stays usable.
+        let outcome = self.connection.end_load().map_err(|source| failed(statement, source));
+        let bytes = sent?;
         self.context.tally.ran(0, bytes);
-        Ok(outcome)
+        outcome
+    }
+
+    /// Sends the content of a file; gives its bytes.
+    fn send(&mut self, input: &mut impl Read, path: &Path, statement: &Statement) -> Result<u64> {
+        let (mut buffer, mut bytes) = (vec![0; 256 << 10], 0);
+        loop {
+            let count = input.read(&mut buffer).map_err(|error| {
+                Error::found(format!("{}: the file is damaged: {error}", path.display()))
+            })?;
+            if count == 0 {
+                return Ok(bytes);
+            }
+            self.connection.send(&buffer[..count]).map_err(|source| failed(statement, source))?;
+            self.context.guard.spend(count as u64);
+            bytes += count as u64;
+        }
     }
 
     /// Keeps what the server warns of; notes are not kept.

@@ -1,7 +1,5 @@
 //! Loading one file of rows: streamed to the server, checked against the manifest, committed only then.
 
-use std::io;
-
 use drover_db::wire::Outcome;
 use drover_db::{Connection, quote};
 
@@ -151,39 +149,33 @@ impl Load<'_> {
         target: &Name,
         computed: &[String],
     ) -> std::result::Result<(), Refusal> {
-        let mut reader = Some(FileReader::open(self.store, &self.chunk.file, self.compression)?);
-        let mut damaged = None;
+        let mut reader = FileReader::open(self.store, &self.chunk.file, self.compression)?;
         let sql = statement(&self.table.columns, computed, target, &self.chunk.file);
-        let result = connection.load(sql, |upload| {
-            let (mut buffer, mut rest) = (vec![0; PIECE], Vec::new());
-            while let Some(input) = &mut reader {
-                match input.read(&mut buffer) {
-                    Ok(0) => break,
-                    Ok(count) => {
-                        match &self.current {
-                            Some(current) => upload.send(&current.filter(&buffer[..count], &mut rest))?,
-                            None => upload.send(&buffer[..count])?,
-                        }
-                        self.progress.count(0, count as u64);
-                        self.progress.done(count as u64);
-                        self.guard.spend(count as u64);
-                    }
-                    Err(error) => {
-                        damaged = Some(error);
-                        return Err(io::ErrorKind::InvalidData.into());
-                    }
-                }
+        connection.begin_load(sql).doing(|| self.doing())?;
+        let sent = self.send(connection, &mut reader);
+        // It is ended in any case, so that the connection stays usable.
+        let outcome = connection.end_load().doing(|| self.doing());
+        sent?;
+        self.check_file(reader)?;
+        self.check_outcome(connection, &outcome?)
+    }
+
+    fn send(&self, connection: &mut Connection, reader: &mut FileReader) -> Result<()> {
+        let (mut buffer, mut rest) = (vec![0; PIECE], Vec::new());
+        loop {
+            let count = reader.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(());
             }
-            Ok(())
-        });
-        if let Some(error) = damaged {
-            return Err(error.into());
+            match &self.current {
+                Some(current) => connection.send(&current.filter(&buffer[..count], &mut rest)),
+                None => connection.send(&buffer[..count]),
+            }
+            .doing(|| self.doing())?;
+            self.progress.count(0, count as u64);
+            self.progress.done(count as u64);
+            self.guard.spend(count as u64);
         }
-        let outcome = result.doing(|| self.doing())?.outcome;
-        if let Some(reader) = reader {
-            self.check_file(reader)?;
-        }
-        self.check_outcome(connection, &outcome)
     }
 
     fn check_file(&self, reader: FileReader) -> Result<()> {
