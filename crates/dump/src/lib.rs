@@ -20,7 +20,7 @@ mod store;
 mod translate;
 mod users;
 
-pub use dump::{DumpArgs, DumpReport, dump};
+pub use dump::{DumpArgs, DumpReport, SourceArgs, dump};
 pub use error::{Error, Result};
 #[doc(hidden)]
 pub use foreign::statements;
@@ -29,8 +29,8 @@ pub use format::manifest;
 pub use guard::{GuardArgs, Load, Seconds, Size};
 pub use progress::{Progress, Snapshot as ProgressSnapshot};
 pub use restore::{
-    CheckReport, Difference, RestoreArgs, RestoreReport, UsersReport, VerifyArgs, VerifyReport, check,
-    restore, verify,
+    CheckReport, Difference, RestoreArgs, RestoreReport, TargetArgs, UsersReport, VerifyArgs, VerifyReport,
+    check, restore, verify,
 };
 pub use store::{StoreArgs, is_object_store};
 pub use translate::{Refusal, Rewrite};

@@ -1,5 +1,6 @@
-//! Workers, one connection each, that take tasks from one queue. A task may put others in the queue. The first error
-//! ends all: the other workers' connections are broken, so that nobody waits for a statement that no longer matters.
+//! Workers, with a connection each or one to either of two servers, that take tasks from one queue. A task may put others
+//! in the queue. The first error ends all: the other workers' connections are broken, so that nobody waits for a statement
+//! that no longer matters.
 
 use std::panic::resume_unwind;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,18 @@ use drover_db::{Connection, Stop};
 
 use crate::error::Doing;
 use crate::{Error, Result};
+
+/// What a worker does its tasks over.
+pub(crate) trait Worker: Send {
+    /// The connections that it may wait on.
+    fn connections(&self) -> Vec<&Connection>;
+}
+
+impl Worker for Connection {
+    fn connections(&self) -> Vec<&Connection> {
+        vec![self]
+    }
+}
 
 struct State<T> {
     /// The next task is the last one.
@@ -83,36 +96,36 @@ impl<T> Queue<T> {
 }
 
 /// For work in which a task is never to be looked for.
-pub(crate) fn nothing_to_seek<T>(_connection: &mut Connection) -> Result<Option<T>> {
+pub(crate) fn nothing_to_seek<W, T>(_worker: &mut W) -> Result<Option<T>> {
     Ok(None)
 }
 
-/// Runs `work` on all `tasks`, the last one first, over the given connections; what a task returns is done next. A worker
+/// Has the workers do `work` on all `tasks`, the last one first; what a task returns is done next. A worker
 /// without a task calls `seek` now and then as long as others work. Gives how much later the last worker ended its last
 /// task than the first one.
 ///
 /// # Errors
 /// The first error of a task, or [`Error::Stopped`] if a signal came.
-pub(crate) fn run<T: Send>(
-    connections: &mut [Connection],
+pub(crate) fn run<W: Worker, T: Send>(
+    workers: &mut [W],
     tasks: Vec<T>,
     stop: &Stop,
-    work: impl Fn(&mut Connection, T) -> Result<Vec<T>> + Sync,
-    seek: impl Fn(&mut Connection) -> Result<Option<T>> + Sync,
+    work: impl Fn(&mut W, T) -> Result<Vec<T>> + Sync,
+    seek: impl Fn(&mut W) -> Result<Option<T>> + Sync,
 ) -> Result<Duration> {
     let started = Instant::now();
     let state = State { tasks, running: 0, seeking: 0, error: None };
     let queue = Queue { state: Mutex::new(state), changed: Condvar::new() };
     let ends: Vec<_> = std::thread::scope(|scope| {
-        let workers = connections.iter_mut().map(|connection| {
+        let threads = workers.iter_mut().map(|worker| {
             scope.spawn(|| {
                 let mut ended = started;
-                worker(connection, &queue, stop, &work, &seek, &mut ended);
+                run_tasks(worker, &queue, stop, &work, &seek, &mut ended);
                 ended
             })
         });
-        let workers: Vec<_> = workers.collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     let (first, last) = (ends.iter().min().copied(), ends.iter().max().copied());
     let error = queue.lock().error.take();
@@ -123,15 +136,19 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-fn worker<T>(
-    connection: &mut Connection,
+fn run_tasks<W: Worker, T>(
+    worker: &mut W,
     queue: &Queue<T>,
     stop: &Stop,
-    work: &(impl Fn(&mut Connection, T) -> Result<Vec<T>> + Sync),
-    seek: &(impl Fn(&mut Connection) -> Result<Option<T>> + Sync),
+    work: &(impl Fn(&mut W, T) -> Result<Vec<T>> + Sync),
+    seek: &(impl Fn(&mut W) -> Result<Option<T>> + Sync),
     ended: &mut Instant,
 ) {
-    let watched = stop.watch(connection).doing(|| "watching a connection");
+    let watched: Result<Vec<_>> = worker
+        .connections()
+        .into_iter()
+        .map(|connection| stop.watch(connection).doing(|| "watching a connection"))
+        .collect();
     let is_ready = || match &watched {
         _ if stop.is_requested() => Err(Error::Stopped),
         Ok(_) => Ok(()),
@@ -140,12 +157,12 @@ fn worker<T>(
     loop {
         let failed_first = match queue.take() {
             Next::Task(task) => {
-                let result = is_ready().and_then(|()| work(connection, task));
+                let result = is_ready().and_then(|()| work(worker, task));
                 *ended = Instant::now();
                 queue.ended(|state| &mut state.running, result)
             }
             Next::Seek => {
-                let result = is_ready().and_then(|()| seek(connection));
+                let result = is_ready().and_then(|()| seek(worker));
                 queue.ended(|state| &mut state.seeking, result.map(|found| found.into_iter().collect()))
             }
             Next::Stop => return,

@@ -1,20 +1,34 @@
-//! The row path: rows come from a connection as packets and become lines, digests and files. The same path reads a
-//! restored table back, with no file at its end.
+//! The row path: rows come from a connection as packets and become lines and digests. What takes the lines is another
+//! matter: files, another server, or nobody, where a table is read back to be compared.
 
 use drover_db::wire::{Field, LargeRow, RawRow, RowStream, next_field};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Doing;
 use crate::format::digest::Digest;
-use crate::format::files::{FileWriter, Stored};
 use crate::format::manifest::Chunk;
 use crate::format::text;
 use crate::mask::Masker;
 use crate::progress::Share;
 use crate::{Error, Result};
 
-/// Text is handed to the compressor in pieces of about this many bytes.
+/// Text is handed on in pieces of about this many bytes.
 const PIECE: usize = 256 << 10;
+
+/// What takes the text of rows.
+pub(crate) trait Out {
+    /// Takes the next piece of it; no border of a row need be there.
+    fn write(&mut self, text: &[u8]) -> Result<()>;
+}
+
+/// Nobody: only the sums are wanted.
+struct Nobody;
+
+impl Out for Nobody {
+    fn write(&mut self, _text: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
 
 /// What the rows of a result look like.
 #[derive(Debug, Clone, Default)]
@@ -71,33 +85,32 @@ pub(crate) struct Lines<'a> {
     /// Bytes of the text that have left the buffer.
     flushed: u64,
     sums: Sums,
-    file: Option<FileWriter>,
 }
 
 impl<'a> Lines<'a> {
-    /// Lines that go to a file, or nowhere: then only the sums are made.
-    pub(crate) fn new(shape: &'a Shape, file: Option<FileWriter>) -> Self {
-        Self {
-            shape,
-            buffer: Vec::with_capacity(PIECE + (64 << 10)),
-            flushed: 0,
-            sums: Sums::default(),
-            file,
-        }
+    pub(crate) fn new(shape: &'a Shape) -> Self {
+        let buffer = Vec::with_capacity(PIECE + (64 << 10));
+        Self { shape, buffer, flushed: 0, sums: Sums::default() }
     }
 
     /// Adds a row; gives the values of its key if they are wanted.
-    pub(crate) fn add(&mut self, row: RawRow<'_>, wants_key: bool) -> Result<Option<Vec<Vec<u8>>>> {
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        row: RawRow<'_>,
+        wants_key: bool,
+        out: &mut impl Out,
+    ) -> Result<Option<Vec<Vec<u8>>>> {
         let key = match row {
             RawRow::Whole(payload) => {
                 self.whole(payload)?;
                 wants_key.then(|| self.key_of(payload))
             }
-            RawRow::Large(row) => wants_key.then_some(self.large(row)?),
+            RawRow::Large(row) => wants_key.then_some(self.large(row, out)?),
         };
         self.sums.rows += 1;
         if self.buffer.len() >= PIECE {
-            self.flush()?;
+            self.flush(out)?;
         }
         Ok(key)
     }
@@ -181,7 +194,7 @@ impl<'a> Lines<'a> {
     }
 
     /// A row larger than the receive buffer passes in pieces: never is all of it in memory. Gives the values of its key.
-    fn large(&mut self, mut row: LargeRow<'_>) -> Result<Vec<Vec<u8>>> {
+    fn large(&mut self, mut row: LargeRow<'_>, out: &mut impl Out) -> Result<Vec<Vec<u8>>> {
         let mut hash = Xxh3::new();
         let mut key = vec![Vec::new(); self.shape.keys.len()];
         let mut hashed = self.buffer.len();
@@ -212,7 +225,7 @@ impl<'a> Lines<'a> {
                 text::escape_into(&mut self.buffer, piece);
                 if self.buffer.len() >= PIECE {
                     hash.update(&self.buffer[hashed..]);
-                    self.flush()?;
+                    self.flush(out)?;
                     hashed = 0;
                 }
             }
@@ -252,32 +265,29 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Rows since the file began.
+    /// Rows since the chunk began.
     pub(crate) fn rows(&self) -> u64 {
         self.sums.rows
     }
 
-    /// Bytes of text since the file began.
+    /// Bytes of text since the chunk began.
     pub(crate) fn bytes(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
-    fn flush(&mut self) -> Result<()> {
-        if let Some(file) = &mut self.file {
-            file.write(&self.buffer)?;
-        }
+    fn flush(&mut self, out: &mut impl Out) -> Result<()> {
+        out.write(&self.buffer)?;
         self.flushed += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
     }
 
-    /// Ends the file and starts over with the next one; what the ended one holds.
-    pub(crate) fn cut(&mut self, next: Option<FileWriter>) -> Result<(Sums, Option<Stored>)> {
-        self.flush()?;
-        let stored = std::mem::replace(&mut self.file, next).map(FileWriter::finish).transpose()?;
+    /// Hands on what is left of the chunk, and starts over with the next one; what the ended one came to.
+    pub(crate) fn cut(&mut self, out: &mut impl Out) -> Result<Sums> {
+        self.flush(out)?;
         let sums = Sums { bytes: self.flushed, ..std::mem::take(&mut self.sums) };
         self.flushed = 0;
-        Ok((sums, stored))
+        Ok(sums)
     }
 }
 
@@ -332,7 +342,7 @@ impl<'a> Meter<'a> {
         Self { share, rows: 0, bytes: 0 }
     }
 
-    /// Notes that so many rows were read since the last file began, so many bytes of text. At times they are counted: then
+    /// Notes that so many rows were read since the last chunk began, so many bytes of text. At times they are counted: then
     /// gives the bytes since the last time.
     #[inline]
     pub(crate) fn passes(&mut self, sums: &Lines<'_>) -> Option<u64> {
@@ -351,7 +361,7 @@ impl<'a> Meter<'a> {
         more
     }
 
-    /// Counts the rest of a file that ends; gives its bytes.
+    /// Counts the rest of a chunk that ends; gives its bytes.
     pub(crate) fn end(&mut self, sums: &Lines<'_>) -> u64 {
         let more = self.count(sums);
         (self.rows, self.bytes) = (0, 0);
@@ -366,11 +376,11 @@ pub(crate) fn sum(
     meter: &mut Meter<'_>,
     what: &str,
 ) -> Result<Sums> {
-    let mut lines = Lines::new(shape, None);
+    let mut lines = Lines::new(shape);
     while let Some(row) = stream.next_row().doing(|| what)? {
-        lines.add(row, false)?;
+        lines.add(row, false, &mut Nobody)?;
         meter.passes(&lines);
     }
     meter.end(&lines);
-    Ok(lines.cut(None)?.0)
+    lines.cut(&mut Nobody)
 }

@@ -38,14 +38,55 @@ impl FromStr for ChunkSize {
     }
 }
 
-/// Dump schemas or tables in parallel, as one consistent snapshot, into a directory or an object store
+/// What is read of a server, and how: options of a dump and of a copy.
 #[derive(Debug, clap::Args)]
-pub struct DumpArgs {
+pub struct SourceArgs {
     /// Schemas (DB) and tables (DB.TABLE); all but the system schemas if none is named. Put names that hold a dot in
     /// backticks: '`my.db`.`my.table`'
     #[arg(value_name = "DB | DB.TABLE")]
     pub what: Vec<String>,
 
+    /// Take only tables and views that match this glob on SCHEMA.NAME, such as 'shop.order*', or on NAME alone (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub include: Vec<String>,
+
+    /// Leave out tables and views that match this glob on SCHEMA.NAME or on NAME alone, such as 'log_*' (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+
+    /// Take the server's accounts and roles too, with the hashes of their passwords and all grants
+    #[arg(long)]
+    pub users: bool,
+
+    /// Take only those rows of a table for which an SQL condition holds; TABLE is a glob as in --include: 'shop.orders:id > 100'
+    /// (repeatable; several for the same table must all hold)
+    #[arg(long = "where", value_name = "TABLE:COND")]
+    pub conditions: Vec<Condition>,
+
+    /// Replace values while they are read, by the rules in this file; see docs/masking.md
+    #[arg(long, value_name = "FILE", conflicts_with = "no_data")]
+    pub mask: Option<PathBuf>,
+
+    /// Take definitions only, no rows
+    #[arg(long, conflicts_with_all = ["no_schema", "conditions"])]
+    pub no_data: bool,
+
+    /// Take rows only, no definitions: for tables that are there and empty
+    #[arg(long)]
+    pub no_schema: bool,
+
+    /// Connections that read rows, each with its worker [default: twice the cores here, if the server has as many to spare]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub threads: Option<u16>,
+
+    /// How long to wait for the lock under which the snapshot is taken
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub lock_timeout: u64,
+}
+
+/// Dump schemas or tables in parallel, as one consistent snapshot, into a directory or an object store
+#[derive(Debug, clap::Args)]
+pub struct DumpArgs {
     /// Where the dump goes: a directory, or s3://BUCKET/PREFIX; empty or not there yet, but for --resume. The keys of an object
     /// store are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
     #[arg(long, value_name = "DIR | URL")]
@@ -61,38 +102,9 @@ pub struct DumpArgs {
     #[arg(long)]
     pub consistent_resume: bool,
 
-    /// Dump only tables and views that match this glob on SCHEMA.NAME, such as 'shop.order*', or on NAME alone (repeatable)
-    #[arg(long, value_name = "GLOB")]
-    pub include: Vec<String>,
-
-    /// Leave out tables and views that match this glob on SCHEMA.NAME or on NAME alone, such as 'log_*' (repeatable)
-    #[arg(long, value_name = "GLOB")]
-    pub exclude: Vec<String>,
-
-    /// Dump the server's accounts and roles too, with the hashes of their passwords and all grants
-    #[arg(long)]
-    pub users: bool,
-
-    /// Dump only those rows of a table for which an SQL condition holds; TABLE is a glob as in --include: 'shop.orders:id > 100'
-    /// (repeatable; several for the same table must all hold)
-    #[arg(long = "where", value_name = "TABLE:COND")]
-    pub conditions: Vec<Condition>,
-
-    /// Replace values while dumping, by the rules in this file; see docs/masking.md
-    #[arg(long, value_name = "FILE", conflicts_with = "no_data")]
-    pub mask: Option<PathBuf>,
-
-    /// Dump definitions only, no rows
-    #[arg(long, conflicts_with_all = ["no_schema", "conditions"])]
-    pub no_data: bool,
-
-    /// Dump rows only, no definitions: they can be restored into tables that are there and empty
-    #[arg(long)]
-    pub no_schema: bool,
-
-    /// Connections that read rows, each with its worker [default: twice the cores here, if the server has as many to spare]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub source: SourceArgs,
 
     /// Compression of the row files: zstd, gzip, lz4 or none, with a level if you like
     #[arg(long, value_name = "METHOD[:LEVEL]", default_value = "zstd")]
@@ -101,10 +113,6 @@ pub struct DumpArgs {
     /// Rows' text that goes into one file, before compression: 128M, 1G.
     #[arg(long, value_name = "SIZE", default_value = "128M")]
     pub chunk_size: ChunkSize,
-
-    /// How long to wait for the lock under which the snapshot is taken
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub lock_timeout: u64,
 
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -119,8 +127,8 @@ pub struct DumpArgs {
     pub server: ServerArgs,
 }
 
-impl DumpArgs {
-    /// What of the tables is dumped.
+impl SourceArgs {
+    /// What of the tables is taken.
     pub(crate) fn contents(&self) -> Contents {
         match (self.no_data, self.no_schema) {
             (true, _) => Contents::Definitions,

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::args::DumpArgs;
+use super::args::SourceArgs;
 use super::catalog::Name;
 use crate::format::files::{Compression, FileReader, Stored};
 use crate::format::manifest::{Chunk, Contents, Snapshot, Table};
@@ -42,7 +42,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    pub(crate) fn new(args: &DumpArgs, masks: &Rules) -> Self {
+    pub(crate) fn new(args: &SourceArgs, masks: &Rules, compression: Compression, consistent: bool) -> Self {
         Self {
             what: args.what.clone(),
             include: args.include.clone(),
@@ -51,8 +51,8 @@ impl Wanted {
             contents: args.contents(),
             masks: masks.fingerprint(),
             users: args.users,
-            compression: args.compress.compression(),
-            consistent: args.consistent_resume,
+            compression,
+            consistent,
         }
     }
 }
@@ -103,11 +103,12 @@ impl Journal {
         store: &Store,
         wanted: &Wanted,
         snapshots: Vec<Snapshot>,
-        tables: impl Iterator<Item = (String, Table)>,
+        tables: &BTreeMap<Name, Table>,
     ) -> Result<Self> {
         let mut text = line(&Entry::Begun { wanted: wanted.clone(), snapshots })?;
-        for (schema, table) in tables {
-            text.extend(line(&Entry::Table { schema, table: Box::new(table) })?);
+        for (name, table) in tables {
+            let (schema, table) = (name.schema.clone(), Box::new(table.clone()));
+            text.extend(line(&Entry::Table { schema, table })?);
         }
         Ok(Self { log: Log::begin(store, STEM, text)?, ranges: AtomicU64::new(0) })
     }

@@ -4,12 +4,13 @@
 //! becomes the end of the one range and the beginning of the other. So every row is in exactly one range, in the server's
 //! own order, and borders are looked for only where they are needed.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drover_db::{Connection, quote};
 
-use super::catalog::Relation;
-use super::journal::KeptRange;
+use super::catalog::{Name, Relation};
+use super::journal::{Kept, KeptRange};
 use super::reader::{Job, Place};
 use super::span::{self, Middle, Span};
 use super::tables::{self, Bounds};
@@ -21,6 +22,15 @@ use crate::keys;
 /// How many workers may come to read a table.
 pub(crate) fn most_workers(table: &Relation, place: &Place) -> usize {
     usize::try_from(table.bytes / place.statement_bytes()).unwrap_or(usize::MAX).clamp(1, 512)
+}
+
+/// What all tables are begun with.
+pub(crate) fn all<'a>(jobs: &[&'a Job<'a>], kept: &Kept) -> Result<Vec<Arc<Range<'a>>>> {
+    let mut ranges = Vec::new();
+    for job in jobs {
+        ranges.extend(Range::of(job, &kept.of(job.name()))?.into_iter().map(Arc::new));
+    }
+    Ok(ranges)
 }
 
 /// A part of a table's rows, read by one worker.
@@ -138,7 +148,7 @@ enum Found {
 impl<'a> Range<'a> {
     /// The ranges that a table is begun with: one for all rows, or one for each partition; and where an earlier run has come
     /// to, its files and what is missing between them.
-    pub(crate) fn of(job: &'a Job<'a>, kept: &[KeptRange]) -> Result<Vec<Self>> {
+    fn of(job: &'a Job<'a>, kept: &[KeptRange]) -> Result<Vec<Self>> {
         let relation = &job.plan.relation;
         if job.plan.partitions.is_empty() {
             return Self::of_partition(job, None, relation.rows, relation.bytes, kept);
@@ -182,12 +192,12 @@ impl<'a> Range<'a> {
         pieces.into_iter().map(&mut range).collect()
     }
 
-    /// Notes a file that is whole.
-    pub(crate) fn has_file(&self, chunk: &Chunk) -> Result<()> {
+    /// Notes a chunk that is whole.
+    pub(crate) fn has_chunk(&self, chunk: &Chunk) -> Result<()> {
         self.job.journal.file(self.id, chunk)
     }
 
-    /// Files of an earlier run that hold its rows.
+    /// Chunks of an earlier run that hold its rows.
     pub(crate) fn kept(&self) -> &[Chunk] {
         &self.kept
     }
@@ -261,6 +271,14 @@ impl<'a> Range<'a> {
         }
     }
 
+    /// Has the rows behind these key values read again; there are so many before them in the range. What others have cut off
+    /// lies further behind and stays theirs.
+    pub(crate) fn go_back(&self, behind: Option<Vec<String>>, rows: u64) {
+        let mut state = self.lock();
+        (state.behind, state.begun) = (behind, rows);
+        (state.skip, state.is_over) = (0, false);
+    }
+
     pub(crate) fn start(&self) -> Option<Vec<String>> {
         self.start.clone()
     }
@@ -269,13 +287,13 @@ impl<'a> Range<'a> {
         self.lock().up_to.clone()
     }
 
-    /// Notes the files that hold all of it.
+    /// Notes the chunks that hold all of it.
     pub(crate) fn is_in(&self, chunks: Vec<Chunk>) -> Result<()> {
         self.lock().chunks = chunks;
         self.job.journal.done(self.id)
     }
 
-    pub(crate) fn into_chunks(self: Arc<Self>) -> Vec<Chunk> {
+    fn into_chunks(self: Arc<Self>) -> Vec<Chunk> {
         std::mem::take(&mut self.lock().chunks)
     }
 
@@ -442,16 +460,38 @@ impl State {
 pub(crate) struct Ranges<'a>(Mutex<Vec<Arc<Range<'a>>>>);
 
 impl<'a> Ranges<'a> {
-    pub(crate) fn new(ranges: Vec<Arc<Range<'a>>>) -> Self {
-        Self(Mutex::new(ranges))
+    /// Gives those that are to be read, the largest last. What an earlier run left is not read, unless it must be the same
+    /// as it is now.
+    pub(crate) fn begin(
+        ranges: Vec<Arc<Range<'a>>>,
+        consistent: bool,
+    ) -> Result<(Self, Vec<Arc<Range<'a>>>)> {
+        let mut tasks = Vec::new();
+        for range in &ranges {
+            range.job.has_chunks(range.kept());
+            if range.kept().is_empty() || consistent {
+                range.job.has_range();
+                tasks.push(Arc::clone(range));
+            } else {
+                range.job.keeps(range.kept());
+                range.is_in(range.kept().to_vec())?;
+            }
+        }
+        tasks.sort_by_key(|range| range.weight());
+        Ok((Self(Mutex::new(ranges)), tasks))
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Range<'a>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn into_inner(self) -> Vec<Arc<Range<'a>>> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// The chunks of all tables.
+    pub(crate) fn into_chunks(self) -> BTreeMap<Name, Vec<Chunk>> {
+        let mut chunks: BTreeMap<Name, Vec<Chunk>> = BTreeMap::new();
+        for range in self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            chunks.entry(range.job.name().clone()).or_default().extend(range.into_chunks());
+        }
+        chunks
     }
 
     /// Takes a part of what another worker has before it.

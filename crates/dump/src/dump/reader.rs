@@ -1,17 +1,19 @@
-//! Reading the rows of a table into its files: range by range, statement by statement, file by file.
+//! Reading the rows of a table: range by range, statement by statement, chunk by chunk.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use drover_db::Connection;
 
 use super::catalog::{self, Name};
+use super::destination::Destination;
 use super::journal::Journal;
 use super::ranges::{Range, Statement};
+use super::source::View;
 use super::tables::{self, Bounds, TablePlan};
 use super::waits;
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
-use crate::format::files::{Compressor, FileWriter};
+use crate::format::files::Compressor;
 use crate::format::manifest::{Chunk, Table};
 use crate::format::names;
 use crate::guard::Guard;
@@ -20,12 +22,12 @@ use crate::rows::{self, Lines, Meter, Shape, Sums};
 use crate::store::Store;
 use crate::{Error, Result};
 
-/// Where files go.
+/// Where chunks are noted, and what they are called and how large.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) store: Store,
     pub(crate) compressor: Compressor,
-    /// Text of about this many bytes goes into one file.
+    /// Text of about this many bytes is one chunk.
     pub(crate) chunk_bytes: u64,
 }
 
@@ -44,8 +46,8 @@ pub(crate) struct Job<'a> {
     pub(crate) place: &'a Place,
     pub(crate) journal: &'a Journal,
     pub(crate) share: Share<'a>,
-    /// Files begun.
-    files: AtomicUsize,
+    /// Chunks begun.
+    chunks: AtomicUsize,
     /// Ranges that were not read to their end.
     open: AtomicUsize,
     /// Rows of those that were.
@@ -55,7 +57,7 @@ pub(crate) struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    pub(crate) fn new(
+    fn new(
         plan: &'a TablePlan,
         table: &'a Table,
         place: &'a Place,
@@ -63,8 +65,29 @@ impl<'a> Job<'a> {
         progress: &'a Progress,
     ) -> Self {
         let share = Share::new(progress, tables::weight(&plan.relation), plan.relation.rows);
-        let (files, open, rows) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
-        Self { plan, table, place, journal, share, files, open, rows, is_mixed: AtomicBool::new(false) }
+        let (chunks, open, rows) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+        Self { plan, table, place, journal, share, chunks, open, rows, is_mixed: AtomicBool::new(false) }
+    }
+
+    /// All tables whose rows are to be read.
+    pub(crate) fn all(
+        view: &'a View,
+        place: &'a Place,
+        journal: &'a Journal,
+        progress: &'a Progress,
+    ) -> Result<Vec<Self>> {
+        let described = |name: &Name| {
+            let mut tables = view.manifest.tables();
+            let found = tables.find(|(schema, table)| schema.name == name.schema && table.name == name.name);
+            found.map(|(_, table)| table)
+        };
+        let job = |plan: &'a TablePlan| {
+            let name = &plan.relation.name;
+            let table =
+                described(name).ok_or_else(|| Error::found(format!("table {name} was never described")))?;
+            Ok(Self::new(plan, table, place, journal, progress))
+        };
+        view.plans.iter().map(job).collect()
     }
 
     pub(crate) fn name(&self) -> &'a Name {
@@ -76,10 +99,10 @@ impl<'a> Job<'a> {
         self.open.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Notes files of an earlier run, whose names are taken.
-    pub(crate) fn has_files(&self, chunks: &[Chunk]) {
+    /// Notes chunks of an earlier run, whose names are taken.
+    pub(crate) fn has_chunks(&self, chunks: &[Chunk]) {
         let last = chunks.iter().filter_map(|chunk| self.number_of(&chunk.file)).max();
-        self.files.fetch_max(last.unwrap_or(0), Ordering::SeqCst);
+        self.chunks.fetch_max(last.unwrap_or(0), Ordering::SeqCst);
     }
 
     /// Notes rows of an earlier snapshot.
@@ -93,8 +116,8 @@ impl<'a> Job<'a> {
         file.strip_prefix(stem.as_str())?.split('.').nth(1)?.parse().ok()
     }
 
-    /// What the names of its files begin with.
-    fn stem(&self) -> String {
+    /// What the names of its chunks begin with.
+    pub(crate) fn stem(&self) -> String {
         let Name { schema, name } = self.name();
         format!("{}/{}", names::file_name(schema), names::file_name(name))
     }
@@ -106,13 +129,10 @@ impl<'a> Job<'a> {
         was_last.then(|| self.rows.load(Ordering::SeqCst))
     }
 
-    /// Begins the next file.
-    fn next_file(&self) -> Result<(String, FileWriter)> {
-        let compressor = self.place.compressor;
-        let number = self.files.fetch_add(1, Ordering::SeqCst) + 1;
-        let file = format!("{}.{number:05}.{}", self.stem(), compressor.compression().extension());
-        let writer = FileWriter::create(&self.place.store, &file, compressor)?;
-        Ok((file, writer))
+    /// The name of the next chunk: that of its file, if it becomes one.
+    fn next_chunk(&self) -> String {
+        let number = self.chunks.fetch_add(1, Ordering::SeqCst) + 1;
+        format!("{}.{number:05}.{}", self.stem(), self.place.compressor.compression().extension())
     }
 }
 
@@ -125,6 +145,8 @@ pub(crate) struct Patience<'a> {
     pub(crate) own: &'a [u32],
     /// What makes workers wait.
     pub(crate) guard: &'a Guard<'a>,
+    /// What is being done, in a word.
+    pub(crate) phase: &'static str,
 }
 
 impl Patience<'_> {
@@ -153,22 +175,23 @@ impl Patience<'_> {
     }
 }
 
-/// Reads a range to its end; gives its files.
+/// Reads a range to its end; gives its chunks.
 pub(crate) fn read(
     connection: &mut Connection,
     range: &Range<'_>,
+    destination: &mut impl Destination,
     patience: Patience<'_>,
     progress: &Progress,
 ) -> Result<Vec<Chunk>> {
     let name = range.job.name();
-    let read = |connection: &mut Connection| {
+    let mut read = |connection: &mut Connection| {
         patience.open(connection, name, progress)?;
-        progress.phase("dumping");
-        if let Some(chunks) = still_same(connection, range)? {
+        progress.phase(patience.phase);
+        if let Some(chunks) = still_same(connection, range, destination)? {
             return Ok(chunks);
         }
         let shape = range.job.plan.shape(range.job.table);
-        Reader::new(range, &shape, patience.guard)?.read(connection)
+        Reader::new(range, &shape, patience.guard, destination).read(connection)
     };
     let chunks = read(connection).map_err(|error| explain(error, name))?;
     // The rows hold a lock on the table's definition until the savepoint is undone: what it is now, it was then.
@@ -179,8 +202,23 @@ pub(crate) fn read(
     Ok(chunks)
 }
 
-/// The files that an earlier run left of this range, if they hold the rows as they are now; else they are removed.
-fn still_same(connection: &mut Connection, range: &Range<'_>) -> Result<Option<Vec<Chunk>>> {
+/// Undoing a savepoint gives back the locks on tables' definitions, so that DDL need not wait until all is read.
+pub(crate) fn and_let_go<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T>,
+) -> Result<T> {
+    connection.execute("SAVEPOINT drover").doing(|| "setting a savepoint")?;
+    let result = work(connection)?;
+    connection.execute("ROLLBACK TO SAVEPOINT drover").doing(|| "undoing a savepoint")?;
+    Ok(result)
+}
+
+/// The chunks that an earlier run left of this range, if they hold the rows as they are now; else they are taken away.
+fn still_same(
+    connection: &mut Connection,
+    range: &Range<'_>,
+    destination: &mut impl Destination,
+) -> Result<Option<Vec<Chunk>>> {
     let (job, kept) = (range.job, range.kept());
     if kept.is_empty() {
         return Ok(None);
@@ -193,16 +231,14 @@ fn still_same(connection: &mut Connection, range: &Range<'_>) -> Result<Option<V
     let stream = connection.stream(sql).doing(|| what.clone())?;
     let shape = Shape { masks: job.plan.maskers(), ..tables::shape(job.table) };
     let mut found = rows::sum(stream, &shape, &mut Meter::new(&job.share), &what)?;
-    // What only the files know is not compared.
+    // What only the text of the chunks tells is not compared.
     let expected = Sums::of(kept);
     (found.bytes, found.enum_errors, found.retyped) =
         (expected.bytes, expected.enum_errors, expected.retyped);
     if found == expected {
         return Ok(Some(kept.iter().map(|chunk| Chunk { earlier: None, ..chunk.clone() }).collect()));
     }
-    for chunk in kept {
-        job.place.store.remove(&chunk.file)?;
-    }
+    destination.take_away(range, kept)?;
     Ok(None)
 }
 
@@ -268,41 +304,62 @@ fn check_definition(connection: &mut Connection, plan: &TablePlan) -> Result<()>
     ))
 }
 
-/// Writes the rows of one range into files.
-struct Reader<'a> {
+/// Reads the rows of one range in chunks.
+struct Reader<'a, D> {
     range: &'a Range<'a>,
     lines: Lines<'a>,
     meter: Meter<'a>,
     guard: &'a Guard<'a>,
-    /// The name of the file that is being written.
+    destination: &'a mut D,
+    /// The name of the chunk that is being read.
     file: String,
     chunks: Vec<Chunk>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(range: &'a Range<'a>, shape: &'a Shape, guard: &'a Guard<'a>) -> Result<Self> {
-        let (file, writer) = range.job.next_file()?;
-        let lines = Lines::new(shape, Some(writer));
-        let meter = Meter::new(&range.job.share);
-        Ok(Self { range, lines, meter, guard, file, chunks: Vec::new() })
+/// What a statement gave.
+enum Given {
+    /// So many rows, and the key of the last one if there may be more behind it.
+    Rows(u64, Option<Vec<String>>),
+    /// A chunk was not taken.
+    Refused,
+}
+
+impl<'a, D: Destination> Reader<'a, D> {
+    fn new(range: &'a Range<'a>, shape: &'a Shape, guard: &'a Guard<'a>, destination: &'a mut D) -> Self {
+        let (lines, meter) = (Lines::new(shape), Meter::new(&range.job.share));
+        Self { range, lines, meter, guard, destination, file: String::new(), chunks: Vec::new() }
     }
 
     fn read(mut self, connection: &mut Connection) -> Result<Vec<Chunk>> {
         let mut bytes_a_row = None;
         self.guard.pass()?;
         self.range.begin(connection)?;
-        while let Some(statement) = self.range.next_statement(bytes_a_row) {
-            let before = self.lines.bytes() + self.chunks.iter().map(|chunk| chunk.bytes).sum::<u64>();
-            let (rows, last) = self.statement(connection, &statement)?;
-            let after = self.lines.bytes() + self.chunks.iter().map(|chunk| chunk.bytes).sum::<u64>();
-            bytes_a_row = (after - before).checked_div(rows).or(bytes_a_row);
-            self.range.has_read(rows, last);
-            self.guard.pass()?;
+        self.begin()?;
+        loop {
+            while let Some(statement) = self.range.next_statement(bytes_a_row) {
+                let before = self.bytes();
+                match self.statement(connection, &statement)? {
+                    Given::Rows(rows, last) => {
+                        bytes_a_row = (self.bytes() - before).checked_div(rows).or(bytes_a_row);
+                        self.range.has_read(rows, last);
+                    }
+                    Given::Refused => self.go_back()?,
+                }
+                self.guard.pass()?;
+            }
+            match self.cut(self.range.end())? {
+                Some(bytes) => {
+                    self.guard.spend(bytes);
+                    return Ok(self.chunks);
+                }
+                None => self.go_back()?,
+            }
         }
-        let end = self.range.end();
-        let bytes = self.cut(end, false)?;
-        self.guard.spend(bytes);
-        Ok(self.chunks)
+    }
+
+    /// Bytes of text that were read.
+    fn bytes(&self) -> u64 {
+        self.lines.bytes() + self.chunks.iter().map(|chunk| chunk.bytes).sum::<u64>()
     }
 
     /// Keeps to the rate and the limits amid a statement. Between statements is the better place to wait: amid one, the
@@ -315,62 +372,76 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what one statement gives: how many rows, and the key of the last one if there may be more behind it.
-    fn statement(
-        &mut self,
-        connection: &mut Connection,
-        statement: &Statement,
-    ) -> Result<(u64, Option<Vec<String>>)> {
+    /// Reads what one statement gives.
+    fn statement(&mut self, connection: &mut Connection, statement: &Statement) -> Result<Given> {
         let name = self.range.job.name();
-        let mut stream = connection.stream(&statement.sql).doing(|| format!("reading the rows of {name}"))?;
+        let reading = || format!("reading the rows of {name}");
+        let mut stream = connection.stream(&statement.sql).doing(reading)?;
         let keyed = self.range.job.table.key.is_some();
         let (mut rows, mut last) = (0, None);
-        while let Some(row) = stream.next_row().doing(|| format!("reading the rows of {name}"))? {
+        while let Some(row) = stream.next_row().doing(reading)? {
             rows += 1;
             let is_last = statement.limit == Some(rows);
             let is_full = self.lines.bytes() >= self.range.job.place.chunk_bytes;
-            let key = self.lines.add(row, keyed && (is_last || is_full));
+            let key = self.lines.add(row, keyed && (is_last || is_full), self.destination);
             let key = key.map_err(|error| at_row(error, name, rows))?;
             if let Some(bytes) = self.meter.passes(&self.lines) {
                 self.obey(bytes, statement)?;
             }
             let key = key.and_then(|values| self.range.literals(&values));
             if is_full && (key.is_some() || !keyed) {
-                let bytes = self.cut(key.clone(), true)?;
+                let Some(bytes) = self.cut(key.clone())? else {
+                    stream.finish().doing(reading)?;
+                    return Ok(Given::Refused);
+                };
+                self.begin()?;
                 self.obey(bytes, statement)?;
             }
             last = if is_last { key } else { None };
         }
-        Ok((rows, last))
+        Ok(Given::Rows(rows, last))
     }
 
-    /// Ends the file, which holds all rows up to a key, and begins the next one if there is more. Gives the bytes that have
-    /// not been spent.
-    fn cut(&mut self, up_to: Option<Vec<String>>, more: bool) -> Result<u64> {
-        let next = if more { Some(self.range.job.next_file()?) } else { None };
-        let (file, writer) = next.unzip();
+    fn begin(&mut self) -> Result<()> {
+        self.file = self.range.job.next_chunk();
+        self.destination.begin(&self.file)
+    }
+
+    /// Ends the chunk, which holds all rows up to a key. Gives the bytes that have not been spent; `None` if the chunk was
+    /// not taken.
+    fn cut(&mut self, up_to: Option<Vec<String>>) -> Result<Option<u64>> {
         let bytes = self.meter.end(&self.lines);
-        let (sums, stored) = self.lines.cut(writer)?;
-        let stored = stored.ok_or_else(|| Error::found("a file was ended twice"))?;
-        let after = self.chunks.last().map_or_else(|| self.range.start(), |chunk| chunk.up_to.clone());
+        let sums = self.lines.cut(self.destination)?;
         let chunk = Chunk {
-            file: std::mem::replace(&mut self.file, file.unwrap_or_default()),
+            file: std::mem::take(&mut self.file),
             rows: sums.rows,
             bytes: sums.bytes,
-            stored_bytes: stored.bytes,
-            checksum: stored.checksum,
             digest: sums.digest,
             generated: sums.generated,
             enum_errors: sums.enum_errors,
             retyped: sums.retyped,
-            earlier: None,
             partition: self.range.partition.clone(),
-            after,
+            after: self.after(),
             up_to,
+            ..Chunk::default()
         };
-        self.range.has_file(&chunk)?;
+        let Some(chunk) = self.destination.end(self.range, chunk)? else { return Ok(None) };
         self.chunks.push(chunk);
-        Ok(bytes)
+        Ok(Some(bytes))
+    }
+
+    /// The key values behind which the chunk at work began.
+    fn after(&self) -> Option<Vec<String>> {
+        self.chunks.last().map_or_else(|| self.range.start(), |chunk| chunk.up_to.clone())
+    }
+
+    /// Begins again with the chunk that was not taken; without a key to find its first row by, with the first one.
+    fn go_back(&mut self) -> Result<()> {
+        if self.range.job.table.key.is_none() {
+            self.chunks.clear();
+        }
+        self.range.go_back(self.after(), self.chunks.iter().map(|chunk| chunk.rows).sum());
+        self.begin()
     }
 }
 

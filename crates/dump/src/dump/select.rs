@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use drover_db::sql::{Dialect, Kind, tokens};
 use globset::{Glob, GlobMatcher};
 
-use super::args::DumpArgs;
+use super::args::SourceArgs;
 use super::catalog::{Name, Relation};
 use crate::{Error, Result};
 
@@ -22,7 +22,7 @@ pub(crate) struct Selected {
 }
 
 /// Picks from all that the account can see.
-pub(crate) fn select(args: &DumpArgs, schemas: &[String], all: Vec<Relation>) -> Result<Selected> {
+pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) -> Result<Selected> {
     let mut names = Names::default();
     for text in &args.what {
         names.add(text, schemas, &all)?;

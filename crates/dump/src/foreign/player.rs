@@ -215,9 +215,9 @@ impl Player<'_, '_> {
     fn send(&mut self, input: &mut impl Read, path: &Path, statement: &Statement) -> Result<u64> {
         let (mut buffer, mut bytes) = (vec![0; 256 << 10], 0);
         loop {
-            let count = input.read(&mut buffer).map_err(|error| {
-                Error::found(format!("{}: the file is damaged: {error}", path.display()))
-            })?;
+            let count = input
+                .read(&mut buffer)
+                .map_err(|error| Error::found(format!("{}: the file is damaged: {error}", path.display())))?;
             if count == 0 {
                 return Ok(bytes);
             }

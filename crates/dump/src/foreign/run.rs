@@ -20,7 +20,7 @@ use super::tables::{self, File};
 use super::tally::{ForeignReport, ForeignTable, Tally};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::guard::{self, Guard};
+use crate::guard::{self, Guard, Side};
 use crate::progress::Progress;
 use crate::restore::RestoreArgs;
 use crate::restore::global::LocalInfile;
@@ -58,7 +58,8 @@ pub fn restore_foreign(
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let mut probe = session::open(options, Purpose::Foreign)?;
     let _watched_too = stop.watch(&probe).doing(|| "watching a connection")?;
-    let guard = Guard::start(&args.guard, &args.server, options, guard::Work::Restore, stop, progress)?;
+    let side = Side::only(&args.guard, &args.server, options, guard::Work::Restore);
+    let guard = Guard::start(args.guard.rate, &[side], stop, progress)?;
     let shared = Shared { args, options, default, stop, progress, guard: &guard };
     let result = survey(args, source, default, &mut probe, stop)
         .and_then(|found| load(&shared, &mut coordinator, found));
@@ -98,10 +99,10 @@ fn refuse_options(args: &RestoreArgs) -> Result<()> {
     if args.check {
         return refuse("--check");
     }
-    if args.skip_refused {
+    if args.target.skip_refused {
         return refuse("--skip-refused");
     }
-    if !args.into.is_empty() && input::is_stdin(&args.dir) {
+    if !args.target.into.is_empty() && input::is_stdin(&args.dir) {
         return Err(Error::with_hint(
             "--into needs to read the dump twice, to know what it holds: it cannot be piped in",
             "write it to a file first, or restore it into a private server and from there",
@@ -320,19 +321,19 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     let Shared { args, options, default, stop, progress, guard } = *shared;
     let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
     let renames = match &found.inventory {
-        Some(inventory) => Renames::of(&args.into, &inventory.schemas, inventory.objects())?,
+        Some(inventory) => Renames::of(&args.target.into, &inventory.schemas, inventory.objects())?,
         None => Renames::default(),
     };
     let dir = if args.dir.is_dir() { Some(args.dir.as_path()) } else { args.dir.parent() };
     let tally = Tally::default();
     let target = Target::read(coordinator)?;
-    let drop_existing = args.drop_existing;
+    let drop_existing = args.target.drop_existing;
     let context = Context { options, stop, progress, guard, renames, drop_existing, dir, tally, target };
     if let Some(inventory) = &found.inventory {
         inventory.make_room(coordinator, &context)?;
     }
     let _local_infile = match found.has_row_files {
-        true => Some(LocalInfile::ensure(options, args.enable_local_infile)?),
+        true => Some(LocalInfile::ensure(options, args.target.enable_local_infile)?),
         false => None,
     };
     let threads = match args.threads {

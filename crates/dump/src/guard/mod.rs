@@ -36,6 +36,30 @@ pub(crate) enum Work<'a> {
     Restore,
 }
 
+/// A server that is guarded.
+#[derive(Debug)]
+pub(crate) struct Side<'a> {
+    /// What it is called in messages, where there are two.
+    pub(crate) name: Option<&'static str>,
+    /// What is watched there.
+    pub(crate) args: GuardArgs,
+    pub(crate) server: &'a ServerArgs,
+    pub(crate) options: &'a ConnectOptions,
+    pub(crate) work: Work<'a>,
+}
+
+impl<'a> Side<'a> {
+    /// The only server that a command works with.
+    pub(crate) fn only(
+        args: &GuardArgs,
+        server: &'a ServerArgs,
+        options: &'a ConnectOptions,
+        work: Work<'a>,
+    ) -> Self {
+        Self { name: None, args: args.clone(), server, options, work }
+    }
+}
+
 /// Guards at work. They end when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard<'a> {
@@ -74,20 +98,19 @@ impl<'a> Guard<'a> {
     /// # Errors
     /// If something that is to be watched cannot be read.
     pub(crate) fn start(
-        args: &GuardArgs,
-        server: &ServerArgs,
-        options: &ConnectOptions,
-        work: Work<'_>,
+        rate: Option<Size>,
+        sides: &[Side<'_>],
         stop: &'a Stop,
         progress: &'a Progress,
     ) -> Result<Self> {
-        let rate = args.rate.map(|Size(bytes)| Rate::new(bytes));
+        let rate = rate.map(|Size(bytes)| Rate::new(bytes));
         let mut guard = Self { rate, shared: None, watcher: None, stop, progress };
-        if !args.watches() {
+        let watched = sides.iter().filter(|side| side.args.watches());
+        let mut probes: Vec<_> = watched.map(Probes::new).collect::<Result<_>>()?;
+        if probes.is_empty() {
             return Ok(guard);
         }
-        let mut probes = Probes::new(args, server, options, work)?;
-        let found = probes.look()?;
+        let found = look(&mut probes)?;
         let state = State { found, read_at: Instant::now(), paused: Duration::ZERO, is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         guard.shared = Some(Arc::clone(&shared));
@@ -159,6 +182,17 @@ impl Drop for Guard<'_> {
     }
 }
 
+/// Reads all values of all servers.
+fn look(probes: &mut [Probes]) -> Result<Findings> {
+    let mut found = Findings::default();
+    for probes in probes {
+        let Findings { pause, stop } = probes.look()?;
+        found.pause.extend(pause);
+        found.stop.extend(stop);
+    }
+    Ok(found)
+}
+
 fn check(state: &State) -> Result<()> {
     if state.found.stop.is_empty() {
         return Ok(());
@@ -177,7 +211,7 @@ fn reason_to_pause(state: &State) -> Option<String> {
     (!state.found.pause.is_empty()).then(|| state.found.pause.join(", "))
 }
 
-fn watch(probes: &mut Probes, shared: &Shared) {
+fn watch(probes: &mut [Probes], shared: &Shared) {
     let mut last = Instant::now();
     loop {
         let state = shared.lock();
@@ -187,7 +221,7 @@ fn watch(probes: &mut Probes, shared: &Shared) {
             return;
         }
         // What cannot be read may be anything.
-        let found = probes.look().unwrap_or_else(|error| Findings {
+        let found = look(probes).unwrap_or_else(|error| Findings {
             pause: vec![format!("a guard cannot be read: {error}")],
             stop: Vec::new(),
         });

@@ -8,8 +8,8 @@ use drover_db::options::{Address, ConnectOptions, ServerArgs};
 use drover_db::wire::Rows;
 use drover_db::{Connection, quote, server};
 
-use super::Work;
 use super::args::{GuardArgs, Load, Size};
+use super::{Side, Work};
 use crate::error::Doing;
 use crate::{Error, Result};
 
@@ -63,8 +63,10 @@ enum Disk {
     There,
 }
 
-/// All that is watched.
+/// All that is watched of a server.
 pub(super) struct Probes {
+    /// What messages begin with.
+    name: String,
     server: Watched,
     replicas: Vec<Watched>,
     max_load: Vec<Load>,
@@ -82,14 +84,11 @@ impl Probes {
     ///
     /// # Errors
     /// If a value cannot be read.
-    pub(super) fn new(
-        args: &GuardArgs,
-        server: &ServerArgs,
-        options: &ConnectOptions,
-        work: Work<'_>,
-    ) -> Result<Self> {
+    pub(super) fn new(side: &Side<'_>) -> Result<Self> {
+        let Side { name, args, server, options, work } = side;
         let mut probes = Self {
-            server: Watched::open(options.clone())?,
+            name: name.map(|name| format!("{name}: ")).unwrap_or_default(),
+            server: Watched::open((*options).clone())?,
             replicas: Vec::new(),
             max_load: args.max_load.clone(),
             critical_load: args.critical_load.clone(),
@@ -103,7 +102,7 @@ impl Probes {
             probes.replicas = replicas(&mut probes.server, args, server)?;
         }
         if args.min_free.is_some() {
-            probes.disks = disks(&mut probes.server, work)?;
+            probes.disks = disks(&mut probes.server, *work)?;
         }
         probes.look()?;
         Ok(probes)
@@ -111,6 +110,12 @@ impl Probes {
 
     /// Reads all values.
     pub(super) fn look(&mut self) -> Result<Findings> {
+        let Findings { mut pause, mut stop } = self.findings()?;
+        pause.iter_mut().chain(&mut stop).for_each(|found| found.insert_str(0, &self.name));
+        Ok(Findings { pause, stop })
+    }
+
+    fn findings(&mut self) -> Result<Findings> {
         let mut found = Findings::default();
         self.look_at_load(&mut found)?;
         if let Some(most) = self.max_lag {

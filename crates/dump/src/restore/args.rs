@@ -8,6 +8,30 @@ use super::rename::Rename;
 use crate::guard::GuardArgs;
 use crate::store::StoreArgs;
 
+/// What may become of the server that is filled: options of a restore and of a copy.
+#[derive(Debug, clap::Args)]
+pub struct TargetArgs {
+    /// Make schema OLD under the name NEW, also in the views, triggers and routines that name it (repeatable)
+    #[arg(long, value_name = "OLD=NEW")]
+    pub into: Vec<Rename>,
+
+    /// Drop tables, views and routines of the target that come anew, and accounts with --users; without it they are an error
+    #[arg(long)]
+    pub drop_existing: bool,
+
+    /// On a server of another vendor, leave out what it cannot hold instead of changing nothing
+    #[arg(long)]
+    pub skip_refused: bool,
+
+    /// Do not read the tables back to compare them with what was sent
+    #[arg(long)]
+    pub no_verify: bool,
+
+    /// Switch the target's global local_infile on meanwhile, and back afterwards
+    #[arg(long)]
+    pub enable_local_infile: bool,
+}
+
 /// Restore a dump and prove that every row is there
 #[derive(Debug, clap::Args)]
 pub struct RestoreArgs {
@@ -16,14 +40,9 @@ pub struct RestoreArgs {
     #[arg(value_name = "SRC")]
     pub dir: PathBuf,
 
-    /// Restore schema OLD as NEW, also in the views, triggers and routines that name it (repeatable)
-    #[arg(long, value_name = "OLD=NEW")]
-    pub into: Vec<Rename>,
-
-    /// Drop tables, views and routines of the target that the dump also holds, and accounts with --users; without it they
-    /// are an error
-    #[arg(long)]
-    pub drop_existing: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub target: TargetArgs,
 
     /// Go on with a restore of this dump that was ended before its time: files that were loaded are not loaded again
     #[arg(long, conflicts_with = "drop_existing")]
@@ -37,21 +56,9 @@ pub struct RestoreArgs {
     #[arg(long)]
     pub check: bool,
 
-    /// On a server of another vendor, leave out what it cannot hold instead of restoring nothing
-    #[arg(long)]
-    pub skip_refused: bool,
-
     /// Connections that load rows, each with its worker [default: twice the cores here, if the server has as many to spare]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
-
-    /// Do not read the restored tables back to compare them with the dump
-    #[arg(long)]
-    pub no_verify: bool,
-
-    /// Switch the server's global local_infile on for the time of the restore, and back afterwards
-    #[arg(long)]
-    pub enable_local_infile: bool,
 
     #[command(flatten)]
     #[allow(missing_docs)]

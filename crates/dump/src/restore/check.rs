@@ -110,9 +110,9 @@ fn accounts(
     manifest: &Manifest,
     warnings: &mut Vec<String>,
 ) -> Result<UsersReport> {
-    let renames = Renames::new(&args.into, manifest)?;
+    let renames = Renames::new(&args.target.into, manifest)?;
     let mut prepare = |may_drop| Users::prepare(connection, store, manifest, &renames, |_| may_drop);
-    let users = match prepare(args.drop_existing) {
+    let users = match prepare(args.target.drop_existing) {
         Err(Error::Found { what, .. }) => {
             warnings.push(what);
             prepare(true)?

@@ -1,4 +1,5 @@
-//! Loading one file of rows: streamed to the server, checked against the manifest, committed only then.
+//! Loading rows: the statement, and whether the server did what it was to do. One file: streamed to the server, checked
+//! against the manifest, committed only then.
 
 use drover_db::wire::Outcome;
 use drover_db::{Connection, quote};
@@ -17,11 +18,14 @@ use crate::{Error, Result};
 
 /// Text is read from the decompressor in pieces of this many bytes.
 const PIECE: usize = 256 << 10;
+/// On MariaDB two that load into an empty table at the same time may each wait for the other: one is told to try again, so
+/// many times at most.
+pub(crate) const ATTEMPTS: usize = 100;
 /// "Data truncated": what MariaDB says of an ENUM's error value.
 const WARN_DATA_TRUNCATED: u16 = 1265;
 
 /// The statement that loads a file into a table.
-fn statement(columns: &[Column], computed: &[String], target: &Name, file: &str) -> String {
+pub(crate) fn statement(columns: &[Column], computed: &[String], target: &Name, file: &str) -> String {
     let (mut fields, mut assignments) = (Vec::new(), Vec::new());
     for (index, column) in columns.iter().enumerate() {
         let name = quote::identifier(&column.name);
@@ -47,8 +51,8 @@ fn statement(columns: &[Column], computed: &[String], target: &Name, file: &str)
     )
 }
 
-/// Why a file was not loaded.
-pub(super) enum Refusal {
+/// Why rows were not loaded.
+pub(crate) enum Refusal {
     /// All rows would be in, but for text that is invalid in its column's character set.
     InvalidText(Error),
     /// Anything else.
@@ -66,6 +70,57 @@ impl From<Refusal> for Error {
         match refusal {
             Refusal::InvalidText(error) | Refusal::Other(error) => error,
         }
+    }
+}
+
+/// What a load is to come to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    /// What is loaded: a file or a chunk.
+    pub(crate) unit: &'static str,
+    pub(crate) rows: u64,
+    /// Values that are the error value of an ENUM.
+    pub(crate) enum_errors: u64,
+}
+
+impl Expected {
+    pub(crate) fn of(unit: &'static str, chunk: &Chunk) -> Self {
+        Self { unit, rows: chunk.rows, enum_errors: chunk.enum_errors }
+    }
+
+    /// Compares what the server did with what was sent.
+    pub(crate) fn check(
+        self,
+        connection: &mut Connection,
+        outcome: &Outcome,
+        doing: impl Fn() -> String,
+    ) -> std::result::Result<(), Refusal> {
+        let warnings = counted(&outcome.info, "Warnings:").unwrap_or_else(|| u64::from(outcome.warnings));
+        let Self { unit, rows, enum_errors } = self;
+        if outcome.affected == rows && warnings == 0 {
+            return Ok(());
+        }
+        let said = connection.query("SHOW WARNINGS").doing(&doing)?;
+        let is_enum_error = |row: &drover_db::Row| row.parse(1) == Some(WARN_DATA_TRUNCATED);
+        let expected = warnings <= enum_errors && said.rows.iter().all(is_enum_error);
+        if outcome.affected == rows && expected {
+            return Ok(());
+        }
+        let is_invalid =
+            |row: &drover_db::Row| row.parse(1) == Some(staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD);
+        let invalid_text =
+            outcome.affected == rows && said.rows.iter().all(|row| is_invalid(row) || is_enum_error(row));
+        let said: Vec<_> = said.rows.iter().take(3).map(|row| format!("\n  {}", row.string(2))).collect();
+        let error = Error::with_hint(
+            format!(
+                "{}: the {unit} holds {rows} rows, the server took {} with {warnings} warnings{}",
+                doing(),
+                outcome.affected,
+                said.concat()
+            ),
+            format!("nothing of this {unit} was kept; row numbers are those in the {unit}"),
+        );
+        Err(if invalid_text { Refusal::InvalidText(error) } else { Refusal::Other(error) })
     }
 }
 
@@ -88,8 +143,6 @@ pub(super) struct Load<'a> {
 impl Load<'_> {
     /// Loads the file in a transaction of its own.
     pub(super) fn run(&self, connection: &mut Connection) -> Result<()> {
-        // On MariaDB two that load into an empty table at the same time may each wait for the other: one is told to try again.
-        const ATTEMPTS: usize = 100;
         if self.chunk.rows == 0 {
             return Ok(());
         }
@@ -130,10 +183,9 @@ impl Load<'_> {
     /// After a refusal: text that is invalid in its character set has a way around the check.
     fn another_way(&self, connection: &mut Connection, error: Refusal) -> Result<()> {
         match error {
-            Refusal::InvalidText(error) => staging::load(connection, self).map_err(|second| {
-                let Error::Found { what, hint } = error else { return second };
-                Error::Found { what: format!("{what}\n  and the way around failed: {second}"), hint }
-            }),
+            Refusal::InvalidText(error) => {
+                staging::load(connection, self).map_err(|second| staging::also_failed(error, second))
+            }
             Refusal::Other(error) => Err(error),
         }
     }
@@ -157,7 +209,7 @@ impl Load<'_> {
         let outcome = connection.end_load().doing(|| self.doing());
         sent?;
         self.check_file(reader)?;
-        self.check_outcome(connection, &outcome?)
+        Expected::of("file", self.chunk).check(connection, &outcome?, || self.doing())
     }
 
     fn send(&self, connection: &mut Connection, reader: &mut FileReader) -> Result<()> {
@@ -190,43 +242,10 @@ impl Load<'_> {
             self.chunk.checksum
         )))
     }
-
-    /// Compares what the server did with what was sent.
-    fn check_outcome(
-        &self,
-        connection: &mut Connection,
-        outcome: &Outcome,
-    ) -> std::result::Result<(), Refusal> {
-        let warnings = counted(&outcome.info, "Warnings:").unwrap_or_else(|| u64::from(outcome.warnings));
-        let rows = self.chunk.rows;
-        if outcome.affected == rows && warnings == 0 {
-            return Ok(());
-        }
-        let said = connection.query("SHOW WARNINGS").doing(|| self.doing())?;
-        let is_enum_error = |row: &drover_db::Row| row.parse(1) == Some(WARN_DATA_TRUNCATED);
-        let expected = warnings <= self.chunk.enum_errors && said.rows.iter().all(is_enum_error);
-        if outcome.affected == rows && expected {
-            return Ok(());
-        }
-        let is_invalid =
-            |row: &drover_db::Row| row.parse(1) == Some(staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD);
-        let invalid_text =
-            outcome.affected == rows && said.rows.iter().all(|row| is_invalid(row) || is_enum_error(row));
-        let said: Vec<_> = said.rows.iter().take(3).map(|row| format!("\n  {}", row.string(2))).collect();
-        let error = Error::with_hint(
-            format!(
-                "{}: the file holds {rows} rows, the server took {} with {warnings} warnings{}",
-                self.doing(),
-                outcome.affected,
-                said.concat()
-            ),
-            "nothing of this file was kept; row numbers are those in the file",
-        );
-        Err(if invalid_text { Refusal::InvalidText(error) } else { Refusal::Other(error) })
-    }
 }
 
-fn is_deadlock(error: &Error) -> bool {
+/// Whether the server rolled back to end a deadlock: the same may go well another time.
+pub(crate) fn is_deadlock(error: &Error) -> bool {
     matches!(error, Error::Server { source, .. } if source.code() == Some(1213))
 }
 

@@ -2,6 +2,7 @@
 //! it all back to compare.
 
 mod args;
+mod begun;
 mod check;
 pub(crate) mod global;
 mod load;
@@ -11,12 +12,13 @@ mod rows_only;
 mod run;
 mod staging;
 mod steps;
+mod targets;
 mod trial;
 mod users;
 mod verify;
 mod views;
 
-pub use args::{RestoreArgs, VerifyArgs};
+pub use args::{RestoreArgs, TargetArgs, VerifyArgs};
 pub use check::{CheckReport, check};
 pub use run::{RestoreReport, restore};
 pub use users::UsersReport;

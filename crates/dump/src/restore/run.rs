@@ -1,37 +1,30 @@
 //! The restore from the manifest to the proof.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
-use drover_db::sql::{Dialect, Kind, tokens};
-use drover_db::{Connection, Server, Stop, Vendor, quote};
+use drover_db::{Connection, Server, Stop};
 use serde::Serialize;
 
-use super::args::RestoreArgs;
+use super::args::{RestoreArgs, TargetArgs};
+use super::begun::Begun;
 use super::check::Prepared;
-use super::global::LocalInfile;
 use super::load::Load;
-use super::objects::Scripts;
 use super::rename::Renames;
 use super::rows_only;
 use super::steps::Steps;
-use super::users::{Users, UsersReport};
-use super::verify::{self, Verify, VerifyReport};
-use crate::ddl::{CreateTable, without_auto_increment};
-use crate::dump::catalog::{self, Name};
+use super::targets::{Coming, Target, is_transactional, kill};
+use super::users::UsersReport;
+use super::verify::{self, VerifyReport};
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Table};
-use crate::guard::{self, Guard};
+use crate::format::manifest::Manifest;
+use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
 use crate::store::Store;
 use crate::translate::{Refusal, Rewrite, Translator};
 use crate::{Error, Result, pool};
-
-/// Tables whose text is smaller than this many bytes get their indexes before their rows: an ALTER TABLE costs more.
-const SMALL: u64 = 4 << 20;
 
 /// What came of a restore.
 #[derive(Debug, Clone, Serialize)]
@@ -79,11 +72,11 @@ pub fn restore(
     let store = &Store::open(&args.dir, &args.store)?;
     let _store_watched = store.watch(stop);
     let manifest = Manifest::read(store)?;
-    let renames = Renames::new(&args.into, &manifest)?;
+    let renames = Renames::new(&args.target.into, &manifest)?;
     let mut coordinator = session::open(options, Purpose::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let translated = Prepared::new(store, options, stop, progress, &manifest, &mut coordinator, false)
-        .and_then(|prepared| prepared.without_refused(args.skip_refused));
+        .and_then(|prepared| prepared.without_refused(args.target.skip_refused));
     let Prepared { manifest, translator, .. } = match translated {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
         other => other?,
@@ -93,10 +86,24 @@ pub fn restore(
         false => rows_only::on_target(&mut coordinator, manifest, &renames)?,
     };
     let translator = translator.as_ref();
-    let guard = &Guard::start(&args.guard, &args.server, options, guard::Work::Restore, stop, progress)?;
+    let side = Side::only(&args.guard, &args.server, options, Work::Restore);
+    let guard = &Guard::start(args.guard.rate, &[side], stop, progress)?;
     let (manifest, renames) = (&manifest, &renames);
-    let restore = Restore { args, options, store, manifest, renames, translator, guard, stop, progress };
-    match restore.run(&mut coordinator) {
+    let (resume, users, args_of_target) = (args.resume, args.users, &args.target);
+    let restore = Restore {
+        args: args_of_target,
+        resume,
+        users,
+        options,
+        store,
+        manifest,
+        renames,
+        translator,
+        guard,
+        stop,
+        progress,
+    };
+    match restore.run(&mut coordinator, args.threads) {
         Err(_) if stop.is_requested() => Err(Error::Stopped),
         Err(error) => Err(error),
         Ok(report) => Ok(RestoreReport {
@@ -107,222 +114,56 @@ pub fn restore(
     }
 }
 
-struct Restore<'a> {
-    args: &'a RestoreArgs,
-    options: &'a ConnectOptions,
-    store: &'a Store,
-    manifest: &'a Manifest,
-    renames: &'a Renames,
-    translator: Option<&'a Translator>,
-    guard: &'a Guard<'a>,
-    stop: &'a Stop,
-    progress: &'a Progress,
+/// A server on its way to hold what a manifest describes.
+pub(crate) struct Restore<'a> {
+    pub(crate) args: &'a TargetArgs,
+    /// Whether it may go on with what an earlier run has done.
+    pub(crate) resume: bool,
+    /// Whether accounts and roles come too.
+    pub(crate) users: bool,
+    pub(crate) options: &'a ConnectOptions,
+    pub(crate) store: &'a Store,
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) renames: &'a Renames,
+    pub(crate) translator: Option<&'a Translator>,
+    pub(crate) guard: &'a Guard<'a>,
+    pub(crate) stop: &'a Stop,
+    pub(crate) progress: &'a Progress,
 }
 
-/// A table on its way.
-struct Target<'a> {
-    name: Name,
-    table: &'a Table,
-    keys: Vec<Vec<u8>>,
-    foreign_keys: Vec<Vec<u8>>,
+/// A table whose files are being loaded.
+struct Filling<'t> {
+    target: &'t Target<'t>,
     /// The files that are to be loaded.
     files: Vec<usize>,
     /// How many of them have not been.
     left: AtomicUsize,
 }
 
-enum Task<'a> {
-    Load(&'a Target<'a>, usize),
-    Index(&'a Target<'a>),
+enum Task<'t> {
+    Load(&'t Filling<'t>, usize),
+    Index(&'t Target<'t>),
 }
 
-impl<'a> Restore<'a> {
-    fn run(&self, coordinator: &mut Connection) -> Result<RestoreReport> {
-        let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
-        let mut warnings = Vec::new();
-        let _local_infile = LocalInfile::ensure(self.options, self.args.enable_local_infile)?;
-        let threads = match self.args.threads {
+impl Restore<'_> {
+    fn run(&self, coordinator: &mut Connection, threads: Option<u16>) -> Result<RestoreReport> {
+        let threads = match threads {
             Some(threads) => usize::from(threads),
             None => session::default_threads(coordinator)?,
         };
-        let scripts = Scripts { store: self.store, renames: self.renames, translator: self.translator };
-        self.progress.phase("creating the tables");
-        let mut steps = Steps::find(coordinator, self.manifest, self.renames)?;
-        let mut users = self.users(coordinator, &steps)?;
-        match steps.is_there && self.args.resume {
-            true => steps.end_sessions(coordinator)?,
-            false => {
-                self.make_room(coordinator, &scripts, &steps)?;
-                scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
-                steps.begin(coordinator)?;
-                users.iter().try_for_each(|users| users.note(coordinator, &steps))?;
-            }
-        }
-        steps.lead(coordinator)?;
-        let targets = self.create_tables(coordinator, &server, &scripts, &steps, &mut warnings)?;
-
+        let steps = Steps::of_restore(coordinator, self.manifest, self.renames)?;
+        let mut begun = self.begin(coordinator, steps)?;
+        let targets = self.create_tables(coordinator, &mut begun, |_, table| Coming {
+            bytes: table.bytes(),
+            keeps: is_transactional(table),
+        })?;
         let loading = Instant::now();
         self.expect(&targets);
         self.progress.phase("loading");
-        self.load_rows(&targets, &steps, threads)?;
-        self.progress.phase("adding foreign keys");
-        for target in &targets {
-            if !steps.is_there || !has_constraint(coordinator, target)? {
-                alter(coordinator, target, &target.foreign_keys)?;
-            }
-        }
-        let load_seconds = loading.elapsed().as_secs_f64();
-        self.progress.phase("creating routines, views, triggers and events");
-        if steps.is_there {
-            scripts.drop_programs(coordinator, self.manifest)?;
-        }
-        users.iter_mut().try_for_each(|users| users.create(coordinator))?;
-        scripts.create_programs(coordinator, self.manifest, &mut warnings)?;
-        users.iter_mut().try_for_each(|users| users.finish(coordinator))?;
-        let mut verify = self.verify(threads)?;
-        if let (Some(users), Some(report)) = (&users, &mut verify) {
-            users.verify(coordinator, report)?;
-        }
-        steps.end(coordinator)?;
-        Ok(RestoreReport {
-            server,
-            tables: targets.len(),
-            rows: self.manifest.rows(),
-            bytes: self.manifest.bytes(),
-            seconds: 0.0,
-            paused_seconds: 0.0,
-            load_seconds,
-            warnings: grouped(&warnings),
-            rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
-            refused: self.translator.map(Translator::refused).unwrap_or_default(),
-            users: users.map(Users::report),
-            verify,
-        })
-    }
-
-    fn users(&self, coordinator: &mut Connection, steps: &Steps) -> Result<Option<Users>> {
-        let may_drop = |account: &str| {
-            self.args.drop_existing || self.args.resume && steps.has(&format!("account {account}"))
-        };
-        let prepare = || Users::prepare(coordinator, self.store, self.manifest, self.renames, may_drop);
-        self.args.users.then(prepare).transpose()
-    }
-
-    fn verify(&self, threads: usize) -> Result<Option<VerifyReport>> {
-        if self.args.no_verify {
-            return Ok(None);
-        }
-        let is_source = false;
-        let (store, manifest, renames, progress) = (self.store, self.manifest, self.renames, self.progress);
-        let verify = Verify { store, manifest, renames, translator: self.translator, is_source, progress };
-        verify.run(self.options, threads, self.stop).map(Some)
-    }
-
-    fn make_room(&self, coordinator: &mut Connection, scripts: &Scripts<'_>, steps: &Steps) -> Result<()> {
-        if !self.manifest.contents.has_definitions() {
-            return rows_only::check(coordinator, self.manifest, self.renames, self.args.drop_existing);
-        }
-        if self.args.drop_existing {
-            return scripts.drop_existing(coordinator, self.manifest);
-        }
-        let existing = scripts.existing(coordinator, self.manifest)?;
-        let Some((_, first)) = existing.first() else { return Ok(()) };
-        if steps.is_there {
-            return Err(Error::with_hint(
-                "the target has what an earlier restore of this dump left when it was ended: nothing was changed",
-                "--resume goes on with it, --drop-existing begins anew",
-            ));
-        }
-        let others = existing.len() - 1;
-        let more = if others == 0 { String::new() } else { format!(" and {others} more of the dump") };
-        Err(Error::with_hint(
-            format!("the target already has {first}{more}: nothing was changed"),
-            "--drop-existing drops what the dump also holds; --into OLD=NEW restores into another schema",
-        ))
-    }
-
-    fn create_tables(
-        &self,
-        coordinator: &mut Connection,
-        server: &Server,
-        scripts: &Scripts<'_>,
-        steps: &Steps,
-        warnings: &mut Vec<String>,
-    ) -> Result<Vec<Target<'a>>> {
-        if !self.manifest.contents.has_definitions() {
-            return self.tables_that_are_there(coordinator, steps);
-        }
-        // A column's default may be the next value of a sequence.
-        for (schema, sequence) in super::objects::each(self.manifest, |schema| &schema.sequences) {
-            let name = Name::new(self.renames.schema(&schema.name), &sequence.name);
-            let step = format!("sequence {name}");
-            if steps.has(&step) {
-                continue;
-            }
-            if steps.is_there {
-                coordinator
-                    .execute(format!("DROP SEQUENCE IF EXISTS {name}"))
-                    .doing(|| format!("dropping {name}"))?;
-            }
-            scripts.run_in(coordinator, &schema.name, &sequence.script, warnings)?;
-            steps.note(coordinator, &step)?;
-        }
-        let there = if steps.is_there { catalog::relations(coordinator)? } else { Vec::new() };
-        let both_mysql = [server, &self.manifest.server].iter().all(|server| server.vendor == Vendor::MySql);
-        session::bear_old_tables(coordinator)?;
-        let mut targets = Vec::new();
-        for (schema, table) in self.manifest.tables() {
-            let target = self.renames.schema(&schema.name);
-            session::use_schema(coordinator, target)?;
-            let mut create = scripts.read(&table.script)?.pop().unwrap_or_default();
-            if table.engine == "ARCHIVE" {
-                // It takes no row below the next value that its definition gives.
-                create = without_auto_increment(&create);
-            }
-            let parts = CreateTable::parse(&create);
-            let mut parts = parts
-                .ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script.file)))?;
-            if both_mysql {
-                parts.inherit_collations();
-            }
-            let split =
-                parts.split(table.bytes() >= SMALL && table.engine == "InnoDB" && !table.with_history);
-            let name = Name::new(target, &table.name);
-            let is_there = there.iter().any(|relation| relation.name == name);
-            let keeps = is_there && is_transactional(table);
-            if is_there && !keeps {
-                // Nobody knows what of a file its rows hold.
-                coordinator.execute(format!("DROP TABLE {name}")).doing(|| format!("dropping {name}"))?;
-            }
-            if !keeps {
-                scripts.run(coordinator, &table.script, &[split.create], warnings)?;
-            }
-            let keys =
-                if keeps && has_key(coordinator, &name, &split.keys)? { Vec::new() } else { split.keys };
-            let left = |file: &usize| !keeps || !steps.has(&table.files[*file].file);
-            let files: Vec<_> = (0..table.files.len()).filter(left).collect();
-            let left = AtomicUsize::new(files.len());
-            targets.push(Target { name, table, keys, foreign_keys: split.foreign_keys, files, left });
-        }
-        session::set(coordinator, Purpose::Restore)?;
-        Ok(targets)
-    }
-
-    /// The targets of a dump that holds rows only.
-    fn tables_that_are_there(&self, coordinator: &mut Connection, steps: &Steps) -> Result<Vec<Target<'a>>> {
-        let mut targets = Vec::new();
-        for (schema, table) in self.manifest.tables() {
-            let name = Name::new(self.renames.schema(&schema.name), &table.name);
-            let keeps = steps.is_there && is_transactional(table);
-            if steps.is_there && !keeps {
-                rows_only::empty(coordinator, &name)?;
-            }
-            let left = |file: &usize| !keeps || !steps.has(&table.files[*file].file);
-            let files: Vec<_> = (0..table.files.len()).filter(left).collect();
-            let left = AtomicUsize::new(files.len());
-            targets.push(Target { name, table, keys: Vec::new(), foreign_keys: Vec::new(), files, left });
-        }
-        Ok(targets)
+        self.load_rows(&targets, &begun, threads)?;
+        let report = self.finish(coordinator, &mut begun, &targets, self.manifest, loading, threads)?;
+        begun.steps.end(coordinator)?;
+        Ok(report)
     }
 
     fn expect(&self, targets: &[Target<'_>]) {
@@ -334,15 +175,18 @@ impl<'a> Restore<'a> {
     }
 
     /// Loads all files, the largest first; a table's indexes are built as soon as its last file is in.
-    fn load_rows(&self, targets: &[Target<'_>], steps: &Steps, threads: usize) -> Result<()> {
-        let mut tasks: Vec<_> = targets
+    fn load_rows(&self, targets: &[Target<'_>], begun: &Begun, threads: usize) -> Result<()> {
+        let steps = &begun.steps;
+        let fillings: Vec<_> = targets.iter().map(|target| Filling::new(target, steps)).collect();
+        let mut tasks: Vec<_> = fillings
             .iter()
-            .flat_map(|target| target.files.iter().map(move |&file| Task::Load(target, file)))
+            .flat_map(|filling| filling.files.iter().map(move |&file| Task::Load(filling, file)))
             .collect();
-        let loaded = targets.iter().filter(|target| target.files.is_empty() && !target.keys.is_empty());
-        tasks.extend(loaded.map(Task::Index));
+        let loaded =
+            fillings.iter().filter(|filling| filling.files.is_empty() && !filling.target.keys.is_empty());
+        tasks.extend(loaded.map(|filling| Task::Index(filling.target)));
         tasks.sort_by_key(|task| match task {
-            Task::Load(target, file) => target.table.files[*file].bytes,
+            Task::Load(filling, file) => filling.target.table.files[*file].bytes,
             Task::Index(_) => 0,
         });
         let mut connections =
@@ -360,7 +204,6 @@ impl<'a> Restore<'a> {
             pool::nothing_to_seek,
         );
         if result.is_err() {
-            // A server does not notice that its client is gone while it builds an index.
             kill(self.options, &ids);
         }
         result.map(drop)
@@ -368,7 +211,8 @@ impl<'a> Restore<'a> {
 
     fn work<'t>(&self, connection: &mut Connection, task: Task<'t>, steps: &Steps) -> Result<Vec<Task<'t>>> {
         match task {
-            Task::Load(target, file) => {
+            Task::Load(filling, file) => {
+                let target = filling.target;
                 let load = Load {
                     store: self.store,
                     compression: self.manifest.compression,
@@ -381,11 +225,11 @@ impl<'a> Restore<'a> {
                     progress: self.progress,
                 };
                 load.run(connection)?;
-                let was_last = target.left.fetch_sub(1, Ordering::SeqCst) == 1;
+                let was_last = filling.left.fetch_sub(1, Ordering::SeqCst) == 1;
                 Ok(if was_last && !target.keys.is_empty() { vec![Task::Index(target)] } else { Vec::new() })
             }
             Task::Index(target) => {
-                alter(connection, target, &target.keys)?;
+                target.add_keys(connection)?;
                 self.progress.done(target.index_work());
                 Ok(Vec::new())
             }
@@ -393,45 +237,13 @@ impl<'a> Restore<'a> {
     }
 }
 
-impl Target<'_> {
-    /// What building the indexes costs, in the progress's unit.
-    fn index_work(&self) -> u64 {
-        self.table.bytes() / 4 * self.keys.len().min(4) as u64
+impl<'t> Filling<'t> {
+    fn new(target: &'t Target<'t>, steps: &Steps) -> Self {
+        let is_left = |file: &usize| !target.keeps || !steps.has(&target.table.files[*file].file);
+        let files: Vec<_> = (0..target.table.files.len()).filter(is_left).collect();
+        let left = AtomicUsize::new(files.len());
+        Self { target, files, left }
     }
-}
-
-/// Whether rows and a step can be committed together.
-fn is_transactional(table: &Table) -> bool {
-    ["INNODB", "ROCKSDB"].contains(&table.engine.to_ascii_uppercase().as_str())
-}
-
-/// Whether the keys that waited are there: one statement adds them all, or none.
-fn has_key(connection: &mut Connection, table: &Name, keys: &[Vec<u8>]) -> Result<bool> {
-    let Some(name) = keys.first().and_then(|key| name_in(key)) else { return Ok(false) };
-    let rows = connection
-        .query(format!("SHOW INDEX FROM {table}"))
-        .doing(|| format!("reading the keys of {table}"))?;
-    let at = rows.column("Key_name").unwrap_or(usize::MAX);
-    Ok(rows.rows.iter().any(|row| row.string(at) == name))
-}
-
-/// The same for foreign keys.
-fn has_constraint(connection: &mut Connection, target: &Target<'_>) -> Result<bool> {
-    let Some(name) = target.foreign_keys.first().and_then(|key| name_in(key)) else { return Ok(false) };
-    let sql = format!(
-        "SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE = 'FOREIGN KEY' AND \
-         CONSTRAINT_SCHEMA = {} AND TABLE_NAME = {}",
-        quote::string(&target.name.schema),
-        quote::string(&target.name.name)
-    );
-    let rows = connection.query(sql).doing(|| format!("reading the foreign keys of {}", target.name))?;
-    Ok(rows.rows.iter().any(|row| row.string(0) == name))
-}
-
-/// The first name in a definition: that of the key or constraint.
-fn name_in(definition: &[u8]) -> Option<String> {
-    let name = tokens(definition, Dialect::default()).find(|token| token.kind == Kind::Quoted)?.name()?;
-    String::from_utf8(name).ok()
 }
 
 /// The same warning of many scripts becomes one.
@@ -452,27 +264,6 @@ pub(super) fn grouped(warnings: &[String]) -> Vec<String> {
         [] => (*message).to_owned(),
     };
     groups.iter().map(show).collect()
-}
-
-fn alter(connection: &mut Connection, target: &Target<'_>, items: &[Vec<u8>]) -> Result<()> {
-    if items.is_empty() {
-        return Ok(());
-    }
-    let mut sql = format!("ALTER TABLE {} ", target.name).into_bytes();
-    for (index, item) in items.iter().enumerate() {
-        sql.extend_from_slice(if index == 0 { b"ADD " } else { b", ADD " });
-        sql.extend_from_slice(item);
-    }
-    connection.execute(sql).doing(|| format!("adding keys to {}", target.name))?;
-    Ok(())
-}
-
-fn kill(options: &ConnectOptions, ids: &[u32]) {
-    // The error that led here is the one to report: that this fails too changes nothing.
-    let Ok(mut connection) = Connection::open(options) else { return };
-    for id in ids {
-        let _ = connection.execute(format!("KILL {id}"));
-    }
 }
 
 #[cfg(test)]

@@ -9,68 +9,126 @@ use super::load::{self, Load};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::digest::Digest;
+use crate::format::manifest::Table;
 use crate::{Error, Result};
 
 /// "Incorrect string value".
 pub(super) const ER_TRUNCATED_WRONG_VALUE_FOR_FIELD: u16 = 1366;
 
+/// The error for rows for which the way around failed too.
+pub(crate) fn also_failed(first: Error, second: Error) -> Error {
+    let Error::Found { what, hint } = first else { return second };
+    Error::Found { what: format!("{what}\n  and the way around failed: {second}"), hint }
+}
+
 /// Loads a file by way of two tables that are dropped again.
 pub(super) fn load(connection: &mut Connection, load: &Load<'_>) -> Result<()> {
-    // The names are those of the file, so that a restore that goes on finds what was left of one that was killed.
-    let id = &Digest::of(load.chunk.file.as_bytes()).to_string()[..12];
-    let bytes = Name::new(&load.target.schema, &format!("drover_bytes_{id}"));
-    let text = Name::new(&load.target.schema, &format!("drover_text_{id}"));
-    connection
-        .execute(format!("DROP TABLE IF EXISTS {text}, {bytes}"))
-        .doing(|| format!("dropping {bytes}"))?;
-    let result = through(connection, load, &bytes, &text);
-    let dropped = connection.execute(format!("DROP TABLE IF EXISTS {text}, {bytes}"));
-    result?;
-    dropped.map(drop).doing(|| format!("dropping {bytes}"))
-}
-
-fn through(connection: &mut Connection, load: &Load<'_>, bytes: &Name, text: &Name) -> Result<()> {
-    let doing = || format!("copying {} into {} past the check of its text", load.chunk.file, load.target);
-    let columns = columns(connection, load)?;
-    let list = |kind: fn(&Column) -> &String| {
-        let define = |column: &Column| format!("{} {}", quote::identifier(&column.name), kind(column));
-        columns.iter().map(define).collect::<Vec<_>>().join(", ")
-    };
-    let as_bytes = format!("CREATE TABLE {bytes} ({}) ENGINE = MyISAM", list(|column| &column.as_bytes));
-    let as_text =
-        format!("CREATE TABLE {text} ({}) ENGINE = MERGE UNION = ({bytes})", list(|column| &column.as_text));
-    connection.execute(as_bytes).doing(doing)?;
-    load.load_into(connection, bytes, &[])?;
-    connection.execute(as_text).doing(doing)?;
-
-    let names = quote::identifiers(columns.iter().map(|column| column.name.as_str()));
-    connection.execute("START TRANSACTION").doing(doing)?;
-    let outcome = connection
-        .execute(format!("INSERT INTO {} ({names}) SELECT {names} FROM {text}", load.target))
-        .doing(doing)?;
-    let warnings = load::counted(&outcome.info, "Warnings:").unwrap_or(0);
-    if outcome.affected != load.chunk.rows || warnings > 0 {
+    let staging = Staging::begin(connection, &load.target, load.table, &load.chunk.file)?;
+    let loaded = load.load_into(connection, staging.bytes(), &[]).map_err(Error::from);
+    let copied = loaded
+        .and_then(|()| staging.copy(connection, load.chunk.rows))
+        .and_then(|()| load.commit(connection));
+    if copied.is_err() {
         let _ = connection.execute("ROLLBACK"); // if this fails the connection is gone, and the server rolls back
-        return Err(Error::found(format!("{}: {} rows with {warnings} warnings", doing(), outcome.affected)));
     }
-    load.commit(connection)
+    let dropped = staging.end(connection);
+    copied.and(dropped)
 }
 
+/// The two tables.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    target: Name,
+    /// What is loaded, for messages.
+    file: String,
+    bytes: Name,
+    text: Name,
+    columns: Vec<Column>,
+}
+
+impl Staging {
+    /// Makes the table of bytes, into which the rows are to be loaded.
+    pub(crate) fn begin(
+        connection: &mut Connection,
+        target: &Name,
+        table: &Table,
+        file: &str,
+    ) -> Result<Self> {
+        // The names are those of the file, so that a run that goes on finds what was left of one that was killed.
+        let id = &Digest::of(file.as_bytes()).to_string()[..12];
+        let staging = Self {
+            target: target.clone(),
+            file: file.into(),
+            bytes: Name::new(&target.schema, &format!("drover_bytes_{id}")),
+            text: Name::new(&target.schema, &format!("drover_text_{id}")),
+            columns: columns(connection, target, table)?,
+        };
+        staging.drop_both(connection)?;
+        let columns = staging.list(|column| &column.as_bytes);
+        let create = format!("CREATE TABLE {} ({columns}) ENGINE = MyISAM", staging.bytes);
+        connection.execute(create).doing(|| staging.doing())?;
+        Ok(staging)
+    }
+
+    /// The table to load into.
+    pub(crate) fn bytes(&self) -> &Name {
+        &self.bytes
+    }
+
+    /// Copies so many rows, in a transaction that is left open.
+    pub(crate) fn copy(&self, connection: &mut Connection, rows: u64) -> Result<()> {
+        let (Self { target, bytes, text, .. }, doing) = (self, || self.doing());
+        let columns = self.list(|column| &column.as_text);
+        let create = format!("CREATE TABLE {text} ({columns}) ENGINE = MERGE UNION = ({bytes})");
+        connection.execute(create).doing(doing)?;
+        let names = quote::identifiers(self.columns.iter().map(|column| column.name.as_str()));
+        connection.execute("START TRANSACTION").doing(doing)?;
+        let outcome = connection
+            .execute(format!("INSERT INTO {target} ({names}) SELECT {names} FROM {text}"))
+            .doing(doing)?;
+        let warnings = load::counted(&outcome.info, "Warnings:").unwrap_or(0);
+        if outcome.affected == rows && warnings == 0 {
+            return Ok(());
+        }
+        Err(Error::found(format!("{}: {} rows with {warnings} warnings", self.doing(), outcome.affected)))
+    }
+
+    /// Drops both tables.
+    pub(crate) fn end(self, connection: &mut Connection) -> Result<()> {
+        self.drop_both(connection)
+    }
+
+    fn drop_both(&self, connection: &mut Connection) -> Result<()> {
+        let sql = format!("DROP TABLE IF EXISTS {}, {}", self.text, self.bytes);
+        connection.execute(sql).map(drop).doing(|| format!("dropping {}", self.bytes))
+    }
+
+    fn list(&self, kind: fn(&Column) -> &String) -> String {
+        let define = |column: &Column| format!("{} {}", quote::identifier(&column.name), kind(column));
+        self.columns.iter().map(define).collect::<Vec<_>>().join(", ")
+    }
+
+    fn doing(&self) -> String {
+        format!("copying {} into {} past the check of its text", self.file, self.target)
+    }
+}
+
+#[derive(Debug)]
 struct Column {
     name: String,
     as_bytes: String,
     as_text: String,
 }
 
-fn columns(connection: &mut Connection, load: &Load<'_>) -> Result<Vec<Column>> {
+fn columns(connection: &mut Connection, target: &Name, table: &Table) -> Result<Vec<Column>> {
     let sql = format!(
         "SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, CHARACTER_OCTET_LENGTH, IS_NULLABLE, \
          DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
-        quote::string(&load.target.schema),
-        quote::string(&load.target.name)
+        quote::string(&target.schema),
+        quote::string(&target.name)
     );
-    let rows = connection.query(sql).doing(|| format!("reading the columns of {}", load.target))?;
-    let loaded = |row: &Row| load.table.columns.iter().any(|column| column.name == row.string(0));
+    let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
+    let loaded = |row: &Row| table.columns.iter().any(|column| column.name == row.string(0));
     Ok(rows.into_iter().filter(loaded).map(|row| column(&row)).collect())
 }
 

@@ -1,8 +1,8 @@
-//! How far a restore has come, noted in a table on the target: a file's step is committed with its rows, so that it was
-//! loaded if and only if the table says so. The table is there from the first change of the target to the last; `--resume`
+//! How far a restore or a copy has come, noted in a table on the target: the step of a file or chunk is committed with its rows,
+//! so that it was loaded if and only if the table says so. The table is there from the first change of the target to the last; `--resume`
 //! goes on from it.
 //!
-//! Sessions of a restore that was killed may still be at work, on an index for one. Each worker holds a lock by name, which
+//! Sessions of one that was killed may still be at work, on an index for one. Each worker holds a lock by name, which
 //! tells them from all others: who goes on ends them first.
 
 use std::collections::BTreeSet;
@@ -18,14 +18,16 @@ use crate::format::digest::Digest;
 use crate::format::manifest::Manifest;
 use crate::{Error, Result};
 
-/// The steps of a restore.
+/// The steps of a restore or a copy.
 #[derive(Debug)]
-pub(super) struct Steps {
+pub(crate) struct Steps {
+    /// Which of the two, for messages.
+    work: &'static str,
     table: Name,
     /// What an earlier run did.
     done: BTreeSet<String>,
     /// Whether there was one, and it did not come to its end.
-    pub(super) is_there: bool,
+    pub(crate) is_there: bool,
 }
 
 /// The lock of the session that all others follow.
@@ -34,15 +36,29 @@ const COORDINATOR: usize = 0;
 const MOST_WORKERS: usize = 512;
 
 impl Steps {
-    /// Looks for the steps of an earlier run.
-    pub(super) fn find(connection: &mut Connection, manifest: &Manifest, renames: &Renames) -> Result<Self> {
+    /// Looks for the steps of an earlier restore of a dump.
+    pub(super) fn of_restore(
+        connection: &mut Connection,
+        manifest: &Manifest,
+        renames: &Renames,
+    ) -> Result<Self> {
         let schema = manifest.schemas.first().ok_or_else(|| Error::found("the dump holds no schema"))?;
         let schema = renames.schema(&schema.name);
-        let id =
-            Digest::of(format!("{}{}{schema}", manifest.finished_at, manifest.snapshot.taken_at).as_bytes());
-        let table = Name::new(schema, &format!("drover_restore_{}", &id.to_string()[..12]));
+        let id = format!("{}{}{schema}", manifest.finished_at, manifest.snapshot.taken_at);
+        Self::find(connection, "restore", schema, &id)
+    }
+
+    /// Looks for the steps of an earlier run of the work that this text tells from all others.
+    pub(crate) fn find(
+        connection: &mut Connection,
+        work: &'static str,
+        schema: &str,
+        id: &str,
+    ) -> Result<Self> {
+        let id = Digest::of(id.as_bytes()).to_string();
+        let table = Name::new(schema, &format!("drover_{work}_{}", &id[..12]));
         let is_there = catalog::relations(connection)?.iter().any(|relation| relation.name == table);
-        let mut steps = Self { table, done: BTreeSet::new(), is_there };
+        let mut steps = Self { work, table, done: BTreeSet::new(), is_there };
         if is_there {
             steps.read(connection)?;
         }
@@ -64,7 +80,7 @@ impl Steps {
         }
         connection
             .execute(format!("CREATE TABLE {} (step VARBINARY(700) PRIMARY KEY) ENGINE = InnoDB", self.table))
-            .doing(|| format!("creating {}, which notes how far the restore is", self.table))?;
+            .doing(|| format!("creating {}, which notes how far the {} is", self.table, self.work))?;
         self.done.clear();
         self.is_there = false;
         // MariaDB locks all of a table that is empty when rows come: so it never is.
@@ -72,18 +88,18 @@ impl Steps {
     }
 
     /// Ends: there is nothing to go on with.
-    pub(super) fn end(&self, connection: &mut Connection) -> Result<()> {
+    pub(crate) fn end(&self, connection: &mut Connection) -> Result<()> {
         let sql = format!("DROP TABLE IF EXISTS {}", self.table);
         connection.execute(&sql).map(drop).doing(|| sql)
     }
 
     /// Whether an earlier run did this.
-    pub(super) fn has(&self, step: &str) -> bool {
+    pub(crate) fn has(&self, step: &str) -> bool {
         self.done.contains(step)
     }
 
     /// Notes a step in the transaction that is open, if there is one.
-    pub(super) fn note(&self, connection: &mut Connection, step: &str) -> Result<()> {
+    pub(crate) fn note(&self, connection: &mut Connection, step: &str) -> Result<()> {
         let sql = format!("INSERT IGNORE INTO {} VALUES ({})", self.table, quote::string(step));
         connection.execute(sql).map(drop).doing(|| format!("noting a step in {}", self.table))
     }
@@ -103,8 +119,8 @@ impl Steps {
         if let Some((_, id)) = self.holders(connection, COORDINATOR..=COORDINATOR)?.first() {
             return Err(Error::with_hint(
                 format!(
-                    "another restore of this dump into {} is at work: connection {id}",
-                    self.table.schema
+                    "another run of this {} into {} is at work: connection {id}",
+                    self.work, self.table.schema
                 ),
                 format!("wait for it; or, if its client is gone for good, KILL {id}"),
             ));

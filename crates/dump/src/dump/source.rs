@@ -1,0 +1,353 @@
+//! A server as it is read: what of it, the snapshot, the script of each object and the plan of each table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, Server, Stop, server};
+
+use super::args::SourceArgs;
+use super::catalog::{self, Name, Relation, RelationKind};
+use super::chosen;
+use super::grants;
+use super::objects::Scripts;
+use super::ranges;
+use super::reader::Place;
+use super::select::{self, Selected};
+use super::snapshot::{self, Taken, Wish};
+use super::tables::TablePlan;
+use super::users;
+use super::warnings::{kept_elsewhere, mixed, retyped};
+use crate::error::Doing;
+use crate::format::digest::Digest;
+use crate::format::manifest::{Chunk, Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table};
+use crate::format::names;
+use crate::guard::Guard;
+use crate::mask::{self, Rules};
+use crate::progress::Progress;
+use crate::session;
+use crate::{Error, Result};
+
+/// Settings on which the meaning of data or objects may depend.
+const SETTINGS: &[&str] = &[
+    "character_set_server",
+    "collation_server",
+    "default_storage_engine",
+    "explicit_defaults_for_timestamp",
+    "innodb_page_size",
+    "log_bin",
+    "lower_case_table_names",
+    "max_allowed_packet",
+    "server_id",
+    "sql_mode",
+    "system_time_zone",
+    "time_zone",
+];
+
+/// What is read of a server.
+pub(crate) struct Source<'a> {
+    pub(crate) args: &'a SourceArgs,
+    options: &'a ConnectOptions,
+    pub(crate) guard: &'a Guard<'a>,
+    pub(crate) server: Server,
+    pub(crate) selected: Selected,
+    pub(crate) contents: Contents,
+    /// For tables of which not all rows are read.
+    conditions: BTreeMap<Name, String>,
+    pub(crate) masks: Rules,
+    pub(crate) threads: usize,
+    pub(crate) place: Place,
+    started_at: String,
+    /// What a reader of the rows should know.
+    warnings: Vec<String>,
+}
+
+/// What a server held at the moment of a snapshot.
+pub(crate) struct View {
+    /// As yet without rows.
+    pub(crate) manifest: Manifest,
+    /// How each table with rows is to be read.
+    pub(crate) plans: Vec<TablePlan>,
+}
+
+impl View {
+    /// What must be the same of a table for rows that were read at another moment to be of use: all but the next
+    /// AUTO_INCREMENT value, which moves on with every row.
+    pub(crate) fn shapes(&self) -> BTreeMap<Name, Table> {
+        let definitions: BTreeMap<_, _> =
+            self.plans.iter().map(|plan| (&plan.relation.name, &plan.definition)).collect();
+        let shape = |(schema, table): (&Schema, &Table)| {
+            let name = Name::new(&schema.name, &table.name);
+            let checksum = Digest::of(definitions.get(&name)?);
+            let script = Script { checksum, ..table.script.clone() };
+            Some((name, Table { script, ..table.clone() }))
+        };
+        self.manifest.tables().filter_map(shape).collect()
+    }
+
+    /// Takes in the rows, some of which may belong to earlier snapshots.
+    pub(crate) fn complete(&mut self, mut chunks: BTreeMap<Name, Vec<Chunk>>, earlier: Vec<Snapshot>) {
+        let manifest = &mut self.manifest;
+        for schema in &mut manifest.schemas {
+            for table in &mut schema.tables {
+                table.files = chunks.remove(&Name::new(&schema.name, &table.name)).unwrap_or_default();
+            }
+        }
+        manifest.warnings.extend(retyped(&manifest.schemas));
+        if manifest.tables().flat_map(|(_, table)| &table.files).any(|chunk| chunk.earlier.is_some()) {
+            manifest.earlier_snapshots = earlier;
+        }
+        let mixed = mixed(&manifest.earlier_snapshots, &manifest.snapshot, &manifest.schemas);
+        manifest.warnings.extend(mixed);
+        manifest.finished_at = jiff::Timestamp::now().to_string();
+    }
+}
+
+impl<'a> Source<'a> {
+    /// Looks at what is asked for; nothing is locked.
+    ///
+    /// # Errors
+    /// If there is no such thing, or the account cannot see all of it.
+    pub(crate) fn new(
+        args: &'a SourceArgs,
+        options: &'a ConnectOptions,
+        place: Place,
+        guard: &'a Guard<'a>,
+        coordinator: &mut Connection,
+    ) -> Result<Self> {
+        let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
+        let schemas = catalog::schemas(coordinator)?;
+        let selected = select::select(args, &schemas, catalog::relations(coordinator)?)?;
+        grants::check(coordinator, &selected)?;
+        let with_rows = selected.relations.iter().filter(|relation| has_rows(relation));
+        let conditions = chosen::bind(coordinator, &args.conditions, with_rows.clone(), args.lock_timeout)?;
+        let masks = args.mask.as_deref().map_or_else(|| Ok(Rules::default()), Rules::load)?;
+        mask::bind(coordinator, &masks, with_rows)?;
+        let threads = match args.threads {
+            Some(threads) => usize::from(threads),
+            None => session::default_threads(coordinator)?,
+        };
+        Ok(Self {
+            args,
+            options,
+            guard,
+            server,
+            selected,
+            contents: args.contents(),
+            conditions,
+            masks,
+            threads,
+            place,
+            started_at: jiff::Timestamp::now().to_string(),
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Takes the snapshot and describes all there is at that moment; writes the scripts.
+    pub(crate) fn view(
+        &mut self,
+        coordinator: &mut Connection,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> Result<(Taken, View)> {
+        let without_transactions = self.without_transactions(coordinator)?;
+        self.guard.pass()?;
+        progress.phase("taking the snapshot");
+        let mut taken = self.take_snapshot(coordinator, &without_transactions, stop)?;
+        progress.phase("reading the definitions");
+        let (schemas, plans) =
+            self.describe(coordinator, taken.table_locks.as_mut(), &without_transactions)?;
+        let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
+        snapshot::release_ddl(coordinator)?;
+        self.warnings.extend(taken.warnings.iter().cloned());
+        let manifest = Manifest {
+            format: FORMAT,
+            drover: env!("CARGO_PKG_VERSION").into(),
+            server: self.server.clone(),
+            settings: settings(coordinator)?,
+            snapshot: taken.snapshot.clone(),
+            earlier_snapshots: Vec::new(),
+            started_at: self.started_at.clone(),
+            finished_at: String::new(),
+            compression: self.place.compressor.compression(),
+            contents: self.contents,
+            schemas,
+            users,
+            warnings: std::mem::take(&mut self.warnings),
+        };
+        Ok((taken, View { manifest, plans }))
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &Relation> {
+        self.selected.relations.iter().filter(|relation| is_table(relation))
+    }
+
+    /// Tables that no transaction can show as they were; one that the server cannot open is an error.
+    fn without_transactions(&self, coordinator: &mut Connection) -> Result<BTreeSet<Name>> {
+        let engines = catalog::transactional_engines(coordinator)?;
+        let mut names = BTreeSet::new();
+        for table in self.tables() {
+            match &table.engine {
+                None => return Err(cannot_open(coordinator, &table.name)),
+                Some(engine) if engines.contains(engine) || table.rows_elsewhere() => {}
+                Some(_) if self.contents.has_rows() => drop(names.insert(table.name.clone())),
+                Some(_) => {}
+            }
+        }
+        Ok(names)
+    }
+
+    fn take_snapshot(
+        &self,
+        coordinator: &mut Connection,
+        without_transactions: &BTreeSet<Name>,
+        stop: &Stop,
+    ) -> Result<Taken> {
+        let tables: Vec<_> = self.tables().map(|table| table.name.clone()).collect();
+        let workers = self.tables().map(|table| ranges::most_workers(table, &self.place)).sum();
+        let without_transactions: Vec<_> = without_transactions.iter().cloned().collect();
+        let wish = Wish {
+            options: self.options,
+            vendor: self.server.vendor,
+            threads: if self.contents.has_rows() { self.threads.min(workers).max(1) } else { 1 },
+            lock_timeout: self.args.lock_timeout,
+            tables: &tables,
+            without_transactions: &without_transactions,
+            own: &[],
+            stop,
+        };
+        let mut taken = snapshot::take(coordinator, &wish)?;
+        if !self.conditions.is_empty() {
+            let connections = taken.workers.iter_mut().chain(&mut taken.table_locks);
+            taken.warnings.extend(chosen::stop_clock(connections, &taken.snapshot.taken_at)?);
+        }
+        Ok(taken)
+    }
+
+    /// Writes all scripts; gives the schemas without their rows, and how each table is to be read.
+    fn describe(
+        &mut self,
+        coordinator: &mut Connection,
+        table_locks: Option<&mut Connection>,
+        without_transactions: &BTreeSet<Name>,
+    ) -> Result<(Vec<Schema>, Vec<TablePlan>)> {
+        let mut plans = BTreeMap::new();
+        let (locked, free): (Vec<_>, Vec<_>) =
+            self.tables().cloned().partition(|table| without_transactions.contains(&table.name));
+        for table in free {
+            let (mut plan, create) = TablePlan::new(coordinator, table, &self.masks, &mut self.warnings)?;
+            plan.condition = self.conditions.get(&plan.relation.name).cloned();
+            plans.insert(plan.relation.name.clone(), (plan, create));
+        }
+        if let Some(connection) = table_locks {
+            for table in locked {
+                let (mut plan, create) = TablePlan::new(connection, table, &self.masks, &mut self.warnings)?;
+                plan.is_locked = true;
+                plan.condition = self.conditions.get(&plan.relation.name).cloned();
+                plans.insert(plan.relation.name.clone(), (plan, create));
+            }
+        }
+        let mut names: BTreeSet<String> = self.selected.whole.clone();
+        names.extend(self.selected.relations.iter().map(|relation| relation.name.schema.clone()));
+        if !self.contents.has_definitions() {
+            // Nothing would be known of a schema without tables but its name.
+            names.retain(|name| plans.keys().any(|table| table.schema == *name));
+        }
+        let schemas: Result<Vec<_>> = names
+            .iter()
+            .map(|name| match self.contents.has_definitions() {
+                true => self.describe_schema(coordinator, name, &plans),
+                false => self.describe_rows(name, &plans),
+            })
+            .collect();
+        let plans = plans.into_values().map(|(plan, _)| plan);
+        let plans = plans.filter(|plan| self.contents.has_rows() && !plan.relation.rows_elsewhere());
+        Ok((schemas?, plans.collect()))
+    }
+
+    fn describe_schema(
+        &mut self,
+        coordinator: &mut Connection,
+        name: &str,
+        plans: &BTreeMap<Name, (TablePlan, Vec<u8>)>,
+    ) -> Result<Schema> {
+        let relations: Vec<_> =
+            self.selected.relations.iter().filter(|relation| relation.name.schema == name).cloned().collect();
+        let whole = self.selected.whole.contains(name);
+        let (scripts, script) = Scripts::begin(coordinator, &self.place.store, name)?;
+        let (mut tables, mut sequences, mut views) = (Vec::new(), Vec::new(), Vec::new());
+        for relation in relations {
+            let relation_name = relation.name.name.clone();
+            match relation.kind {
+                RelationKind::View => views.push(relation_name),
+                RelationKind::Sequence => sequences.push(scripts.sequence(coordinator, &relation_name)?),
+                RelationKind::Table | RelationKind::VersionedTable => {
+                    let Some((plan, create)) = plans.get(&relation.name) else { continue };
+                    tables.push(plan.describe(scripts.table(
+                        self.server.vendor,
+                        &relation_name,
+                        create.clone(),
+                    )?));
+                    if plan.relation.rows_elsewhere() {
+                        self.warnings.push(kept_elsewhere(&plan.relation.name));
+                    }
+                }
+            }
+        }
+        let table_names = tables.iter().map(|table| table.name.clone()).collect();
+        Ok(Schema {
+            name: name.into(),
+            script,
+            sequences,
+            views: scripts.views(coordinator, &views, &mut self.warnings)?,
+            routines: if whole { scripts.routines(coordinator)? } else { Vec::new() },
+            triggers: scripts.triggers(coordinator, &table_names)?,
+            events: if whole { scripts.events(coordinator)? } else { Vec::new() },
+            tables,
+        })
+    }
+
+    /// A schema of which nothing is dumped but rows.
+    fn describe_rows(&mut self, name: &str, plans: &BTreeMap<Name, (TablePlan, Vec<u8>)>) -> Result<Schema> {
+        self.place.store.folder(&names::file_name(name))?;
+        let plans = plans.values().map(|(plan, _)| plan).filter(|plan| plan.relation.name.schema == name);
+        let (elsewhere, plans): (Vec<_>, Vec<_>) = plans.partition(|plan| plan.relation.rows_elsewhere());
+        self.warnings.extend(elsewhere.into_iter().map(|plan| kept_elsewhere(&plan.relation.name)));
+        Ok(Schema {
+            name: name.into(),
+            script: Script::default(),
+            tables: plans.into_iter().map(|plan| plan.describe(Script::default())).collect(),
+            sequences: Vec::new(),
+            views: Vec::new(),
+            routines: Vec::new(),
+            triggers: Vec::new(),
+            events: Vec::new(),
+        })
+    }
+}
+
+fn is_table(relation: &Relation) -> bool {
+    matches!(relation.kind, RelationKind::Table | RelationKind::VersionedTable)
+}
+
+fn has_rows(relation: &Relation) -> bool {
+    is_table(relation) && !relation.rows_elsewhere()
+}
+
+/// Asks for the table once more, to hear why it cannot be opened.
+fn cannot_open(coordinator: &mut Connection, name: &Name) -> Error {
+    match coordinator.query(format!("SELECT 1 FROM {name} LIMIT 0")) {
+        Err(source) => Error::Server { doing: format!("opening table {name}"), source },
+        Ok(_) => Error::found(format!("the server names no storage engine for table {name}")),
+    }
+}
+
+fn settings(coordinator: &mut Connection) -> Result<BTreeMap<String, String>> {
+    let mut settings = BTreeMap::new();
+    for name in SETTINGS {
+        let global = format!("GLOBAL.{name}");
+        if let Some(value) = server::variable(coordinator, &global).doing(|| format!("reading {name}"))? {
+            settings.insert((*name).to_owned(), value);
+        }
+    }
+    Ok(settings)
+}

@@ -1,0 +1,147 @@
+//! A restore before its rows come, and after: what both have to do whose rows come from files and whose come from a server.
+
+use std::time::Instant;
+
+use drover_db::{Connection, Server};
+
+use super::global::LocalInfile;
+use super::objects::Scripts;
+use super::rows_only;
+use super::run::{Restore, RestoreReport, grouped};
+use super::steps::Steps;
+use super::targets::Target;
+use super::users::Users;
+use super::verify::{Verify, VerifyReport};
+use crate::error::Doing;
+use crate::format::manifest::Manifest;
+use crate::translate::Translator;
+use crate::{Error, Result};
+
+/// What a restore has found and made before the first row.
+pub(crate) struct Begun {
+    pub(crate) server: Server,
+    /// How far an earlier run has come, if this one goes on with it.
+    pub(crate) steps: Steps,
+    users: Option<Users>,
+    pub(crate) warnings: Vec<String>,
+    _local_infile: LocalInfile,
+}
+
+impl<'a> Restore<'a> {
+    pub(super) fn scripts(&self) -> Scripts<'a> {
+        Scripts { store: self.store, renames: self.renames, translator: self.translator }
+    }
+
+    /// Makes room, or finds what an earlier run has done; makes the schemas.
+    pub(crate) fn begin(&self, coordinator: &mut Connection, mut steps: Steps) -> Result<Begun> {
+        let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
+        let mut warnings = Vec::new();
+        let _local_infile = LocalInfile::ensure(self.options, self.args.enable_local_infile)?;
+        let scripts = self.scripts();
+        self.progress.phase("creating the tables");
+        let users = self.users(coordinator, &steps)?;
+        let goes_on = steps.is_there && self.resume;
+        if goes_on {
+            steps.end_sessions(coordinator)?;
+        } else {
+            self.make_room(coordinator, &scripts, &steps)?;
+        }
+        scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
+        if !goes_on {
+            steps.begin(coordinator)?;
+            users.iter().try_for_each(|users| users.note(coordinator, &steps))?;
+        }
+        steps.lead(coordinator)?;
+        Ok(Begun { server, steps, users, warnings, _local_infile })
+    }
+
+    /// Completes what was begun, now that all rows are in, and proves it. `filled` is the manifest with those rows; the steps
+    /// stay, so that a run that is ended here can be gone on with.
+    pub(crate) fn finish(
+        &self,
+        coordinator: &mut Connection,
+        begun: &mut Begun,
+        targets: &[Target<'_>],
+        filled: &Manifest,
+        loading: Instant,
+        threads: usize,
+    ) -> Result<RestoreReport> {
+        let scripts = self.scripts();
+        self.progress.phase("adding foreign keys");
+        let goes_on = begun.steps.is_there;
+        targets.iter().try_for_each(|target| target.add_foreign_keys(coordinator, goes_on))?;
+        let load_seconds = loading.elapsed().as_secs_f64();
+        self.progress.phase("creating routines, views, triggers and events");
+        if goes_on {
+            scripts.drop_programs(coordinator, self.manifest)?;
+        }
+        let mut users = begun.users.take();
+        users.iter_mut().try_for_each(|users| users.create(coordinator))?;
+        scripts.create_programs(coordinator, self.manifest, &mut begun.warnings)?;
+        users.iter_mut().try_for_each(|users| users.finish(coordinator))?;
+        let mut verify = self.verify(filled, threads)?;
+        if let (Some(users), Some(report)) = (&users, &mut verify) {
+            users.verify(coordinator, report)?;
+        }
+        Ok(RestoreReport {
+            server: begun.server.clone(),
+            tables: targets.len(),
+            rows: filled.rows(),
+            bytes: filled.bytes(),
+            seconds: 0.0,
+            paused_seconds: 0.0,
+            load_seconds,
+            warnings: grouped(&begun.warnings),
+            rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
+            refused: self.translator.map(Translator::refused).unwrap_or_default(),
+            users: users.map(Users::report),
+            verify,
+        })
+    }
+
+    fn verify(&self, filled: &Manifest, threads: usize) -> Result<Option<VerifyReport>> {
+        if self.args.no_verify {
+            return Ok(None);
+        }
+        let verify = Verify {
+            store: self.store,
+            manifest: filled,
+            renames: self.renames,
+            translator: self.translator,
+            is_source: false,
+            progress: self.progress,
+        };
+        verify.run(self.options, threads, self.stop).map(Some)
+    }
+
+    fn users(&self, coordinator: &mut Connection, steps: &Steps) -> Result<Option<Users>> {
+        let may_drop = |account: &str| {
+            self.args.drop_existing || self.resume && steps.has(&format!("account {account}"))
+        };
+        let prepare = || Users::prepare(coordinator, self.store, self.manifest, self.renames, may_drop);
+        self.users.then(prepare).transpose()
+    }
+
+    fn make_room(&self, coordinator: &mut Connection, scripts: &Scripts<'_>, steps: &Steps) -> Result<()> {
+        if !self.manifest.contents.has_definitions() {
+            return rows_only::check(coordinator, self.manifest, self.renames, self.args.drop_existing);
+        }
+        if self.args.drop_existing {
+            return scripts.drop_existing(coordinator, self.manifest);
+        }
+        let existing = scripts.existing(coordinator, self.manifest)?;
+        let Some((_, first)) = existing.first() else { return Ok(()) };
+        if steps.is_there {
+            return Err(Error::with_hint(
+                "the target has what an earlier restore of this dump left when it was ended: nothing was changed",
+                "--resume goes on with it, --drop-existing begins anew",
+            ));
+        }
+        let others = existing.len() - 1;
+        let more = if others == 0 { String::new() } else { format!(" and {others} more of the dump") };
+        Err(Error::with_hint(
+            format!("the target already has {first}{more}: nothing was changed"),
+            "--drop-existing drops what the dump also holds; --into OLD=NEW restores into another schema",
+        ))
+    }
+}

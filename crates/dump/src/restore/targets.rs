@@ -1,0 +1,218 @@
+//! Tables of the target on their way: created without what can wait, and completed when their rows are in.
+
+use drover_db::options::ConnectOptions;
+use drover_db::sql::{Dialect, Kind, tokens};
+use drover_db::{Connection, Vendor, quote};
+
+use super::begun::Begun;
+use super::objects::{Scripts, each};
+use super::rows_only;
+use super::run::Restore;
+use crate::ddl::{CreateTable, Split, without_auto_increment};
+use crate::dump::catalog::{self, Name};
+use crate::error::Doing;
+use crate::format::manifest::Table;
+use crate::session::{self, Purpose};
+use crate::{Error, Result};
+
+/// Tables whose text is smaller than this many bytes get their indexes before their rows: an ALTER TABLE costs more.
+const SMALL: u64 = 4 << 20;
+
+/// What is known of a table's rows before they come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Coming {
+    /// Of their text, about.
+    pub(crate) bytes: u64,
+    /// Whether those that are there stay.
+    pub(crate) keeps: bool,
+}
+
+/// A table on its way.
+#[derive(Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) name: Name,
+    pub(crate) table: &'a Table,
+    /// Of its text, about.
+    bytes: u64,
+    /// Whether there are rows of an earlier run.
+    pub(crate) keeps: bool,
+    /// Keys that wait for the rows.
+    pub(crate) keys: Vec<Vec<u8>>,
+    foreign_keys: Vec<Vec<u8>>,
+}
+
+impl Target<'_> {
+    /// What building the indexes costs, in the progress's unit.
+    pub(crate) fn index_work(&self) -> u64 {
+        self.bytes / 4 * self.keys.len().min(4) as u64
+    }
+
+    /// Adds the keys that waited, in one statement.
+    pub(crate) fn add_keys(&self, connection: &mut Connection) -> Result<()> {
+        alter(connection, &self.name, &self.keys)
+    }
+
+    /// Adds the foreign keys; where an earlier run was here, those may be there.
+    pub(super) fn add_foreign_keys(&self, connection: &mut Connection, goes_on: bool) -> Result<()> {
+        match goes_on && has_constraint(connection, self)? {
+            true => Ok(()),
+            false => alter(connection, &self.name, &self.foreign_keys),
+        }
+    }
+}
+
+impl<'a> Restore<'a> {
+    /// Creates the tables, or finds those that are to be filled; and the sequences, which a column's default may ask.
+    pub(crate) fn create_tables(
+        &self,
+        coordinator: &mut Connection,
+        begun: &mut Begun,
+        coming: impl Fn(&Name, &Table) -> Coming,
+    ) -> Result<Vec<Target<'a>>> {
+        if !self.manifest.contents.has_definitions() {
+            return self.tables_that_are_there(coordinator, begun.steps.is_there, coming);
+        }
+        let scripts = self.scripts();
+        self.create_sequences(coordinator, &scripts, begun)?;
+        let there = if begun.steps.is_there { catalog::relations(coordinator)? } else { Vec::new() };
+        let servers = [&begun.server, &self.manifest.server];
+        let both_mysql = servers.iter().all(|server| server.vendor == Vendor::MySql);
+        session::bear_old_tables(coordinator)?;
+        let mut targets = Vec::new();
+        for (schema, table) in self.manifest.tables() {
+            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            session::use_schema(coordinator, &name.schema)?;
+            let Coming { bytes, keeps } = coming(&Name::new(&schema.name, &table.name), table);
+            let split = split(&scripts, table, bytes, both_mysql)?;
+            let is_there = there.iter().any(|relation| relation.name == name);
+            let keeps = is_there && keeps;
+            if is_there && !keeps {
+                // Nobody knows what of a file its rows hold.
+                coordinator.execute(format!("DROP TABLE {name}")).doing(|| format!("dropping {name}"))?;
+            }
+            if !keeps {
+                scripts.run(coordinator, &table.script, &[split.create], &mut begun.warnings)?;
+            }
+            let keys =
+                if keeps && has_key(coordinator, &name, &split.keys)? { Vec::new() } else { split.keys };
+            targets.push(Target { name, table, bytes, keeps, keys, foreign_keys: split.foreign_keys });
+        }
+        session::set(coordinator, Purpose::Restore)?;
+        Ok(targets)
+    }
+
+    fn create_sequences(
+        &self,
+        coordinator: &mut Connection,
+        scripts: &Scripts<'_>,
+        begun: &mut Begun,
+    ) -> Result<()> {
+        for (schema, sequence) in each(self.manifest, |schema| &schema.sequences) {
+            let name = Name::new(self.renames.schema(&schema.name), &sequence.name);
+            let step = format!("sequence {name}");
+            if begun.steps.has(&step) {
+                continue;
+            }
+            if begun.steps.is_there {
+                coordinator
+                    .execute(format!("DROP SEQUENCE IF EXISTS {name}"))
+                    .doing(|| format!("dropping {name}"))?;
+            }
+            scripts.run_in(coordinator, &schema.name, &sequence.script, &mut begun.warnings)?;
+            begun.steps.note(coordinator, &step)?;
+        }
+        Ok(())
+    }
+
+    /// The targets of rows that come without definitions.
+    fn tables_that_are_there(
+        &self,
+        coordinator: &mut Connection,
+        goes_on: bool,
+        coming: impl Fn(&Name, &Table) -> Coming,
+    ) -> Result<Vec<Target<'a>>> {
+        let mut targets = Vec::new();
+        for (schema, table) in self.manifest.tables() {
+            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let Coming { bytes, keeps } = coming(&Name::new(&schema.name, &table.name), table);
+            let keeps = goes_on && keeps;
+            if goes_on && !keeps {
+                rows_only::empty(coordinator, &name)?;
+            }
+            targets.push(Target { name, table, bytes, keeps, keys: Vec::new(), foreign_keys: Vec::new() });
+        }
+        Ok(targets)
+    }
+}
+
+/// The statement that makes a table, and what waits for its rows.
+fn split(scripts: &Scripts<'_>, table: &Table, bytes: u64, both_mysql: bool) -> Result<Split> {
+    let mut create = scripts.read(&table.script)?.pop().unwrap_or_default();
+    if table.engine == "ARCHIVE" {
+        // It takes no row below the next value that its definition gives.
+        create = without_auto_increment(&create);
+    }
+    let parts = CreateTable::parse(&create);
+    let mut parts =
+        parts.ok_or_else(|| Error::found(format!("{}: no CREATE TABLE statement", table.script.file)))?;
+    if both_mysql {
+        parts.inherit_collations();
+    }
+    Ok(parts.split(bytes >= SMALL && table.engine == "InnoDB" && !table.with_history))
+}
+
+/// Whether rows and a step can be committed together.
+pub(crate) fn is_transactional(table: &Table) -> bool {
+    ["INNODB", "ROCKSDB"].contains(&table.engine.to_ascii_uppercase().as_str())
+}
+
+/// Whether the keys that waited are there: one statement adds them all, or none.
+fn has_key(connection: &mut Connection, table: &Name, keys: &[Vec<u8>]) -> Result<bool> {
+    let Some(name) = keys.first().and_then(|key| name_in(key)) else { return Ok(false) };
+    let rows = connection
+        .query(format!("SHOW INDEX FROM {table}"))
+        .doing(|| format!("reading the keys of {table}"))?;
+    let at = rows.column("Key_name").unwrap_or(usize::MAX);
+    Ok(rows.rows.iter().any(|row| row.string(at) == name))
+}
+
+/// The same for foreign keys.
+fn has_constraint(connection: &mut Connection, target: &Target<'_>) -> Result<bool> {
+    let Some(name) = target.foreign_keys.first().and_then(|key| name_in(key)) else { return Ok(false) };
+    let sql = format!(
+        "SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE = 'FOREIGN KEY' AND \
+         CONSTRAINT_SCHEMA = {} AND TABLE_NAME = {}",
+        quote::string(&target.name.schema),
+        quote::string(&target.name.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the foreign keys of {}", target.name))?;
+    Ok(rows.rows.iter().any(|row| row.string(0) == name))
+}
+
+/// The first name in a definition: that of the key or constraint.
+fn name_in(definition: &[u8]) -> Option<String> {
+    let name = tokens(definition, Dialect::default()).find(|token| token.kind == Kind::Quoted)?.name()?;
+    String::from_utf8(name).ok()
+}
+
+fn alter(connection: &mut Connection, table: &Name, items: &[Vec<u8>]) -> Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    let mut sql = format!("ALTER TABLE {table} ").into_bytes();
+    for (index, item) in items.iter().enumerate() {
+        sql.extend_from_slice(if index == 0 { b"ADD " } else { b", ADD " });
+        sql.extend_from_slice(item);
+    }
+    connection.execute(sql).doing(|| format!("adding keys to {table}"))?;
+    Ok(())
+}
+
+/// Ends sessions: a server does not notice that its client is gone while it builds an index.
+pub(crate) fn kill(options: &ConnectOptions, ids: &[u32]) {
+    // The error that led here is the one to report: that this fails too changes nothing.
+    let Ok(mut connection) = Connection::open(options) else { return };
+    for id in ids {
+        let _ = connection.execute(format!("KILL {id}"));
+    }
+}
