@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Dump(drover_dump::DumpArgs),
     /// Restore a dump and prove that every row is there
     Restore(drover_dump::RestoreArgs),
+    /// Copy schemas or tables from one server to another, with no files between, and prove that every row is there
+    Copy(drover_dump::CopyArgs),
     /// Compare a server with a dump, row by row, without changing anything
     Verify(drover_dump::VerifyArgs),
     /// Private throw-away servers

@@ -31,6 +31,14 @@ impl Failure {
         if stopped { Self { hint: Some(hint), ..failure } } else { failure }
     }
 
+    /// A copy that was stopped leaves tables behind, and a directory that tells which.
+    pub(crate) fn copy(error: drover_dump::Error) -> Self {
+        let stopped = matches!(error, drover_dump::Error::Stopped);
+        let failure = Self::from(error);
+        let hint = "the same command with --resume goes on";
+        if stopped { Self { hint: Some(hint.into()), ..failure } } else { failure }
+    }
+
     /// A restore that was stopped leaves tables behind.
     pub(crate) fn restore(error: drover_dump::Error) -> Self {
         let stopped = matches!(error, drover_dump::Error::Stopped);

@@ -78,6 +78,20 @@ fn run(cli: &Cli, printer: &Printer, stop: &Stop) -> Result<Outcome, Failure> {
                     .map_err(Failure::restore)?;
             printer.restore(&report)
         }
+        Command::Copy(args) => {
+            let from = printer.connection_to("the source", &args.source_server())?;
+            let to = printer.connection_to("the target", &args.target_server())?;
+            if args.check {
+                let report = progress::show(printer, |progress| {
+                    drover_dump::check_copy(args, &from, &to, stop, progress)
+                })?;
+                return printer.check(&report);
+            }
+            let report =
+                progress::show(printer, |progress| drover_dump::copy(args, &from, &to, stop, progress))
+                    .map_err(Failure::copy)?;
+            printer.copy(&report)
+        }
         Command::Verify(args) => {
             let options = printer.connection(&args.server)?;
             let report =

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
-use drover_dump::{CheckReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
+use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_sandbox::SandboxReport;
 use serde::Serialize;
 
@@ -36,7 +36,17 @@ impl Printer {
 
     /// Where the server is; what the option files are to be warned about is printed.
     pub(crate) fn connection(self, args: &ServerArgs) -> Result<ConnectOptions, Failure> {
-        let resolved = args.resolve(|| ask_on_terminal("Enter password: "))?;
+        self.resolved(args, "Enter password: ")
+    }
+
+    /// The same for one of two servers.
+    pub(crate) fn connection_to(self, which: &str, args: &ServerArgs) -> Result<ConnectOptions, Failure> {
+        self.resolved(args, &format!("Enter password for {which}: "))
+            .map_err(|failure| Failure { error: format!("{which}: {}", failure.error), ..failure })
+    }
+
+    fn resolved(self, args: &ServerArgs, prompt: &str) -> Result<ConnectOptions, Failure> {
+        let resolved = args.resolve(|| ask_on_terminal(prompt))?;
         resolved.warnings.iter().for_each(|warning| self.warning(warning));
         Ok(resolved.options)
     }
@@ -63,11 +73,23 @@ impl Printer {
     pub(crate) fn restore(self, restore: &RestoreReport) -> Result<Outcome, Failure> {
         self.server_warnings(&restore.warnings);
         self.result(restore, report::restore(restore))?;
+        Ok(self.filled(restore))
+    }
+
+    /// How a server was filled; what was lost is printed.
+    fn filled(self, restore: &RestoreReport) -> Outcome {
         translation::lost(&restore.rewrites).iter().for_each(|line| self.warning(line));
         let lacks = !restore.refused.is_empty()
             || restore.users.as_ref().is_some_and(|users| !users.not_held.is_empty());
         let proof = restore.verify.as_ref().map_or(Outcome::Done, outcome);
-        Ok(if lacks { Outcome::Found } else { proof })
+        if lacks { Outcome::Found } else { proof }
+    }
+
+    pub(crate) fn copy(self, copy: &CopyReport) -> Result<Outcome, Failure> {
+        copy.source_warnings.iter().for_each(|warning| self.warning(warning));
+        self.server_warnings(&copy.restore.warnings);
+        self.result(copy, report::copy(copy))?;
+        Ok(self.filled(&copy.restore))
     }
 
     pub(crate) fn check(self, check: &CheckReport) -> Result<Outcome, Failure> {

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use drover_dump::manifest::Contents;
-use drover_dump::{DumpReport, ForeignReport, NotHeld, RestoreReport, UsersReport, VerifyReport};
+use drover_dump::manifest::{Contents, Snapshot};
+use drover_dump::{CopyReport, DumpReport, ForeignReport, NotHeld, RestoreReport, UsersReport, VerifyReport};
 
 use crate::size::{bytes, rate, seconds, things};
 
@@ -23,19 +23,11 @@ impl Outcome {
 }
 
 pub(crate) fn dump(dump: &DumpReport) -> String {
-    let snapshot = &dump.snapshot;
-    let position = match (&snapshot.binlog_file, snapshot.binlog_position) {
-        (Some(file), Some(position)) => format!("{file}:{position}"),
-        _ => "not known (no binary log, or no privilege to ask)".into(),
-    };
-    let gtid = snapshot.gtid_set.as_deref().unwrap_or("none").replace('\n', "");
     format!(
         "dumped    {} of {}{} from {}, {}\n\
          text      {} in {} ({}){}\n\
          stored    {} in {}\n\
-         snapshot  {} under {}, writers held for {} ms\n\
-         binlog    {position}\n\
-         gtid      {gtid}",
+         {}",
         things(dump.tables as u64, "table"),
         things(dump.schemas as u64, "schema"),
         dump.accounts
@@ -48,10 +40,55 @@ pub(crate) fn dump(dump: &DumpReport) -> String {
         paused(dump.paused_seconds),
         bytes(dump.stored_bytes),
         dump.directory.display(),
-        snapshot.taken_at,
-        snapshot.lock,
-        snapshot.lock_held_ms,
+        moment(&dump.snapshot),
     )
+}
+
+/// The moment that rows belong to.
+fn moment(snapshot: &Snapshot) -> String {
+    let position = match (&snapshot.binlog_file, snapshot.binlog_position) {
+        (Some(file), Some(position)) => format!("{file}:{position}"),
+        _ => "not known (no binary log, or no privilege to ask)".into(),
+    };
+    let gtid = snapshot.gtid_set.as_deref().unwrap_or("none").replace('\n', "");
+    format!(
+        "snapshot  {} under {}, writers held for {} ms\n\
+         binlog    {position}\n\
+         gtid      {gtid}",
+        snapshot.taken_at, snapshot.lock, snapshot.lock_held_ms,
+    )
+}
+
+pub(crate) fn copy(copy: &CopyReport) -> String {
+    let restore = &copy.restore;
+    let again = match copy.sent_again {
+        0 => String::new(),
+        again => format!(", {} sent again", things(again, "chunk")),
+    };
+    let copied = format!(
+        "copied    {} of {} from {} to {}, {}\n\
+         text      {}{again}\n\
+         {}\n\
+         state     {}",
+        things(restore.tables as u64, "table"),
+        things(copy.schemas as u64, "schema"),
+        copy.from,
+        restore.server,
+        rows(copy.contents, restore.rows),
+        match copy.threads {
+            0 => format!("{}, there since an earlier run", bytes(restore.bytes)),
+            _ => format!(
+                "{} in {} ({}){}",
+                bytes(restore.bytes),
+                seconds(restore.load_seconds),
+                rate(restore.bytes, restore.load_seconds),
+                paused(restore.paused_seconds)
+            ),
+        },
+        moment(&copy.snapshot),
+        copy.state.display(),
+    );
+    [copied].into_iter().chain(proof(restore)).collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) fn restore(restore: &RestoreReport) -> String {
@@ -66,13 +103,17 @@ pub(crate) fn restore(restore: &RestoreReport) -> String {
         rate(restore.bytes, restore.load_seconds),
         paused(restore.paused_seconds),
     );
+    [loaded].into_iter().chain(proof(restore)).collect::<Vec<_>>().join("\n")
+}
+
+/// What else than rows became of the target, and whether all is there.
+fn proof(restore: &RestoreReport) -> Vec<String> {
     let verified = match &restore.verify {
         Some(report) => verify(report),
         None => "verified  no: --no-verify was given".to_owned(),
     };
     let users = restore.users.iter().flat_map(|users| accounts(users, "created"));
-    let translated = crate::translation::restored(restore);
-    [loaded].into_iter().chain(translated).chain(users).chain([verified]).collect::<Vec<_>>().join("\n")
+    crate::translation::restored(restore).into_iter().chain(users).chain([verified]).collect()
 }
 
 pub(crate) fn foreign(restore: &ForeignReport) -> String {

@@ -216,14 +216,25 @@ fn trim(text: &[u8]) -> Vec<u8> {
     text.trim_ascii().to_vec()
 }
 
+/// Where the option with the next AUTO_INCREMENT value begins, with the space before it, among the tokens of a table's end.
+fn auto_increment_option(tail: &[Token<'_>]) -> Option<usize> {
+    tail.windows(4)
+        .position(|w| w[1].is_word("AUTO_INCREMENT") && w[2].is_symbol(b'=') && w[3].kind == Kind::Word)
+}
+
+/// The next AUTO_INCREMENT value.
+pub(crate) fn auto_increment(create: &[u8]) -> Option<u64> {
+    let parts = CreateTable::parse(create)?;
+    let tail: Vec<_> = tokens(&parts.tail, Dialect::default()).collect();
+    let value = tail.get(auto_increment_option(&tail)? + 3)?;
+    std::str::from_utf8(value.text).ok()?.parse().ok()
+}
+
 /// The definition without the next AUTO_INCREMENT value, which changes with every row that is inserted.
 pub(crate) fn without_auto_increment(create: &[u8]) -> Vec<u8> {
     let Some(parts) = CreateTable::parse(create) else { return create.to_vec() };
     let tail: Vec<_> = tokens(&parts.tail, Dialect::default()).collect();
-    let option = tail
-        .windows(4)
-        .position(|w| w[1].is_word("AUTO_INCREMENT") && w[2].is_symbol(b'=') && w[3].kind == Kind::Word);
-    let Some(at) = option else { return create.to_vec() };
+    let Some(at) = auto_increment_option(&tail) else { return create.to_vec() };
     let kept = tail[..at].iter().chain(&tail[at + 4..]).flat_map(|token| token.text.iter().copied());
     let before = &create[..create.len() - parts.tail.len()];
     before.iter().copied().chain(kept).collect()
@@ -298,6 +309,7 @@ mod tests {
         let expected = TABLE.replace(" AUTO_INCREMENT=42", "");
         assert_eq!(String::from_utf8(without_auto_increment(TABLE.as_bytes())).unwrap(), expected);
         assert_eq!(without_auto_increment(expected.as_bytes()), expected.as_bytes());
+        assert_eq!((auto_increment(TABLE.as_bytes()), auto_increment(expected.as_bytes())), (Some(42), None));
     }
 
     #[test]

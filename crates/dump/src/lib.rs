@@ -3,6 +3,7 @@
 //! A dump is one snapshot over all workers. Rows pass from the server's packets to compressed text once, and are hashed on
 //! the way; the manifest that makes a directory a dump is written last. docs/dump-format.md specifies the files.
 
+mod copy;
 mod ddl;
 mod dump;
 mod error;
@@ -20,6 +21,7 @@ mod store;
 mod translate;
 mod users;
 
+pub use copy::{CopyArgs, CopyReport, check_copy, copy};
 pub use dump::{DumpArgs, DumpReport, SourceArgs, dump};
 pub use error::{Error, Result};
 #[doc(hidden)]

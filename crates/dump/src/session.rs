@@ -40,16 +40,22 @@ const FOREIGN: &[Setting] = &[
     needed("sql_mode", "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'"),
     // Their REPLACE and INSERT IGNORE may count on it.
     needed("unique_checks", "1"),
+    // Their rows may go into tables that others work with, who are not to be waited for all day.
+    wanted("innodb_lock_wait_timeout", "DEFAULT"),
     // Warnings beyond these are not listed; 65535 is the most.
     wanted("max_error_count", "65535"),
 ];
 
 /// What all sessions have.
 const COMMON: &[Setting] = &[
-    // A slow disk on our side must not end the connection.
+    // A slow disk on our side, or a slow server on the other one, must not end the connection.
     wanted("net_read_timeout", "86400"),
     wanted("net_write_timeout", "86400"),
     wanted("wait_timeout", "604800"),
+    // A session also waits while others of the same work do: amid its transaction too (MariaDB).
+    wanted("idle_transaction_timeout", "0"),
+    wanted("idle_readonly_transaction_timeout", "0"),
+    wanted("idle_write_transaction_timeout", "0"),
     wanted("max_statement_time", "0"),
     wanted("max_execution_time", "0"),
     // Tables without a primary key show the one that MySQL generated for them, and keep it.
@@ -89,6 +95,8 @@ const RESTORE: &[Setting] = &[
     // A row format that the target no longer takes is a difference that verification reports, not a reason to stop.
     wanted("innodb_strict_mode", "OFF"),
     wanted("max_error_count", "1000"),
+    // On MariaDB rows that come into an empty table lock it until they are committed: the others wait, however slow those are.
+    wanted("innodb_lock_wait_timeout", "86400"),
     // What an index build may use, in bytes a statement; the default of 1 MiB makes it merge many small runs.
     wanted("innodb_ddl_buffer_size", "67108864"),
     wanted("innodb_ddl_threads", "2"),

@@ -50,7 +50,7 @@ impl fmt::Display for Secret {
 /// Overwrites with `x` every password in this process's command line, as the mysql client does, so that `ps`
 /// does not show it.
 ///
-/// Blanked are `-pSECRET`, `--password=SECRET`, and what stands between the colon and the last `@` of any
+/// Blanked are `-pSECRET`, `--password=SECRET` and the like for one of two servers, and what stands between the colon and the last `@` of any
 /// `scheme://user:SECRET@host`. A short time remains between the start of the process and this call in which
 /// the password is visible; only an option file, the environment or the prompt has no such time.
 ///
@@ -66,9 +66,9 @@ pub fn hide_passwords_in_process_list() {
 /// Broken URLs count too: a password with a raw `/` or `@` in it must be hidden although the URL is refused
 /// later.
 fn secret_range(argument: &[u8]) -> Option<Range<usize>> {
-    const LONG: &[u8] = b"--password=";
-    if argument.starts_with(LONG) {
-        return Some(LONG.len()..argument.len());
+    const LONG: [&[u8]; 3] = [b"--password=", b"--from-password=", b"--to-password="];
+    if let Some(option) = LONG.iter().find(|option| argument.starts_with(option)) {
+        return Some(option.len()..argument.len());
     }
     if argument.starts_with(b"-p") {
         return Some(2..argument.len());
@@ -165,6 +165,7 @@ mod tests {
             ("-pabc", "-pxxx"),
             ("-p=a", "-pxx"),
             ("--password=abc", "--password=xxx"),
+            ("--to-password=abc", "--to-password=xxx"),
             ("--url=mysql://u:abc@h", "--url=mysql://u:xxx@h"),
             ("mysql://u:abc@h:3306/db", "mysql://u:xxx@h:3306/db"),
             ("mariadb://u:a:c@h", "mariadb://u:xxx@h"),

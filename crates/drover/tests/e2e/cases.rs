@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,15 +19,20 @@ const AT_ONCE: usize = 3;
 on_both!(every_case);
 
 fn every_case(flavour: Flavour) {
-    let cases = Case::all(flavour);
+    let [source, target] = [source(flavour), target(flavour)];
+    assert_all(&Case::all(flavour), |case| case.run(source, target));
+}
+
+/// Runs cases side by side; panics with all failures.
+pub(crate) fn assert_all(cases: &[Case], run: impl Fn(&Case) -> Result<(), String> + Sync) {
     assert!(!cases.is_empty(), "where are the cases?");
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    if let Err(why) = case.run() {
-                        failures.lock().unwrap().push(format!("── {} on {flavour}\n{why}", case.name));
+                    if let Err(why) = run(case) {
+                        failures.lock().unwrap().push(format!("── {} on {}\n{why}", case.name, case.flavour));
                     }
                 }
             });
@@ -79,27 +85,42 @@ impl Case {
         Some(Self { flavour, name, schemas, expect_failure, dir })
     }
 
-    fn run(&self) -> Result<(), String> {
-        self.set_up()?;
+    fn run(&self, source: &Server, target: &Server) -> Result<(), String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
         let out = dir.path().join("dump");
-        let mut dump = dump(source(self.flavour), "", &out);
+        let mut dump = dump(source, "", &out);
         dump.args(self.schemas.iter().map(|schema| quoted(schema))).args(self.options("args"));
-        let mut restore = restore(target(self.flavour), &out, "");
+        let mut restore = restore(target, &out, "");
         restore.args(self.options("restore-args"));
-        let dumped = run(&mut dump);
-        let outputs = if dumped.code == Some(0) { vec![dumped, run(&mut restore)] } else { vec![dumped] };
+        self.moves(source, target, &mut [dump, restore])
+    }
+
+    /// Builds the case, runs what is to bring it from one server to the other, and compares.
+    pub(crate) fn moves(
+        &self,
+        source: &Server,
+        target: &Server,
+        commands: &mut [Command],
+    ) -> Result<(), String> {
+        self.build(source)?;
+        self.drop_from(target)?;
+        let mut outputs = Vec::new();
+        for command in commands {
+            outputs.push(run(command));
+            if outputs.last().is_some_and(|output| output.code != Some(0)) {
+                break;
+            }
+        }
         match &self.expect_failure {
             Some(text) => failed_with(&outputs, text),
-            None => succeeded(&outputs).and_then(|()| self.compare()),
+            None => succeeded(&outputs).and_then(|()| self.compare(source, target)),
         }
     }
 
-    fn set_up(&self) -> Result<(), String> {
-        self.build(source(self.flavour))?;
+    pub(crate) fn drop_from(&self, server: &Server) -> Result<(), String> {
         let drop = |schema: &String| format!("DROP DATABASE IF EXISTS {};\n", quoted(schema));
         let drops: String = self.schemas.iter().map(drop).collect();
-        try_sql(target(self.flavour), &format!("SET foreign_key_checks = 0;\n{drops}")).map(drop_rows)
+        try_sql(server, &format!("SET foreign_key_checks = 0;\n{drops}")).map(drop_rows)
     }
 
     /// Feeds the case's scripts to a server.
@@ -117,11 +138,10 @@ impl Case {
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    fn compare(&self) -> Result<(), String> {
+    fn compare(&self, source: &Server, target: &Server) -> Result<(), String> {
         let mut differences = Vec::new();
         for schema in &self.schemas {
-            let [expected, found] = [source(self.flavour), target(self.flavour)]
-                .map(|server| compare::everything(server, schema));
+            let [expected, found] = [source, target].map(|server| compare::everything(server, schema));
             let described = compare::differences(&expected, &found).into_iter();
             differences.extend(described.map(|text| format!("   {schema}: {text}")));
         }

@@ -41,6 +41,25 @@ pub(crate) fn restore(server: &Server, dir: &Path, options: &str) -> Command {
     command
 }
 
+/// `drover copy` as root on both servers, with its state in `state`.
+pub(crate) fn copy(source: &Server, target: &Server, what: &str, state: &Path) -> Command {
+    copy_as(("root", source), ("root", target), what, state)
+}
+
+/// The same as other users.
+pub(crate) fn copy_as(
+    (reader, source): (&str, &Server),
+    (writer, target): (&str, &Server),
+    what: &str,
+    state: &Path,
+) -> Command {
+    let url = |user: &str, server: &Server| format!("mysql://{user}@/?socket={}", server.socket().display());
+    let line = with_default(&with_default(what, "--threads 2"), "--lock-timeout 60");
+    let mut command = drover(&format!("copy --no-defaults {line}"));
+    command.args(["--from", &url(reader, source), "--to", &url(writer, target), "--state"]).arg(state);
+    command
+}
+
 /// `drover verify` of `dir`.
 pub(crate) fn verify(server: &Server, dir: &Path, options: &str) -> Command {
     let mut command = drover_on(server, &format!("verify {}", with_default(options, "--threads 2")));

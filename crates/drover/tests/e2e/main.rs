@@ -16,6 +16,7 @@ mod by_hand;
 mod cases;
 mod chunks;
 mod consistency;
+mod copy;
 mod failures;
 mod foreign;
 mod guards;

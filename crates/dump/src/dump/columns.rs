@@ -17,6 +17,19 @@ pub(crate) struct ReadColumn {
     pub(crate) error_mark: Option<String>,
     /// How a value is written as a literal that compares in the column's own order; `None` if it cannot be.
     pub(crate) literal: Option<Literal>,
+    /// Whether its zero may have a sign.
+    signed_zero: bool,
+}
+
+impl ReadColumn {
+    /// Reads a zero without its sign. That keeps the text of all other values, also of a DOUBLE(M,D).
+    pub(crate) fn without_negative_zero(&mut self) {
+        if self.signed_zero {
+            let value = self.column.read.take().unwrap_or_else(|| quote::identifier(&self.column.name));
+            self.column.read = Some(format!("IF({value} = 0, ABS({value}), {value})"));
+            self.stored = Some(value);
+        }
+    }
 }
 
 /// How a value of a column is written as a literal that compares in the column's own order.
@@ -61,6 +74,7 @@ pub(crate) fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn>
             stored: None,
             error_mark: None,
             literal: None,
+            signed_zero: false,
         }));
     }
     columns
@@ -101,7 +115,8 @@ fn read_column(facts: &ColumnFacts) -> ReadColumn {
         _ => {}
     }
     let column = Column { name: facts.name.clone(), read, load };
-    ReadColumn { column, stored, error_mark, literal: literal(facts) }
+    let signed_zero = matches!(facts.data_type.as_str(), "float" | "double");
+    ReadColumn { column, stored, error_mark, literal: literal(facts), signed_zero }
 }
 
 /// A FLOAT(M,D) may hold more than its own limit, since the limit itself is rounded to a float: 99999999.99 becomes 1e8.

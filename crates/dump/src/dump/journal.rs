@@ -1,10 +1,11 @@
 //! What a dump has done so far, kept beside its files until the manifest is there, so that a dump that was killed can go on.
-//! One JSON document a line; a line that the end of the process cut short is passed over.
+//! One JSON document a line; a line that the end of the process cut short is passed over. A copy keeps the same, with a chunk
+//! of rows in place of each file.
 //!
 //! A file is noted when it is whole. Files of a table that is cut by a key follow each other from the beginning of a range to
 //! its end, so what is missing is known from their borders. Of a table without a key, only all files together are of use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -144,9 +145,14 @@ impl Journal {
         Ok(id)
     }
 
-    /// Notes a whole file.
+    /// Notes a whole file, or a chunk that is about to be committed.
     pub(crate) fn file(&self, range: u64, chunk: &Chunk) -> Result<()> {
         self.add(&Entry::File { range, chunk: Box::new(chunk.clone()) })
+    }
+
+    /// Waits until what was noted is there for good.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.log.sync()
     }
 
     /// Notes that all files of a range are whole.
@@ -165,6 +171,11 @@ fn line(entry: &Entry) -> Result<Vec<u8>> {
         serde_json::to_vec(entry).map_err(|error| Error::found(format!("the journal: {error}")))?;
     text.push(b'\n');
     Ok(text)
+}
+
+/// Removes the journal of what is finished, if the run that finished it did not come to that.
+pub(crate) fn remove(store: &Store) -> Result<()> {
+    log::remove_left(store, STEM)
 }
 
 /// What is there of an unfinished dump.
@@ -230,8 +241,8 @@ impl Kept {
     /// What this run and the one before want together.
     ///
     /// # Errors
-    /// If this run asks for another dump than the one that was begun.
-    pub(crate) fn join(&self, store: &Store, wanted: Wanted) -> Result<Wanted> {
+    /// If this run asks for another dump or copy (`work`) than the one that was begun.
+    pub(crate) fn join(&self, store: &Store, work: &str, wanted: Wanted) -> Result<Wanted> {
         let Some(before) = &self.wanted else { return Ok(wanted) };
         let consistent = before.consistent || wanted.consistent;
         let wanted = Wanted { consistent, ..wanted };
@@ -240,18 +251,47 @@ impl Kept {
         }
         Err(Error::with_hint(
             format!(
-                "{}: the unfinished dump was begun with other names, globs, conditions or masks, or another compression",
+                "{}: the unfinished {work} was begun with other names, globs, conditions or masks, or another compression",
                 store.path("").display()
             ),
             "--resume needs the same arguments; to change them, begin elsewhere",
         ))
     }
 
-    /// Forgets the files that are not as they were noted, and those of tables that are not as they were.
-    pub(crate) fn sift(&mut self, store: &Store, tables: &BTreeMap<Name, Table>, threads: usize) {
+    /// Forgets what there is of tables that are not as they were.
+    fn retain_same(&mut self, tables: &BTreeMap<Name, Table>) {
         let known = std::mem::take(&mut self.tables);
         let same = |name: &Name| known.get(name).is_some_and(|table| tables.get(name) == Some(table));
         self.ranges.retain(|range| same(&range.name));
+    }
+
+    /// Forgets the chunks that never came to be committed, and those of tables that are not as they were.
+    pub(crate) fn sift_committed(
+        &mut self,
+        tables: &BTreeMap<Name, Table>,
+        is_there: impl Fn(&Chunk) -> bool,
+    ) {
+        self.retain_same(tables);
+        for range in &mut self.ranges {
+            let has_key = tables.get(&range.name).is_some_and(|table| table.key.is_some());
+            range.chunks.retain(|chunk| (has_key || range.is_done) && is_there(chunk));
+        }
+    }
+
+    /// Forgets all of a table.
+    pub(crate) fn forget(&mut self, name: &Name) {
+        self.ranges.retain(|range| range.name != *name);
+    }
+
+    /// The tables of which something is kept.
+    pub(crate) fn names(&self) -> BTreeSet<Name> {
+        let has_chunks = self.ranges.iter().filter(|range| !range.chunks.is_empty());
+        has_chunks.map(|range| range.name.clone()).collect()
+    }
+
+    /// Forgets the files that are not as they were noted, and those of tables that are not as they were.
+    pub(crate) fn sift(&mut self, store: &Store, tables: &BTreeMap<Name, Table>, threads: usize) {
+        self.retain_same(tables);
         let next = Mutex::new(self.ranges.iter_mut());
         std::thread::scope(|scope| {
             for _ in 0..threads {

@@ -4,7 +4,7 @@
 //! becomes the end of the one range and the beginning of the other. So every row is in exactly one range, in the server's
 //! own order, and borders are looked for only where they are needed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drover_db::{Connection, quote};
@@ -106,6 +106,17 @@ fn pieces(kept: &[&KeptRange]) -> Vec<Piece> {
         pieces.push(Piece { start: at, ..Piece::default() });
     }
     pieces
+}
+
+/// Whether the chunks that are kept of a table follow each other as they must: else some of them cannot be told from what is
+/// missing.
+pub(crate) fn follow_each_other(kept: &[KeptRange]) -> bool {
+    let partitions: BTreeSet<_> = kept.iter().map(|range| &range.partition).collect();
+    partitions.into_iter().all(|partition| {
+        let kept: Vec<_> = kept.iter().filter(|range| range.partition == *partition).collect();
+        let all: usize = kept.iter().map(|range| range.chunks.len()).sum();
+        pieces(&kept).iter().map(|piece| piece.kept.len()).sum::<usize>() == all
+    })
 }
 
 /// Of a table without a key nobody knows what is missing: all its files are kept, or none.
@@ -455,6 +466,9 @@ impl State {
     }
 }
 
+/// The chunks of each table, partition by partition, in the order of the key.
+pub(crate) type Chunks = BTreeMap<Name, Vec<Chunk>>;
+
 /// All ranges of all tables, those of one table side by side and in order.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges<'a>(Mutex<Vec<Arc<Range<'a>>>>);
@@ -486,8 +500,8 @@ impl<'a> Ranges<'a> {
     }
 
     /// The chunks of all tables.
-    pub(crate) fn into_chunks(self) -> BTreeMap<Name, Vec<Chunk>> {
-        let mut chunks: BTreeMap<Name, Vec<Chunk>> = BTreeMap::new();
+    pub(crate) fn into_chunks(self) -> Chunks {
+        let mut chunks = Chunks::new();
         for range in self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
             chunks.entry(range.job.name().clone()).or_default().extend(range.into_chunks());
         }
@@ -551,6 +565,11 @@ mod tests {
                 prop_assert!(pair[0].up_to.is_some());
             }
             prop_assert_eq!(pieces.iter().map(|piece| piece.kept.len()).sum::<usize>(), all);
+            prop_assert!(follow_each_other(&kept));
+            if let Some(range) = kept.iter_mut().find(|range| range.chunks.len() > 1) {
+                range.chunks.remove(0);
+                prop_assert!(!follow_each_other(&kept));
+            }
         }
     }
 }

@@ -166,23 +166,30 @@ impl Patience<'_> {
         }
         Err(Error::with_hint(
             format!(
-                "table {name} was locked for {} s while the dump was running; in the way:\n  {}",
+                "table {name} was locked for {} s after the snapshot was taken; in the way:\n  {}",
                 self.lock_timeout * Self::ATTEMPTS,
                 waits::blockers(connection, self.own)
             ),
-            "end that session or wait until it is done, and dump again; --lock-timeout makes drover wait longer",
+            "end that session or wait until it is done, and try again; --lock-timeout makes drover wait longer",
         ))
     }
 }
 
-/// Reads a range to its end; gives its chunks.
+/// What came of a range.
+pub(crate) struct Read {
+    pub(crate) chunks: Vec<Chunk>,
+    /// Whether it was the last one of its table.
+    pub(crate) was_last: bool,
+}
+
+/// Reads a range to its end.
 pub(crate) fn read(
     connection: &mut Connection,
     range: &Range<'_>,
     destination: &mut impl Destination,
     patience: Patience<'_>,
     progress: &Progress,
-) -> Result<Vec<Chunk>> {
+) -> Result<Read> {
     let name = range.job.name();
     let mut read = |connection: &mut Connection| {
         patience.open(connection, name, progress)?;
@@ -196,10 +203,11 @@ pub(crate) fn read(
     let chunks = read(connection).map_err(|error| explain(error, name))?;
     // The rows hold a lock on the table's definition until the savepoint is undone: what it is now, it was then.
     check_definition(connection, range.job.plan)?;
-    if let Some(rows) = range.job.has_read(&chunks) {
+    let all = range.job.has_read(&chunks);
+    if let Some(rows) = all {
         check_count(connection, range.job, rows)?;
     }
-    Ok(chunks)
+    Ok(Read { chunks, was_last: all.is_some() })
 }
 
 /// Undoing a savepoint gives back the locks on tables' definitions, so that DDL need not wait until all is read.
@@ -227,7 +235,7 @@ fn still_same(
     let condition = job.table.condition.as_deref();
     let bounds = Bounds { partition, behind: behind.as_deref(), up_to: up_to.as_deref(), condition };
     let sql = tables::select(job.table, job.name(), bounds, &[]);
-    let what = format!("comparing the rows of {} with those dumped before", job.name());
+    let what = format!("comparing the rows of {} with those that were read before", job.name());
     let stream = connection.stream(sql).doing(|| what.clone())?;
     let shape = Shape { masks: job.plan.maskers(), ..tables::shape(job.table) };
     let mut found = rows::sum(stream, &shape, &mut Meter::new(&job.share), &what)?;
@@ -287,8 +295,8 @@ fn explain(error: Error, name: &Name) -> Error {
         _ => return error,
     };
     Error::with_hint(
-        format!("table {name} {what} while the dump was running: its rows as of the snapshot cannot be read"),
-        "dump again at a time when no table is being altered",
+        format!("table {name} {what} after the snapshot was taken: its rows as of then cannot be read"),
+        "try again at a time when no table is being altered",
     )
 }
 
@@ -299,8 +307,8 @@ fn check_definition(connection: &mut Connection, plan: &TablePlan) -> Result<()>
         return Ok(());
     }
     Err(Error::with_hint(
-        format!("table {name} was altered while the dump was running"),
-        "dump again at a time when no table is being altered",
+        format!("table {name} was altered after the snapshot was taken"),
+        "try again at a time when no table is being altered",
     ))
 }
 

@@ -139,7 +139,7 @@ impl<'a> Dump<'a> {
         let wanted =
             Wanted::new(source.args, &source.masks, args.compress.compression(), args.consistent_resume);
         let kept = make_place(store, args.resume, &wanted)?;
-        let wanted = kept.join(store, wanted)?;
+        let wanted = kept.join(store, "dump", wanted)?;
         Ok(Self { source, wanted, kept })
     }
 

@@ -21,6 +21,14 @@ pub(crate) struct Selected {
     pub(crate) whole: BTreeSet<String>,
 }
 
+impl Selected {
+    /// The schemas of all that is chosen.
+    pub(crate) fn schemas(&self) -> BTreeSet<String> {
+        let of_relations = self.relations.iter().map(|relation| relation.name.schema.clone());
+        self.whole.iter().cloned().chain(of_relations).collect()
+    }
+}
+
 /// Picks from all that the account can see.
 pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) -> Result<Selected> {
     let mut names = Names::default();

@@ -10,7 +10,7 @@ use super::catalog::{self, Name, Relation, RelationKind};
 use super::chosen;
 use super::grants;
 use super::objects::Scripts;
-use super::ranges;
+use super::ranges::{self, Chunks};
 use super::reader::Place;
 use super::select::{self, Selected};
 use super::snapshot::{self, Taken, Wish};
@@ -19,7 +19,7 @@ use super::users;
 use super::warnings::{kept_elsewhere, mixed, retyped};
 use crate::error::Doing;
 use crate::format::digest::Digest;
-use crate::format::manifest::{Chunk, Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table};
+use crate::format::manifest::{Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table, Users};
 use crate::format::names;
 use crate::guard::Guard;
 use crate::mask::{self, Rules};
@@ -43,6 +43,19 @@ const SETTINGS: &[&str] = &[
     "time_zone",
 ];
 
+/// What can be held where the rows go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holds {
+    /// Rows of the past.
+    pub(crate) history: bool,
+    /// Zeros with a sign.
+    pub(crate) negative_zeros: bool,
+}
+
+impl Holds {
+    const ALL: Self = Self { history: true, negative_zeros: true };
+}
+
 /// What is read of a server.
 pub(crate) struct Source<'a> {
     pub(crate) args: &'a SourceArgs,
@@ -56,6 +69,7 @@ pub(crate) struct Source<'a> {
     pub(crate) masks: Rules,
     pub(crate) threads: usize,
     pub(crate) place: Place,
+    pub(crate) holds: Holds,
     started_at: String,
     /// What a reader of the rows should know.
     warnings: Vec<String>,
@@ -85,7 +99,7 @@ impl View {
     }
 
     /// Takes in the rows, some of which may belong to earlier snapshots.
-    pub(crate) fn complete(&mut self, mut chunks: BTreeMap<Name, Vec<Chunk>>, earlier: Vec<Snapshot>) {
+    pub(crate) fn complete(&mut self, mut chunks: Chunks, earlier: Vec<Snapshot>) {
         let manifest = &mut self.manifest;
         for schema in &mut manifest.schemas {
             for table in &mut schema.tables {
@@ -137,6 +151,7 @@ impl<'a> Source<'a> {
             masks,
             threads,
             place,
+            holds: Holds::ALL,
             started_at: jiff::Timestamp::now().to_string(),
             warnings: Vec::new(),
         })
@@ -159,22 +174,42 @@ impl<'a> Source<'a> {
         let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
         snapshot::release_ddl(coordinator)?;
         self.warnings.extend(taken.warnings.iter().cloned());
-        let manifest = Manifest {
+        let manifest = self.manifest(coordinator, schemas, users, taken.snapshot.clone())?;
+        Ok((taken, View { manifest, plans }))
+    }
+
+    /// Describes all there is as it is now, for a trial: nothing is locked, and no rows belong to it.
+    pub(crate) fn look(&mut self, coordinator: &mut Connection, progress: &Progress) -> Result<Manifest> {
+        progress.phase("reading the definitions");
+        let (schemas, _) = self.describe(coordinator, None, &BTreeSet::new())?;
+        let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
+        self.manifest(coordinator, schemas, users, Snapshot::default())
+    }
+
+    /// As yet without rows.
+    fn manifest(
+        &mut self,
+        coordinator: &mut Connection,
+        schemas: Vec<Schema>,
+        users: Option<Users>,
+        snapshot: Snapshot,
+    ) -> Result<Manifest> {
+        Ok(Manifest {
             format: FORMAT,
             drover: env!("CARGO_PKG_VERSION").into(),
             server: self.server.clone(),
             settings: settings(coordinator)?,
-            snapshot: taken.snapshot.clone(),
+            snapshot,
             earlier_snapshots: Vec::new(),
             started_at: self.started_at.clone(),
             finished_at: String::new(),
             compression: self.place.compressor.compression(),
             contents: self.contents,
+            copied: false,
             schemas,
             users,
             warnings: std::mem::take(&mut self.warnings),
-        };
-        Ok((taken, View { manifest, plans }))
+        })
     }
 
     fn tables(&self) -> impl Iterator<Item = &Relation> {
@@ -234,20 +269,17 @@ impl<'a> Source<'a> {
         let (locked, free): (Vec<_>, Vec<_>) =
             self.tables().cloned().partition(|table| without_transactions.contains(&table.name));
         for table in free {
-            let (mut plan, create) = TablePlan::new(coordinator, table, &self.masks, &mut self.warnings)?;
-            plan.condition = self.conditions.get(&plan.relation.name).cloned();
+            let (plan, create) = self.plan(coordinator, table)?;
             plans.insert(plan.relation.name.clone(), (plan, create));
         }
         if let Some(connection) = table_locks {
             for table in locked {
-                let (mut plan, create) = TablePlan::new(connection, table, &self.masks, &mut self.warnings)?;
+                let (mut plan, create) = self.plan(connection, table)?;
                 plan.is_locked = true;
-                plan.condition = self.conditions.get(&plan.relation.name).cloned();
                 plans.insert(plan.relation.name.clone(), (plan, create));
             }
         }
-        let mut names: BTreeSet<String> = self.selected.whole.clone();
-        names.extend(self.selected.relations.iter().map(|relation| relation.name.schema.clone()));
+        let mut names = self.selected.schemas();
         if !self.contents.has_definitions() {
             // Nothing would be known of a schema without tables but its name.
             names.retain(|name| plans.keys().any(|table| table.schema == *name));
@@ -262,6 +294,39 @@ impl<'a> Source<'a> {
         let plans = plans.into_values().map(|(plan, _)| plan);
         let plans = plans.filter(|plan| self.contents.has_rows() && !plan.relation.rows_elsewhere());
         Ok((schemas?, plans.collect()))
+    }
+
+    /// How a table is read, and the statement that creates it.
+    fn plan(&mut self, connection: &mut Connection, mut table: Relation) -> Result<(TablePlan, Vec<u8>)> {
+        let leaves_history = !self.holds.history && table.kind == RelationKind::VersionedTable;
+        if leaves_history {
+            table.kind = RelationKind::Table;
+        }
+        let (mut plan, create) = TablePlan::new(connection, table, &self.masks, &mut self.warnings)?;
+        plan.condition = self.conditions.get(&plan.relation.name).cloned();
+        if leaves_history {
+            // A partition that is named shows its rows of the past too.
+            plan.read_whole();
+        }
+        if !self.holds.negative_zeros {
+            plan.without_negative_zeros();
+        }
+        Ok((plan, create))
+    }
+
+    /// How many rows of the past each table has, whose rows of now are read.
+    pub(crate) fn past_rows(&self, connection: &mut Connection) -> Result<Vec<(Name, u64)>> {
+        let is_versioned = |table: &&Relation| table.kind == RelationKind::VersionedTable;
+        let mut past = Vec::new();
+        for table in self.tables().filter(is_versioned).filter(|_| self.contents.has_rows()) {
+            let name = &table.name;
+            let sql = format!(
+                "SELECT (SELECT COUNT(*) FROM {name} FOR SYSTEM_TIME ALL) - (SELECT COUNT(*) FROM {name})"
+            );
+            let row = connection.first(sql).doing(|| format!("counting the rows of the past of {name}"))?;
+            past.push((name.clone(), row.and_then(|row| row.parse(0)).unwrap_or(0)));
+        }
+        Ok(past)
     }
 
     fn describe_schema(

@@ -85,6 +85,19 @@ impl TablePlan {
         Ok((plan, create))
     }
 
+    /// Reads zeros without a sign, for a server that has none such. What takes the place of a value is no matter of this.
+    pub(crate) fn without_negative_zeros(&mut self) {
+        let is_masked = |name: &str| self.masks.iter().any(|masked| masked.column == name);
+        let columns = self.columns.iter_mut().filter(|column| !is_masked(&column.column.name));
+        columns.for_each(ReadColumn::without_negative_zero);
+    }
+
+    /// Has the table read by one worker, from its beginning to its end.
+    pub(crate) fn read_whole(&mut self) {
+        self.key = None;
+        self.partitions.clear();
+    }
+
     /// The table as the manifest describes it, with no files yet.
     pub(crate) fn describe(&self, script: Script) -> Table {
         Table {

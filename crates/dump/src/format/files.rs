@@ -49,6 +49,9 @@ pub struct Compressor {
 }
 
 impl Compressor {
+    /// None.
+    pub(crate) const NONE: Self = Self { compression: Compression::None, level: 0, fitting: false };
+
     /// The method, without its level.
     pub fn compression(self) -> Compression {
         self.compression

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use super::contents::{Contents, Mask};
 use super::digest::Digest;
 use super::files::Compression;
-use super::missing::{check_script, missing};
+use super::missing::{check_script, missing, no_rows};
 use crate::store::Store;
 use crate::{Error, Result};
 
@@ -46,6 +46,10 @@ pub struct Manifest {
     /// Whether it holds definitions and rows, or one of them only; absent for both.
     #[serde(default, skip_serializing_if = "Contents::is_all")]
     pub contents: Contents,
+    /// Whether there are no row files: `drover copy` sent the rows to another server, and what is known of them is what they
+    /// came to.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub copied: bool,
     /// The schemas, sorted by name.
     pub schemas: Vec<Schema>,
     /// The server's accounts and roles; absent if they were not asked for.
@@ -329,6 +333,15 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// The manifest of a dump whose rows are to be had.
+    ///
+    /// # Errors
+    /// As for reading it, and if the rows went elsewhere.
+    pub(crate) fn with_rows(store: &Store) -> Result<Self> {
+        let manifest = Self::read(store)?;
+        if manifest.copied { Err(no_rows(store)) } else { Ok(manifest) }
+    }
+
     /// Writes the manifest so that it is there whole or not at all, also after a power cut.
     pub(crate) fn store(&self, store: &Store) -> Result<()> {
         let text = self.to_text().map_err(|error| Error::found(format!("{FILE_NAME}: {error}")))?;
@@ -423,7 +436,7 @@ impl Manifest {
     }
 
     fn check_sizes(&self, store: &Store) -> Result<()> {
-        let files = || self.tables().flat_map(|(_, table)| &table.files);
+        let files = || self.tables().filter(|_| !self.copied).flat_map(|(_, table)| &table.files);
         let sizes = store.sizes(files().map(|file| file.file.as_str()))?;
         for (file, size) in files().zip(sizes) {
             if size != file.stored_bytes {
@@ -503,6 +516,7 @@ mod tests {
             finished_at: String::new(),
             compression: Compression::None,
             contents: Contents::All,
+            copied: false,
             schemas: vec![schema],
             users: None,
             warnings: vec![],

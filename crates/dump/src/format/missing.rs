@@ -32,6 +32,17 @@ pub(super) fn missing(store: &Store) -> Error {
             "{}: there is no {FILE_NAME}: this is not a dump, or one that was never finished",
             place.display()
         ),
-        "the manifest is written when all rows are in their files: the same `drover dump` with --resume goes on with it",
+        "the manifest is written when all rows are there: the same `drover dump` or `drover copy` with --resume goes on with it",
+    )
+}
+
+/// What it means that there are no rows, but only what they came to.
+pub(super) fn no_rows(store: &Store) -> Error {
+    Error::with_hint(
+        format!(
+            "{}: this is what a copy has left: its rows went to the other server, there are none here",
+            store.path("").display()
+        ),
+        "drover verify compares a server with it; drover dump makes what can be restored",
     )
 }

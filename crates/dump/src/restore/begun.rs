@@ -99,7 +99,8 @@ impl<'a> Restore<'a> {
         })
     }
 
-    fn verify(&self, filled: &Manifest, threads: usize) -> Result<Option<VerifyReport>> {
+    /// Compares the target with what was loaded, unless a person will do without.
+    pub(crate) fn verify(&self, filled: &Manifest, threads: usize) -> Result<Option<VerifyReport>> {
         if self.args.no_verify {
             return Ok(None);
         }
@@ -133,7 +134,10 @@ impl<'a> Restore<'a> {
         let Some((_, first)) = existing.first() else { return Ok(()) };
         if steps.is_there {
             return Err(Error::with_hint(
-                "the target has what an earlier restore of this dump left when it was ended: nothing was changed",
+                format!(
+                    "the target has what an earlier {} left when it was ended: nothing was changed",
+                    steps.whose()
+                ),
                 "--resume goes on with it, --drop-existing begins anew",
             ));
         }

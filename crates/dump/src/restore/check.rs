@@ -6,7 +6,7 @@ use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop, server};
 use serde::Serialize;
 
-use super::args::RestoreArgs;
+use super::args::{RestoreArgs, TargetArgs};
 use super::rename::Renames;
 use super::run::grouped;
 use super::trial::{Outcome, Trial, both_mysql};
@@ -62,10 +62,26 @@ pub fn check(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<CheckReport> {
-    let started = Instant::now();
     let store = &Store::open(&args.dir, &args.store)?;
     let _store_watched = store.watch(stop);
-    let manifest = Manifest::read(store)?;
+    let manifest = Manifest::with_rows(store)?;
+    try_on_target(store, manifest, &args.target, args.users, options, stop, progress)
+}
+
+/// Tries what a manifest describes.
+///
+/// # Errors
+/// As for [`check`].
+pub(crate) fn try_on_target(
+    store: &Store,
+    manifest: Manifest,
+    args: &TargetArgs,
+    users: bool,
+    options: &ConnectOptions,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<CheckReport> {
+    let started = Instant::now();
     let mut connection = session::open(options, Purpose::Restore)?;
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
     let prepared = Prepared::new(store, options, stop, progress, &manifest, &mut connection, true);
@@ -89,7 +105,7 @@ pub fn check(
             .push("the server takes no files from its clients: restore needs --enable-local-infile".into());
     }
     let users =
-        args.users.then(|| accounts(&mut connection, args, store, &manifest, &mut warnings)).transpose()?;
+        users.then(|| accounts(&mut connection, args, store, &manifest, &mut warnings)).transpose()?;
     Ok(CheckReport {
         from: manifest.server,
         server,
@@ -105,14 +121,14 @@ pub fn check(
 /// What would become of the accounts; that one is in the way is a warning.
 fn accounts(
     connection: &mut Connection,
-    args: &RestoreArgs,
+    args: &TargetArgs,
     store: &Store,
     manifest: &Manifest,
     warnings: &mut Vec<String>,
 ) -> Result<UsersReport> {
-    let renames = Renames::new(&args.target.into, manifest)?;
+    let renames = Renames::new(&args.into, manifest)?;
     let mut prepare = |may_drop| Users::prepare(connection, store, manifest, &renames, |_| may_drop);
-    let users = match prepare(args.target.drop_existing) {
+    let users = match prepare(args.drop_existing) {
         Err(Error::Found { what, .. }) => {
             warnings.push(what);
             prepare(true)?
@@ -123,16 +139,16 @@ fn accounts(
 }
 
 /// A dump as the target takes it.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     /// What is to be restored.
-    pub(super) manifest: Manifest,
-    pub(super) translator: Option<Translator>,
+    pub(crate) manifest: Manifest,
+    pub(crate) translator: Option<Translator>,
     outcome: Outcome,
 }
 
 impl Prepared {
     /// Translates the dump, and tries it on a target of another vendor, or on any if `always`.
-    pub(super) fn new(
+    pub(crate) fn new(
         store: &Store,
         options: &ConnectOptions,
         stop: &Stop,
@@ -170,7 +186,7 @@ impl Prepared {
     }
 
     /// The same without what the target refuses; an error that lists it, unless it may be skipped.
-    pub(super) fn without_refused(mut self, skip: bool) -> Result<Self> {
+    pub(crate) fn without_refused(mut self, skip: bool) -> Result<Self> {
         let Some(translator) = &self.translator else { return Ok(self) };
         let refused = translator.refused();
         if refused.is_empty() {

@@ -2,20 +2,20 @@
 //! it all back to compare.
 
 mod args;
-mod begun;
-mod check;
+pub(crate) mod begun;
+pub(crate) mod check;
 pub(crate) mod global;
-mod load;
-mod objects;
+pub(crate) mod load;
+pub(crate) mod objects;
 pub(crate) mod rename;
-mod rows_only;
-mod run;
-mod staging;
-mod steps;
-mod targets;
+pub(crate) mod rows_only;
+pub(crate) mod run;
+pub(crate) mod staging;
+pub(crate) mod steps;
+pub(crate) mod targets;
 mod trial;
 mod users;
-mod verify;
+pub(crate) mod verify;
 mod views;
 
 pub use args::{RestoreArgs, TargetArgs, VerifyArgs};

@@ -185,7 +185,8 @@ impl Scripts<'_> {
     }
 }
 
-fn drop_word(kind: crate::dump::catalog::RelationKind) -> &'static str {
+/// What DROP calls it.
+pub(crate) fn drop_word(kind: crate::dump::catalog::RelationKind) -> &'static str {
     use crate::dump::catalog::RelationKind;
     match kind {
         RelationKind::Table | RelationKind::VersionedTable => "TABLE",

@@ -16,8 +16,8 @@ use crate::{Error, Result};
 /// `OLD=NEW`, as `--into` takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rename {
-    old: String,
-    new: String,
+    pub(crate) old: String,
+    pub(crate) new: String,
 }
 
 impl FromStr for Rename {
@@ -41,7 +41,7 @@ pub(crate) struct Renames {
 }
 
 impl Renames {
-    pub(super) fn new(renames: &[Rename], manifest: &Manifest) -> Result<Self> {
+    pub(crate) fn new(renames: &[Rename], manifest: &Manifest) -> Result<Self> {
         let mut new = BTreeMap::new();
         for rename in renames {
             if !manifest.schemas.iter().any(|schema| schema.name == rename.old) {

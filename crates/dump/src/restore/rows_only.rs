@@ -6,14 +6,14 @@ use drover_db::{Connection, quote};
 use super::rename::Renames;
 use crate::dump::catalog::{self, Name, Relation, RelationKind};
 use crate::error::Doing;
-use crate::format::manifest::Manifest;
+use crate::format::manifest::{Manifest, Table};
 use crate::{Error, Result};
 
 /// The manifest with the engines that the tables have on the target, which decide what can be done in one transaction.
 ///
 /// # Errors
 /// If a table is not there.
-pub(super) fn on_target(
+pub(crate) fn on_target(
     connection: &mut Connection,
     mut manifest: Manifest,
     renames: &Renames,
@@ -94,13 +94,17 @@ pub(super) fn check(
     ))
 }
 
-/// Empties a table of which nobody knows what an earlier run has loaded.
-pub(super) fn empty(connection: &mut Connection, table: &Name) -> Result<()> {
-    connection.execute(format!("TRUNCATE TABLE {table}")).map(drop).doing(|| format!("emptying {table}"))
+/// Empties a table of which nobody knows what it holds of the rows that are to come.
+pub(crate) fn empty(connection: &mut Connection, name: &Name, table: &Table) -> Result<()> {
+    // A table with history is not truncated, and what is deleted is history.
+    let statements: &[&str] =
+        if table.with_history { &["DELETE FROM", "DELETE HISTORY FROM"] } else { &["TRUNCATE TABLE"] };
+    let mut statements = statements.iter().map(|words| format!("{words} {name}"));
+    statements.try_for_each(|sql| connection.execute(sql).map(drop)).doing(|| format!("emptying {name}"))
 }
 
 /// Has the server look for duplicates at once: the tables' unique keys may be others than those of the dumped ones.
-pub(super) fn check_unique(connection: &mut Connection) -> Result<()> {
+pub(crate) fn check_unique(connection: &mut Connection) -> Result<()> {
     connection.execute("SET SESSION unique_checks = 1").map(drop).doing(|| "setting unique_checks")
 }
 

@@ -71,7 +71,7 @@ pub fn restore(
     progress.phase("reading the manifest");
     let store = &Store::open(&args.dir, &args.store)?;
     let _store_watched = store.watch(stop);
-    let manifest = Manifest::read(store)?;
+    let manifest = Manifest::with_rows(store)?;
     let renames = Renames::new(&args.target.into, &manifest)?;
     let mut coordinator = session::open(options, Purpose::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;

@@ -47,6 +47,13 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
+    /// The tables by way of which a file goes into `target`: that of text, and that of bytes. The names are those of the file,
+    /// so that a run that goes on finds what was left of one that was killed.
+    pub(crate) fn tables(target: &Name, file: &str) -> [Name; 2] {
+        let id = &Digest::of(file.as_bytes()).to_string()[..12];
+        ["text", "bytes"].map(|what| Name::new(&target.schema, &format!("drover_{what}_{id}")))
+    }
+
     /// Makes the table of bytes, into which the rows are to be loaded.
     pub(crate) fn begin(
         connection: &mut Connection,
@@ -54,15 +61,9 @@ impl Staging {
         table: &Table,
         file: &str,
     ) -> Result<Self> {
-        // The names are those of the file, so that a run that goes on finds what was left of one that was killed.
-        let id = &Digest::of(file.as_bytes()).to_string()[..12];
-        let staging = Self {
-            target: target.clone(),
-            file: file.into(),
-            bytes: Name::new(&target.schema, &format!("drover_bytes_{id}")),
-            text: Name::new(&target.schema, &format!("drover_text_{id}")),
-            columns: columns(connection, target, table)?,
-        };
+        let [text, bytes] = Self::tables(target, file);
+        let columns = columns(connection, target, table)?;
+        let staging = Self { target: target.clone(), file: file.into(), bytes, text, columns };
         staging.drop_both(connection)?;
         let columns = staging.list(|column| &column.as_bytes);
         let create = format!("CREATE TABLE {} ({columns}) ENGINE = MyISAM", staging.bytes);

@@ -93,9 +93,40 @@ impl Steps {
         connection.execute(&sql).map(drop).doing(|| sql)
     }
 
+    /// Whose they are, in words.
+    pub(super) fn whose(&self) -> &'static str {
+        if self.work == "copy" { "run of this copy" } else { "restore of this dump" }
+    }
+
     /// Whether an earlier run did this.
     pub(crate) fn has(&self, step: &str) -> bool {
         self.done.contains(step)
+    }
+
+    /// What an earlier run did.
+    pub(crate) fn done(&self) -> impl Iterator<Item = &str> {
+        self.done.iter().map(String::as_str)
+    }
+
+    /// Forgets what an earlier run did, as far as it is undone.
+    pub(crate) fn undo(
+        &mut self,
+        connection: &mut Connection,
+        is_undone: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        let (undone, done) = std::mem::take(&mut self.done).into_iter().partition(|step| is_undone(step));
+        self.done = done;
+        self.forget(connection, &undone)
+    }
+
+    /// Forgets steps, all at once, in the transaction that is open, if there is one.
+    pub(crate) fn forget(&self, connection: &mut Connection, steps: &BTreeSet<String>) -> Result<()> {
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<_> = steps.iter().map(|step| quote::string(step)).collect();
+        let sql = format!("DELETE FROM {} WHERE step IN ({})", self.table, list.join(", "));
+        connection.execute(sql).map(drop).doing(|| format!("undoing steps in {}", self.table))
     }
 
     /// Notes a step in the transaction that is open, if there is one.
@@ -137,7 +168,7 @@ impl Steps {
     }
 
     /// Marks the sessions that load as those of this restore.
-    pub(super) fn mark(&self, workers: &mut [Connection]) -> Result<()> {
+    pub(crate) fn mark(&self, workers: &mut [Connection]) -> Result<()> {
         let mut numbered = workers.iter_mut().zip(1..);
         numbered.try_for_each(|(connection, number)| self.take_lock(connection, number))
     }

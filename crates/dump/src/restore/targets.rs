@@ -8,7 +8,7 @@ use super::begun::Begun;
 use super::objects::{Scripts, each};
 use super::rows_only;
 use super::run::Restore;
-use crate::ddl::{CreateTable, Split, without_auto_increment};
+use crate::ddl::{CreateTable, Split, auto_increment, without_auto_increment};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::manifest::Table;
@@ -90,6 +90,11 @@ impl<'a> Restore<'a> {
                 // Nobody knows what of a file its rows hold.
                 coordinator.execute(format!("DROP TABLE {name}")).doing(|| format!("dropping {name}"))?;
             }
+            if let Some(next) = auto_increment(&split.create).filter(|_| keeps) {
+                // The source's may have moved on since the table was made.
+                let sql = format!("ALTER TABLE {name} AUTO_INCREMENT = {next}");
+                coordinator.execute(sql).doing(|| format!("setting the next value of {name}"))?;
+            }
             if !keeps {
                 scripts.run(coordinator, &table.script, &[split.create], &mut begun.warnings)?;
             }
@@ -137,7 +142,7 @@ impl<'a> Restore<'a> {
             let Coming { bytes, keeps } = coming(&Name::new(&schema.name, &table.name), table);
             let keeps = goes_on && keeps;
             if goes_on && !keeps {
-                rows_only::empty(coordinator, &name)?;
+                rows_only::empty(coordinator, &name, table)?;
             }
             targets.push(Target { name, table, bytes, keeps, keys: Vec::new(), foreign_keys: Vec::new() });
         }

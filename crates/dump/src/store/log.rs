@@ -70,6 +70,15 @@ pub(crate) fn read(store: &Store, stem: &str) -> Result<Option<Vec<u8>>> {
     Ok(Some(text))
 }
 
+/// Removes a log, if there is one.
+pub(crate) fn remove_left(store: &Store, stem: &str) -> Result<()> {
+    match store.directory().is_some() {
+        true if store.has(&file_name(stem))? => store.remove(&file_name(stem)),
+        true => Ok(()),
+        false => remove(store, stem, |_| true),
+    }
+}
+
 impl Log {
     /// Begins the log anew; one that is there stays until [`Log::settle`].
     pub(crate) fn begin(store: &Store, stem: &str, text: Vec<u8>) -> Result<Self> {
@@ -113,6 +122,18 @@ impl Log {
                 state.text.extend_from_slice(line);
                 if now && state.number > 0 { state.write(store, stem, *run) } else { Ok(()) }
             }
+        }
+    }
+
+    /// Waits until what was added is there for good, also after a power cut.
+    pub(crate) fn sync(&self) -> Result<()> {
+        match self {
+            Self::File { path, file } => {
+                let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                file.sync_data().map_err(Error::file(path))
+            }
+            // An object that was written is.
+            Self::Segments { .. } => Ok(()),
         }
     }
 

@@ -243,7 +243,12 @@ impl Translator {
 
     /// A table with the digests that its rows have on the target, where values of them are others there.
     pub(crate) fn as_held(&self, manifest: &Manifest, table: &Table) -> Result<Option<Table>> {
-        if self.target.vendor != Vendor::MariaDb || !self.crosses() || table.script.is_absent() {
+        // Of a copy there are no rows to look into: they were read as the target holds them.
+        if manifest.copied
+            || self.target.vendor != Vendor::MariaDb
+            || !self.crosses()
+            || table.script.is_absent()
+        {
             return Ok(None);
         }
         let create = self.read(&table.script.file)?.pop().unwrap_or_default();

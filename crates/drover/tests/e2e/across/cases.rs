@@ -119,7 +119,7 @@ fn as_expected(case: &Case, checked: &Output, errors: &[String]) -> Result<(), S
     ))
 }
 
-fn expected_file(case: &Case) -> PathBuf {
+pub(crate) fn expected_file(case: &Case) -> PathBuf {
     let to = if case.flavour == Flavour::MariaDb { Flavour::MySql } else { Flavour::MariaDb };
     case.dir.join(format!("across.{}-{to}.expected", case.flavour))
 }

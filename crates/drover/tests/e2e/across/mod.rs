@@ -1,6 +1,6 @@
 //! Dumps of one vendor's server, restored into the other's.
 
-mod cases;
+pub(crate) mod cases;
 mod check;
 mod restored;
 
@@ -10,7 +10,7 @@ use crate::client::{sql, value, wait_until};
 use crate::servers::{is_wanted, start};
 
 /// A private server of each vendor; `None` if the tests are to do without one of them. Either is the other's target.
-fn both() -> Option<[Server; 2]> {
+pub(crate) fn both() -> Option<[Server; 2]> {
     let flavours = [Flavour::MariaDb, Flavour::MySql];
     let wanted = flavours.iter().all(|flavour| is_wanted(*flavour));
     wanted.then(|| flavours.map(|flavour| start(flavour, &["--max-connections=400", "--local-infile=ON"])))

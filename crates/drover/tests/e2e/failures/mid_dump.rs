@@ -69,7 +69,7 @@ fn spoilt_by(flavour: Flavour, schema: &str, statements: &str) {
     make_small(server, schema);
     let spoil = |_: &Running| drop(sql(server, format!("USE {schema}; {statements}")));
     let output = meanwhile(server, schema, dir.path(), spoil);
-    output.refused(&[&format!("`{schema}`.`small`"), "while the dump was running"]);
+    output.refused(&[&format!("`{schema}`.`small`"), "after the snapshot was taken"]);
     assert_unfinished(flavour, dir.path());
 }
 

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use drover_db::{Connection, Stop};
 
-use super::super::catalog::Name;
 use super::super::destination::Files;
 use super::super::journal::Journal;
-use super::super::ranges::{self, Range, Ranges};
+use super::super::ranges::{self, Chunks, Range, Ranges};
 use super::super::reader::{self, Job, Patience};
 use super::super::snapshot::Taken;
 use super::super::source::View;
@@ -28,7 +27,7 @@ impl Dump<'_> {
         journal: &Journal,
         stop: &Stop,
         progress: &Progress,
-    ) -> Result<(BTreeMap<Name, Vec<Chunk>>, Duration)> {
+    ) -> Result<(Chunks, Duration)> {
         progress.expect(view.plans.iter().map(|plan| tables::weight(&plan.relation)).sum());
         let source = &self.source;
         let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
@@ -40,7 +39,7 @@ impl Dump<'_> {
         };
         let read = |connection: &mut Connection, range: &Range<'_>| {
             let mut files = Files::new(&source.place);
-            reader::read(connection, range, &mut files, patience, progress)
+            reader::read(connection, range, &mut files, patience, progress).map(|read| read.chunks)
         };
         let jobs = Job::all(view, &source.place, journal, progress)?;
         let (locked, free): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.plan.is_locked);
@@ -66,7 +65,7 @@ impl Dump<'_> {
         ranges: Vec<Arc<Range<'_>>>,
         stop: &Stop,
         read: impl Fn(&mut Connection, &Range<'_>) -> Result<Vec<Chunk>> + Sync,
-    ) -> Result<(BTreeMap<Name, Vec<Chunk>>, Duration)> {
+    ) -> Result<(Chunks, Duration)> {
         let (ranges, tasks) = Ranges::begin(ranges, self.wanted.consistent)?;
         let work = |connection: &mut Connection, range: Arc<Range<'_>>| {
             range.is_in(read(connection, &range)?)?;

@@ -1,0 +1,124 @@
+//! A copy that is killed, again and again, goes on and ends with all rows, keys and objects.
+
+use std::path::Path;
+use std::time::Duration;
+
+use drover_sandbox::{Flavour, Server};
+
+use super::{assert_finished, assert_same, make};
+use crate::client::{sql, value};
+use crate::drover::{Running, copy, run};
+use crate::files::manifest;
+use crate::servers::{on_both, source, start, target};
+
+on_both!(killed_at_random, rows_of_two_moments, rows_of_one_moment, other_tables, lost_notes);
+
+const KILLS: u64 = 30;
+const LINE: &str = "--threads 3 --chunk-size 64k --resume";
+
+fn killed_at_random(flavour: Flavour) {
+    let (source, target, schema) = (source(flavour), target(flavour), "cp_killed_often");
+    make(source, schema, 20_000);
+    let (dir, mut hits, mut finished) = (tempfile::tempdir().unwrap(), 0, 0);
+    let line = format!("{schema} {LINE}");
+    let mut state = dir.path().join("0");
+    for number in 0..KILLS {
+        let mut copying = Running::start(&mut copy(source, target, &line, &state));
+        std::thread::sleep(Duration::from_millis(50 + number * 131 % 1500));
+        if !copying.has_ended() {
+            hits += 1;
+            continue; // dropped, it is killed
+        }
+        copying.finish().done();
+        assert_finished(&state);
+        assert_same(source, target, schema);
+        sql(target, format!("DROP DATABASE {schema}"));
+        state = dir.path().join(number.to_string());
+        finished += 1;
+    }
+    assert!(
+        hits > 10,
+        "only {hits} copies were hit while they worked: the test proves little ({finished} ended)"
+    );
+    run(&mut copy(source, target, &line, &state)).done();
+    assert_same(source, target, schema);
+    sql(source, format!("DROP DATABASE {schema}"));
+    sql(target, format!("DROP DATABASE {schema}"));
+}
+
+/// A copy that was killed when some chunks were there, and a source that has changed since. The source is of its own.
+fn interrupted(flavour: Flavour, schema: &str, options: &str, state: &Path) -> Server {
+    let source = start(flavour, &[]);
+    make(&source, schema, 20_000);
+    let line = format!("{schema} --threads 1 --chunk-size 64k {options}");
+    let mut copying = Running::start(&mut copy(&source, target(flavour), &line, state));
+    let journal = state.join("journal.jsonl");
+    let chunks = || std::fs::read_to_string(&journal).unwrap_or_default().matches("/keyed.0").count();
+    copying.freeze_when("some chunks are copied", || chunks() > 8);
+    copying.signal("KILL");
+    copying.finish();
+    source
+}
+
+const CHANGES: &str = "UPDATE keyed SET v = 'new'; UPDATE parts SET v = 'new' WHERE b % 2 = 0; DELETE FROM keyless LIMIT 10; \
+                       INSERT INTO keyed (p, v) VALUES (1, 'more')";
+
+fn rows_of_two_moments(flavour: Flavour) {
+    let dir = tempfile::tempdir().unwrap();
+    let source = interrupted(flavour, "cp_two_moments", "", dir.path());
+    sql(&source, format!("USE cp_two_moments; {CHANGES}"));
+    let output =
+        run(&mut copy(&source, target(flavour), &format!("cp_two_moments {LINE}"), dir.path())).done();
+    assert!(output.stderr.contains("went on with a new snapshot"), "{output}");
+    let manifest = manifest(dir.path());
+    assert_eq!(manifest["earlier_snapshots"].as_array().map(Vec::len), Some(1));
+    let count = |condition: &str| {
+        let sql = format!("SELECT COUNT(*) FROM cp_two_moments.keyed WHERE v {condition} 'new'");
+        value(target(flavour), sql).parse::<u32>().unwrap()
+    };
+    assert!(count("<>") > 100 && count("=") > 100, "{} and {}", count("<>"), count("="));
+    assert_eq!(count("<>") + count("="), 20_001);
+}
+
+fn rows_of_one_moment(flavour: Flavour) {
+    for (schema, first, then) in
+        [("cp_one_moment", "--consistent-resume", ""), ("cp_one_moment_2", "", "--consistent-resume")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let source = interrupted(flavour, schema, first, dir.path());
+        sql(&source, format!("USE {schema}; {CHANGES}"));
+        let output =
+            run(&mut copy(&source, target(flavour), &format!("{schema} {LINE} {then}"), dir.path())).done();
+        assert!(!output.stderr.contains("new snapshot"), "{output}");
+        assert!(manifest(dir.path()).get("earlier_snapshots").is_none());
+        assert_same(&source, target(flavour), schema);
+    }
+}
+
+/// Tables that were altered are copied anew, those that are gone go from the target too, and new ones come.
+fn other_tables(flavour: Flavour) {
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "cp_other_tables");
+    let source = interrupted(flavour, schema, "", dir.path());
+    sql(
+        &source,
+        format!(
+            "USE {schema}; ALTER TABLE keyed ADD COLUMN more INT DEFAULT 5; DROP TABLE parts; CREATE TABLE new_one (id INT);
+             INSERT INTO new_one VALUES (1), (2)"
+        ),
+    );
+    let output = run(&mut copy(&source, target(flavour), &format!("{schema} {LINE}"), dir.path())).done();
+    assert!(output.stderr.contains("`cp_other_tables`.`parts` was dropped again"), "{output}");
+    assert_same(&source, target(flavour), schema);
+}
+
+/// A journal that lacks what was committed, as after a power cut: nothing comes twice.
+fn lost_notes(flavour: Flavour) {
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "cp_lost_notes");
+    let source = interrupted(flavour, schema, "", dir.path());
+    let journal = dir.path().join("journal.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let kept: Vec<_> = text.lines().filter(|line| !line.contains("/keyed.00004.")).collect();
+    std::fs::write(&journal, kept.join("\n") + "\n").unwrap();
+    run(&mut copy(&source, target(flavour), &format!("{schema} {LINE}"), dir.path())).done();
+    assert_same(&source, target(flavour), schema);
+}

@@ -1,0 +1,79 @@
+//! Rows that are hard to send on while they come.
+
+use drover_sandbox::Flavour;
+
+use super::{assert_finished, assert_same, assert_same_rows, make, recursion};
+use crate::client::{sql, value};
+use crate::drover::{copy, run, verify};
+use crate::servers::{on_both, source, target};
+
+on_both!(many_chunks, large_rows, invalid_text, one_table_and_all_workers);
+
+fn many_chunks(flavour: Flavour) {
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    make(source, "cp_chunks", 20_000);
+    let output = run(&mut copy(source, target, "cp_chunks --chunk-size 64k --threads 4", dir.path())).done();
+    assert!(output.stdout.contains("verified  identical"), "{output}");
+    assert_same(source, target, "cp_chunks");
+    assert_finished(dir.path());
+    run(&mut verify(target, dir.path(), "")).done();
+    run(&mut verify(source, dir.path(), "--source")).done();
+    sql(target, "UPDATE cp_chunks.keyless SET v = 'x' LIMIT 1");
+    run(&mut verify(target, dir.path(), "")).found(&["`cp_chunks`.`keyless`"]);
+}
+
+/// Larger than the receive buffer, than a packet, and than a chunk.
+fn large_rows(flavour: Flavour) {
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    sql(
+        source,
+        "CREATE DATABASE cp_large; USE cp_large; CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB, c LONGTEXT);
+         INSERT INTO t VALUES (1, REPEAT('\\\\\\0\\n\\t', 1500000), 'a'), (2, NULL, REPEAT('é', 1000000)),
+           (3, REPEAT('x', 3000000), NULL), (4, '', ''), (5, REPEAT('y', 200000), 'b');
+         CREATE TABLE u (b LONGBLOB); INSERT INTO u SELECT b FROM t",
+    );
+    run(&mut copy(source, target, "cp_large --chunk-size 1M", dir.path())).done();
+    assert_same(source, target, "cp_large");
+}
+
+/// A chunk that is refused for its text comes again: that of a table with a key from where it began, and of one without, which
+/// had chunks committed before, all. MySQL checks text on every way in.
+fn invalid_text(flavour: Flavour) {
+    if flavour == Flavour::MySql {
+        return;
+    }
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    let deep = recursion(source);
+    sql(
+        source,
+        format!(
+            "SET SESSION {deep} = 10000000; CREATE DATABASE cp_invalid; USE cp_invalid; SET sql_mode = '';
+             CREATE TABLE bytes (id INT PRIMARY KEY, v VARBINARY(900)) ENGINE = MyISAM;
+             INSERT INTO bytes WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 6000)
+               SELECT n, SHA2(n, 512) FROM s;
+             UPDATE bytes SET v = CONCAT('a', X'FF', 'b') WHERE id IN (4000, 5999);
+             CREATE TABLE texts (id INT PRIMARY KEY, v VARCHAR(300) CHARACTER SET utf8mb3) ENGINE = MERGE UNION = (bytes);
+             CREATE TABLE keyed (id INT PRIMARY KEY, v VARCHAR(300) CHARACTER SET utf8mb3); INSERT INTO keyed SELECT * FROM texts;
+             CREATE TABLE keyless (id INT, v VARCHAR(300) CHARACTER SET utf8mb3); INSERT INTO keyless SELECT * FROM texts;
+             DROP TABLE texts, bytes"
+        ),
+    );
+    assert_eq!(value(source, "SELECT HEX(v) FROM cp_invalid.keyless WHERE id = 4000"), "61FF62");
+    let output =
+        run(copy(source, target, "cp_invalid --chunk-size 64k --threads 3", dir.path()).arg("--json"));
+    let json = output.done().json();
+    assert!(json["sent_again"].as_u64().unwrap() >= 2, "{json}");
+    assert_eq!(json["verify"]["differences"].as_array().map(Vec::len), Some(0));
+    assert_same(source, target, "cp_invalid");
+}
+
+/// Also when several workers load into one table, nothing is twice and nothing lost; on MariaDB the first chunk locks it.
+fn one_table_and_all_workers(flavour: Flavour) {
+    let (source, target, dir) =
+        (crate::big::big_source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    let line = "big --into big=cp_big --chunk-size 1M --threads 8";
+    let json = run(copy(source, target, line, dir.path()).arg("--json")).done().json();
+    assert_eq!((json["rows"].as_u64(), json["threads"].as_u64()), (Some(100_000), Some(8)));
+    assert_same_rows(source, target, "big", "cp_big");
+    sql(target, "DROP DATABASE cp_big");
+}

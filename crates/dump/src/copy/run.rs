@@ -1,0 +1,480 @@
+//! The copy from its first connections to the proof.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, Server, Stop, Vendor};
+use serde::Serialize;
+
+use super::args::CopyArgs;
+use super::earlier::{Earlier, relations};
+use super::rows::{Filled, Filling};
+use super::same;
+use super::state::{self, Standing, State};
+use crate::dump::catalog::Name;
+use crate::dump::journal::{self, Journal, Kept, Wanted};
+use crate::dump::reader::{self, Place};
+use crate::dump::snapshot::Taken;
+use crate::dump::source::{Holds, Source, View};
+use crate::dump::tables::TablePlan;
+use crate::error::Doing;
+use crate::format::files::Compressor;
+use crate::format::manifest::{Contents, Manifest, Schema, Snapshot, Table};
+use crate::guard::{Guard, Side, Work};
+use crate::progress::Progress;
+use crate::restore::begun::Begun;
+use crate::restore::check::Prepared;
+use crate::restore::rename::Renames;
+use crate::restore::run::Restore;
+use crate::restore::steps::Steps;
+use crate::restore::targets::{Coming, Target, is_transactional};
+use crate::restore::{RestoreReport, rows_only};
+use crate::session::{self, Purpose};
+use crate::store::Store;
+use crate::translate::{Rewrite, Translator};
+use crate::{Error, Result};
+
+/// What came of a copy.
+#[derive(Debug, Clone, Serialize)]
+pub struct CopyReport {
+    /// The server that was read.
+    pub from: Server,
+    /// The directory that notes what was copied.
+    pub state: PathBuf,
+    /// Whether definitions and rows were copied, or one of them only.
+    pub contents: Contents,
+    /// How many schemas were copied.
+    pub schemas: usize,
+    /// Workers that copied rows.
+    pub threads: usize,
+    /// From when the first of them had nothing more to do to when the last one was ready.
+    pub tail_seconds: f64,
+    /// Chunks whose rows had to be sent again.
+    pub sent_again: u64,
+    /// The moment that all rows belong to, but for those that an earlier run copied.
+    pub snapshot: Snapshot,
+    /// The moments of earlier runs whose rows are there too.
+    pub earlier_snapshots: Vec<Snapshot>,
+    /// What to know of the rows and of the server that was read.
+    pub source_warnings: Vec<String>,
+    /// What became of the server that was filled.
+    #[serde(flatten)]
+    pub restore: RestoreReport,
+}
+
+/// Copies what `args` asks for.
+///
+/// # Errors
+/// If anything asked for could not be copied as it was at the snapshot; what was copied until then stays.
+pub fn copy(
+    args: &CopyArgs,
+    from: &ConnectOptions,
+    to: &ConnectOptions,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<CopyReport> {
+    let started = Instant::now();
+    match connect(args, from, to, stop, progress) {
+        Err(_) if stop.is_requested() => Err(Error::Stopped),
+        Err(error) => Err(error),
+        Ok(mut report) => {
+            report.restore.seconds = started.elapsed().as_secs_f64();
+            Ok(report)
+        }
+    }
+}
+
+fn connect(
+    args: &CopyArgs,
+    from: &ConnectOptions,
+    to: &ConnectOptions,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<CopyReport> {
+    if let Some(schema) = from.database.as_ref().or(to.database.as_ref()) {
+        return Err(Error::with_hint(
+            format!("a server to copy from or to was given with the schema '{schema}'"),
+            "name the schemas to be copied after the options, and with --into OLD=NEW what they become",
+        ));
+    }
+    progress.phase("reading the catalogue");
+    let store = Store::Directory(state::directory(args, from, to)?);
+    let mut source = session::open(from, Purpose::Dump)?;
+    let mut target = session::open(to, Purpose::Restore)?;
+    let watch = |connection: &Connection| stop.watch(connection).doing(|| "watching a connection");
+    let _watched = (watch(&source)?, watch(&target)?);
+    let guard = start_guard(args, from, to, stop, progress)?;
+    let place = Place { store, compressor: Compressor::NONE, chunk_bytes: args.chunk_size.0 };
+    let source_of_rows = Source::new(&args.source, from, place, &guard, &mut source)?;
+    let is_same = same::refuse(&mut source, &mut target, &source_of_rows.selected, &args.target.into)?;
+    if is_same {
+        // A global lock of somebody else waits for the tables that are locked here, and what is written here for that lock.
+        session::limit_lock_wait(&mut target, args.source.lock_timeout)?;
+    }
+    let mut copy = Copy { args, from, to, guard: &guard, stop, progress, source: source_of_rows, is_same };
+    let mut report = copy.run(&mut source, &mut target)?;
+    report.restore.paused_seconds = guard.paused().as_secs_f64();
+    Ok(report)
+}
+
+fn start_guard<'a>(
+    args: &CopyArgs,
+    from: &ConnectOptions,
+    to: &ConnectOptions,
+    stop: &'a Stop,
+    progress: &'a Progress,
+) -> Result<Guard<'a>> {
+    let (source, target) = (args.source_server(), args.target_server());
+    let source = Side {
+        name: Some("source"),
+        args: args.source_guard(),
+        server: &source,
+        options: from,
+        work: Work::Dump(None),
+    };
+    let target = Side {
+        name: Some("target"),
+        args: args.guard.clone(),
+        server: &target,
+        options: to,
+        work: Work::Restore,
+    };
+    Guard::start(args.guard.rate, &[source, target], stop, progress)
+}
+
+struct Copy<'a> {
+    args: &'a CopyArgs,
+    from: &'a ConnectOptions,
+    to: &'a ConnectOptions,
+    guard: &'a Guard<'a>,
+    stop: &'a Stop,
+    progress: &'a Progress,
+    source: Source<'a>,
+    /// Whether both are one server.
+    is_same: bool,
+}
+
+/// What is to be copied, as the source has it and as the target takes it.
+struct Plan {
+    view: View,
+    /// As yet without rows.
+    manifest: Manifest,
+    translator: Option<Translator>,
+    renames: Renames,
+}
+
+/// The rows that are to come, and what an earlier run has copied of them.
+struct Rows {
+    taken: Taken,
+    kept: Kept,
+    wanted: Wanted,
+}
+
+impl Copy<'_> {
+    fn run(&mut self, source: &mut Connection, target: &mut Connection) -> Result<CopyReport> {
+        if self.args.source.threads.is_none() {
+            self.source.threads = self.source.threads.min(session::default_threads(target)?);
+        }
+        let wanted = Wanted::new(
+            &self.args.source,
+            &self.source.masks,
+            Compressor::NONE.compression(),
+            self.args.consistent_resume,
+        );
+        let (state, standing) = self.take_state(&wanted)?;
+        let kept = match standing {
+            Standing::Open(kept) => kept,
+            Standing::Whole => return self.finished(&state, target),
+        };
+        let wanted = kept.join(self.store(), "copy", wanted)?;
+        self.source.holds = held_by(target, &self.source.server)?;
+        let (mut taken, view) = self.source.view(source, self.stop, self.progress)?;
+        let plan = self.plan(view, target)?;
+        let history = match taken.workers.first_mut() {
+            Some(worker) => reader::and_let_go(worker, |worker| lost_history(&self.source, worker))?,
+            None => Vec::new(),
+        };
+        let mut report = self.carry_out(plan, Rows { taken, kept, wanted }, state, target)?;
+        report.restore.rewrites.extend(history);
+        Ok(report)
+    }
+
+    fn store(&self) -> &Store {
+        &self.source.place.store
+    }
+
+    fn take_state(&self, wanted: &Wanted) -> Result<(State, Standing)> {
+        let schemas = self.source.selected.schemas();
+        let first = schemas.first().ok_or_else(|| Error::found("there is nothing to copy"))?;
+        let renamed = self.args.target.into.iter().find(|rename| rename.old == *first);
+        let steps_in = renamed.map_or(first, |rename| &rename.new);
+        let state = State::new(self.args, self.from, self.to, steps_in);
+        state.take(self.args, self.store(), wanted)
+    }
+
+    /// Finds out what the target takes of what the source has; nothing is changed there.
+    fn plan(&self, mut view: View, target: &mut Connection) -> Result<Plan> {
+        view.manifest.copied = true;
+        let prepared =
+            Prepared::new(self.store(), self.to, self.stop, self.progress, &view.manifest, target, false)?;
+        let Prepared { mut manifest, translator, .. } =
+            prepared.without_refused(self.args.target.skip_refused)?;
+        if let Some(translator) = &translator {
+            view.manifest = translator.without_refused(&view.manifest);
+        }
+        let renames = Renames::new(&self.args.target.into, &view.manifest)?;
+        if !manifest.contents.has_definitions() {
+            manifest = rows_only::on_target(target, manifest, &renames)?;
+        }
+        let is_held =
+            |name: &Name| view.manifest.tables().any(|(schema, table)| is_table(name, schema, table));
+        view.plans.retain(|plan| is_held(&plan.relation.name));
+        read_whole(&mut view, &mut manifest);
+        Ok(Plan { view, manifest, translator, renames })
+    }
+
+    /// Changes the target.
+    fn carry_out(
+        &self,
+        mut plan: Plan,
+        rows: Rows,
+        mut state: State,
+        target: &mut Connection,
+    ) -> Result<CopyReport> {
+        let Rows { taken, mut kept, wanted } = rows;
+        let restore = self.restore(&plan.manifest, &plan.renames, plan.translator.as_ref());
+        let steps = state.steps(target)?;
+        let made = relations(&plan.manifest, &plan.renames).iter().map(ToString::to_string).collect();
+        if !(steps.is_there && restore.resume) {
+            state.makes(&made, self.store())?;
+        }
+        let mut begun = restore.begin(target, steps)?;
+        match begun.steps.is_there {
+            true => {
+                self.sift(&restore, &mut plan.view, &state, (&mut kept, &wanted), &mut begun.steps, target)?;
+                state.makes(&made, self.store())?;
+            }
+            false => kept = Kept::default(),
+        }
+        let targets = make_targets(&restore, &plan.view, &kept, &mut begun, target)?;
+        let earlier = std::mem::take(&mut kept.snapshots);
+        let snapshots = earlier.iter().chain([&taken.snapshot]).cloned().collect();
+        let journal = Journal::begin(self.store(), &wanted, snapshots, &plan.view.shapes())?;
+
+        let loading = Instant::now();
+        self.progress.phase("copying");
+        let (threads, again) = (taken.workers.len(), AtomicU64::new(0));
+        let filling = Filling {
+            source: &self.source,
+            view: &plan.view,
+            journal: &journal,
+            kept: &kept,
+            consistent: wanted.consistent,
+            restore: &restore,
+            steps: &begun.steps,
+            targets: by_source(&plan.manifest, &targets),
+            again: &again,
+            is_same: self.is_same,
+        };
+        let Filled { chunks, tail } = filling.run(taken)?;
+        plan.view.complete(chunks, earlier);
+        let filled = with_rows(&plan.manifest, &plan.view.manifest);
+        let report = restore.finish(target, &mut begun, &targets, &filled, loading, threads)?;
+        plan.view.manifest.store(self.store())?;
+        journal.end()?;
+        begun.steps.end(target)?;
+        let report = self.report(plan.view.manifest, report);
+        Ok(CopyReport { threads, tail_seconds: tail.as_secs_f64(), sent_again: again.into_inner(), ..report })
+    }
+
+    fn restore<'r>(
+        &'r self,
+        manifest: &'r Manifest,
+        renames: &'r Renames,
+        translator: Option<&'r Translator>,
+    ) -> Restore<'r> {
+        Restore {
+            args: &self.args.target,
+            resume: self.args.resume,
+            users: self.args.source.users,
+            options: self.to,
+            store: self.store(),
+            manifest,
+            renames,
+            translator,
+            guard: self.guard,
+            stop: self.stop,
+            progress: self.progress,
+        }
+    }
+
+    /// Sorts out what an earlier run has left.
+    fn sift(
+        &self,
+        restore: &Restore<'_>,
+        view: &mut View,
+        state: &State,
+        (kept, wanted): (&mut Kept, &Wanted),
+        steps: &mut Steps,
+        target: &mut Connection,
+    ) -> Result<()> {
+        let crosses = restore.translator.is_some_and(Translator::crosses);
+        let earlier = Earlier {
+            state,
+            manifest: restore.manifest,
+            shapes: &view.shapes(),
+            renames: restore.renames,
+            all_or_nothing: &match crosses && wanted.consistent {
+                true => ordered_by_text(view),
+                false => BTreeSet::new(),
+            },
+        };
+        let warnings = earlier.sift(target, kept, steps)?;
+        view.manifest.warnings.extend(warnings);
+        kept.belongs_to_earlier();
+        Ok(())
+    }
+
+    /// A copy that was ended when all was done but to say so.
+    fn finished(&self, state: &State, target: &mut Connection) -> Result<CopyReport> {
+        let manifest = Manifest::read(self.store())?;
+        let renames = Renames::new(&self.args.target.into, &manifest)?;
+        let server = Server::of(target).doing(|| "asking for the server's version")?;
+        let translator = Translator::new(target, self.store(), &manifest, &server)?;
+        let held = match &translator {
+            Some(translator) => translator.manifest(&manifest)?,
+            None => manifest.clone(),
+        };
+        let restore = self.restore(&held, &renames, translator.as_ref());
+        let verify = restore.verify(&held, self.source.threads)?;
+        state.steps(target)?.end(target)?;
+        journal::remove(self.store())?;
+        let report = RestoreReport {
+            server,
+            tables: held.tables().count(),
+            rows: held.rows(),
+            bytes: held.bytes(),
+            seconds: 0.0,
+            paused_seconds: 0.0,
+            load_seconds: 0.0,
+            warnings: Vec::new(),
+            users: None,
+            rewrites: translator.as_ref().map(Translator::rewrites).unwrap_or_default(),
+            refused: translator.as_ref().map(Translator::refused).unwrap_or_default(),
+            verify,
+        };
+        Ok(self.report(manifest, report))
+    }
+
+    fn report(&self, manifest: Manifest, restore: RestoreReport) -> CopyReport {
+        CopyReport {
+            from: manifest.server,
+            state: self.store().path(""),
+            contents: manifest.contents,
+            schemas: manifest.schemas.len(),
+            threads: 0,
+            tail_seconds: 0.0,
+            sent_again: 0,
+            snapshot: manifest.snapshot,
+            earlier_snapshots: manifest.earlier_snapshots,
+            source_warnings: manifest.warnings,
+            restore,
+        }
+    }
+}
+
+/// What the target can hold of the values that a source has.
+pub(super) fn held_by(target: &mut Connection, source: &Server) -> Result<Holds> {
+    let target = Server::of(target).doing(|| "asking for the server's version")?;
+    let vendors = (source.vendor, target.vendor);
+    Ok(Holds {
+        history: vendors != (Vendor::MariaDb, Vendor::MySql),
+        negative_zeros: vendors != (Vendor::MySql, Vendor::MariaDb),
+    })
+}
+
+/// Rows of the past that stay behind.
+pub(super) fn lost_history(source: &Source<'_>, connection: &mut Connection) -> Result<Vec<Rewrite>> {
+    if source.holds.history {
+        return Ok(Vec::new());
+    }
+    let lost = |(table, rows): (Name, u64)| Rewrite {
+        object: format!("table {table}"),
+        from: format!("history (rows: {rows})"),
+        to: String::new(),
+        reason: "MySQL keeps no history: these rows are only on the source".into(),
+        loses: true,
+    };
+    let past = source.past_rows(connection)?.into_iter();
+    Ok(past.filter(|(_, rows)| *rows > 0).map(lost).collect())
+}
+
+fn is_table(name: &Name, schema: &Schema, table: &Table) -> bool {
+    schema.name == name.schema && table.name == name.name
+}
+
+/// A table without a key, or one whose rows the target cannot take back, is copied by one worker from its beginning to its end,
+/// so that it can be emptied and copied anew.
+fn read_whole(view: &mut View, manifest: &mut Manifest) {
+    let names = |manifest: &Manifest, is_one: fn(&Table) -> bool| -> BTreeSet<Name> {
+        let tables = manifest.tables().filter(|(_, table)| is_one(table));
+        tables.map(|(schema, table)| Name::new(&schema.name, &table.name)).collect()
+    };
+    let with_key = names(&view.manifest, |table| table.key.is_some());
+    let transactional = names(manifest, is_transactional);
+    let is_whole = |name: &Name| !with_key.contains(name) || !transactional.contains(name);
+    view.plans.iter_mut().filter(|plan| is_whole(&plan.relation.name)).for_each(TablePlan::read_whole);
+    for schema in view.manifest.schemas.iter_mut().chain(&mut manifest.schemas) {
+        let is_whole = |table: &&mut Table| is_whole(&Name::new(&schema.name, &table.name));
+        for table in schema.tables.iter_mut().filter(is_whole) {
+            table.key = None;
+            table.partitions.clear();
+        }
+    }
+}
+
+/// Makes the tables of the target, but for those of which rows of an earlier run stay.
+fn make_targets<'m>(
+    restore: &Restore<'m>,
+    view: &View,
+    kept: &Kept,
+    begun: &mut Begun,
+    target: &mut Connection,
+) -> Result<Vec<Target<'m>>> {
+    let sizes: BTreeMap<_, _> =
+        view.plans.iter().map(|plan| (&plan.relation.name, plan.relation.bytes)).collect();
+    let there = kept.names();
+    restore.create_tables(target, begun, |name, _| Coming {
+        bytes: sizes.get(name).copied().unwrap_or(0),
+        keeps: there.contains(name),
+    })
+}
+
+/// Tables whose key another vendor may order in another way.
+fn ordered_by_text(view: &View) -> BTreeSet<Name> {
+    let by_text = view.plans.iter().filter(|plan| !plan.compares_as_bytes());
+    by_text.map(|plan| plan.relation.name.clone()).collect()
+}
+
+/// The targets by the names of their tables on the source.
+fn by_source<'t>(manifest: &Manifest, targets: &'t [Target<'t>]) -> BTreeMap<Name, &'t Target<'t>> {
+    let names = manifest.tables().map(|(schema, table)| Name::new(&schema.name, &table.name));
+    names.zip(targets).collect()
+}
+
+/// What the target holds, with the chunks that were copied.
+fn with_rows(held: &Manifest, copied: &Manifest) -> Manifest {
+    let chunks: BTreeMap<_, _> =
+        copied.tables().map(|(schema, table)| (Name::new(&schema.name, &table.name), &table.files)).collect();
+    let mut held = held.clone();
+    for schema in &mut held.schemas {
+        for table in &mut schema.tables {
+            let name = Name::new(&schema.name, &table.name);
+            table.files = chunks.get(&name).map(|&chunks| chunks.clone()).unwrap_or_default();
+        }
+    }
+    held
+}
