@@ -19,6 +19,7 @@ pub(crate) mod source;
 mod span;
 pub(crate) mod tables;
 mod users;
+mod view_order;
 pub(crate) mod views;
 mod waits;
 mod warnings;

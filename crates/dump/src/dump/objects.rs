@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drover_db::sql::{Dialect, tokens};
 use drover_db::{Connection, Vendor, quote};
 
 use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
-use super::views::{self, View};
+use super::{view_order, views};
 use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::manifest::{Object, Script};
@@ -93,16 +92,18 @@ impl<'a> Scripts<'a> {
     pub(crate) fn views(
         &self,
         connection: &mut Connection,
-        views: &[String],
+        names: &[String],
         warnings: &mut Vec<String>,
     ) -> Result<Vec<Object>> {
-        let mut texts = BTreeMap::new();
-        for view in views {
-            texts.insert(view.clone(), views::read(connection, &self.name(view), &self.collation)?);
+        let (mut views, mut statements) = (BTreeMap::new(), BTreeMap::new());
+        for name in names {
+            let view = views::read(connection, &self.name(name), &self.collation)?;
+            statements.insert(self.name(name), view.statements.last().cloned().unwrap_or_default());
+            views.insert(self.name(name), view);
         }
         let mut objects = Vec::new();
-        for name in in_order(self.schema, &texts) {
-            let view = &texts[&name];
+        for name in view_order::in_order(&statements) {
+            let (view, name) = (&views[&name], name.name);
             let stem = format!("{}.view", names::file_name(&name));
             let script = self.write(&stem, &format!("View {}", self.name(&name)), &view.statements)?;
             let unusable = view.broken.as_ref();
@@ -181,60 +182,5 @@ impl<'a> Scripts<'a> {
         let stem = format!("{}.{}", names::file_name(name), kind.to_lowercase().replace(' ', "-"));
         let script = self.write(&stem, &format!("{kind} {}", self.name(name)), &statements)?;
         Ok(Object { kind: kind.into(), name: name.into(), script, broken: false, catalogue: None })
-    }
-}
-
-/// The views' names, each after those that its text names. Views that name each other in a circle, as an alias may make
-/// it look, come last in alphabetical order: the restore tries again what failed.
-fn in_order(schema: &str, texts: &BTreeMap<String, View>) -> Vec<String> {
-    let mut waiting: BTreeMap<&String, BTreeSet<&String>> =
-        texts.iter().map(|(name, view)| (name, named(schema, name, &view.statements, texts))).collect();
-    let mut order = Vec::new();
-    while !waiting.is_empty() {
-        let ready = waiting.iter().find(|(_, needs)| needs.is_empty()).map(|(view, _)| *view);
-        let Some(view) = ready.or_else(|| waiting.keys().next().copied()) else { break };
-        waiting.remove(view);
-        for needs in waiting.values_mut() {
-            needs.remove(view);
-        }
-        order.push(view.clone());
-    }
-    order
-}
-
-fn named<'a>(
-    schema: &str,
-    view: &str,
-    statements: &[Vec<u8>],
-    views: &'a BTreeMap<String, View>,
-) -> BTreeSet<&'a String> {
-    let text = statements.last().map_or(&[][..], Vec::as_slice);
-    let names = tokens(text, Dialect::default()).filter_map(|token| String::from_utf8(token.name()?).ok());
-    names
-        .filter(|name| name != view && name != schema)
-        .filter_map(|name| views.get_key_value(&name).map(|(known, _)| known))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn views_come_after_those_they_read() {
-        let view = |text: &str| View { statements: vec![text.into()], catalogue: None, broken: None };
-        let texts = BTreeMap::from([
-            ("a".to_owned(), view("CREATE VIEW `a` AS select `b`.`x` AS `x` from `b`")),
-            ("b".to_owned(), view("CREATE VIEW `b` AS select 1 AS `x` from `s`.`c`")),
-            ("c".to_owned(), view("CREATE VIEW `c` AS select 'a' AS `x`")),
-        ]);
-        assert_eq!(in_order("s", &texts), ["c", "b", "a"]);
-    }
-
-    #[test]
-    fn views_that_seem_to_need_each_other_are_all_there() {
-        let view = |text: &str| View { statements: vec![text.into()], catalogue: None, broken: None };
-        let texts = BTreeMap::from([("a".to_owned(), view("`b`")), ("b".to_owned(), view("`a`"))]);
-        assert_eq!(in_order("s", &texts), ["a", "b"]);
     }
 }
