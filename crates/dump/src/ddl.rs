@@ -170,6 +170,13 @@ fn deferrable(kinds: &[Item]) -> fn(Item) -> bool {
     }
 }
 
+/// The same for a whole statement, if it can be taken apart.
+pub(crate) fn with_inherited_collations(create: &[u8]) -> Vec<u8> {
+    let Some(mut parts) = CreateTable::parse(create) else { return create.to_vec() };
+    parts.inherit_collations();
+    parts.to_text()
+}
+
 fn without_inherited_collation(item: &[u8]) -> Vec<u8> {
     let all: Vec<_> = tokens(item, Dialect::default()).collect();
     let (mut depth, mut collate) = (0usize, None);
@@ -185,7 +192,8 @@ fn without_inherited_collation(item: &[u8]) -> Vec<u8> {
     // The word, the space behind it, the collation's name and the space behind that one.
     let cut = collate.map_or(0..0, |at| at..(at + 4).min(all.len()));
     let kept = all.iter().enumerate().filter(|(index, _)| !cut.contains(index));
-    kept.flat_map(|(_, token)| token.text.iter().copied()).collect()
+    let kept: Vec<u8> = kept.flat_map(|(_, token)| token.text.iter().copied()).collect();
+    kept.trim_ascii_end().to_vec()
 }
 
 fn classify(item: &[u8]) -> Item {

@@ -44,6 +44,8 @@ pub(crate) struct Shape {
     /// Fields of which the text as stored comes again behind all others: where it is another than the one that
     /// loading makes of it, the row is counted.
     pub(crate) twins: Vec<usize>,
+    /// Fields of which something tells behind those whether text in them is lost, as 1 or 0.
+    pub(crate) losses: Vec<usize>,
     /// Fields whose values are replaced, in order.
     pub(crate) masks: Vec<(usize, Masker)>,
 }
@@ -85,12 +87,22 @@ pub(crate) struct Lines<'a> {
     /// Bytes of the text that have left the buffer.
     flushed: u64,
     sums: Sums,
+    /// How many values of each column lost text.
+    lost: Vec<u64>,
+}
+
+/// What a chunk came to.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) sums: Sums,
+    /// How many values of each column lost text, where that is asked for.
+    pub(crate) lost: Vec<u64>,
 }
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(shape: &'a Shape) -> Self {
         let buffer = Vec::with_capacity(PIECE + (64 << 10));
-        Self { shape, buffer, flushed: 0, sums: Sums::default() }
+        Self { shape, buffer, flushed: 0, sums: Sums::default(), lost: vec![0; shape.columns] }
     }
 
     /// Adds a row; gives the values of its key if they are wanted.
@@ -140,7 +152,7 @@ impl<'a> Lines<'a> {
             self.sums.generated.add_line(&self.buffer[start..]);
             self.buffer.truncate(end);
         }
-        if rest.is_empty() != self.shape.twins.is_empty() {
+        if rest.is_empty() != (self.shape.twins.is_empty() && self.shape.losses.is_empty()) {
             return Err(malformed());
         }
         self.buffer.push(b'\n');
@@ -149,6 +161,9 @@ impl<'a> Lines<'a> {
         }
         if !self.shape.twins.is_empty() {
             self.count_retyped(payload);
+        }
+        if !self.shape.losses.is_empty() {
+            self.count_losses(rest);
         }
         Ok(())
     }
@@ -178,6 +193,14 @@ impl<'a> Lines<'a> {
         let pairs = self.shape.twins.iter().zip(fields.iter().skip(before));
         let differs = |(&column, twin): (&usize, &Field<'_>)| fields.get(column) != Some(twin);
         self.sums.retyped += u64::from(pairs.into_iter().any(differs));
+    }
+
+    /// `rest` is what follows the generated columns.
+    fn count_losses(&mut self, mut rest: &[u8]) {
+        let fields = std::iter::from_fn(|| next_field(&mut rest));
+        for (&column, field) in self.shape.losses.iter().zip(fields.skip(self.shape.twins.len())) {
+            self.lost[column] += u64::from(field == Field::Bytes(b"1"));
+        }
     }
 
     fn count_error_marks(&mut self, mut payload: &[u8]) {
@@ -237,12 +260,27 @@ impl<'a> Lines<'a> {
         hash.update(&self.buffer[hashed..]);
         self.sums.digest.add_hashed(&hash);
         self.buffer.push(b'\n');
-        self.large_generated(row, hash)?;
+        self.large_generated(&mut row, hash)?;
+        self.large_losses(&mut row)?;
         Ok(key)
     }
 
+    fn large_losses(&mut self, row: &mut LargeRow<'_>) -> Result<()> {
+        if self.shape.losses.is_empty() {
+            return Ok(());
+        }
+        for _ in &self.shape.twins {
+            row.next_field().map_err(broken)?;
+        }
+        for &column in &self.shape.losses {
+            row.next_field().map_err(broken)?;
+            self.lost[column] += u64::from(row.piece().map_err(broken)? == b"1");
+        }
+        Ok(())
+    }
+
     /// The generated columns of a row whose line is already in the hash.
-    fn large_generated(&mut self, mut row: LargeRow<'_>, mut hash: Xxh3) -> Result<()> {
+    fn large_generated(&mut self, row: &mut LargeRow<'_>, mut hash: Xxh3) -> Result<()> {
         let mut text = Vec::new();
         for _ in 0..self.shape.generated {
             hash.update(b"\t");
@@ -283,11 +321,12 @@ impl<'a> Lines<'a> {
     }
 
     /// Hands on what is left of the chunk, and starts over with the next one; what the ended one came to.
-    pub(crate) fn cut(&mut self, out: &mut impl Out) -> Result<Sums> {
+    pub(crate) fn cut(&mut self, out: &mut impl Out) -> Result<Part> {
         self.flush(out)?;
         let sums = Sums { bytes: self.flushed, ..std::mem::take(&mut self.sums) };
         self.flushed = 0;
-        Ok(sums)
+        let lost = std::mem::replace(&mut self.lost, vec![0; self.shape.columns]);
+        Ok(Part { sums, lost })
     }
 }
 
@@ -382,5 +421,5 @@ pub(crate) fn sum(
         meter.passes(&lines);
     }
     meter.end(&lines);
-    lines.cut(&mut Nobody)
+    Ok(lines.cut(&mut Nobody)?.sums)
 }

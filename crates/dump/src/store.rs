@@ -159,11 +159,11 @@ impl Store {
         }
     }
 
-    /// Reads a file of any size.
-    pub(crate) fn source(&self, name: &str) -> io::Result<Source> {
+    /// Reads a file of any size; of an object at most so many bytes.
+    pub(crate) fn source(&self, name: &str, most: u64) -> io::Result<Source> {
         match self {
             Self::Directory(dir) => File::open(dir.join(name)).map(Source::File),
-            Self::Bucket(bucket) => bucket.reader(name).map(Source::Object),
+            Self::Bucket(bucket) => bucket.reader(name, most).map(Source::Object),
         }
     }
 

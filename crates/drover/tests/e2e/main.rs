@@ -19,6 +19,7 @@ mod consistency;
 mod copy;
 mod failures;
 mod foreign;
+mod formats;
 mod guards;
 mod masking;
 mod options;

@@ -22,6 +22,7 @@ use proxy::Proxy;
 
 on_both!(
     there_and_back,
+    as_sql,
     in_parts_with_bounded_memory,
     damaged_objects,
     wrong_access,
@@ -120,6 +121,19 @@ fn measured(command: &mut Command) -> (u64, Output) {
 }
 
 /// One file of 120 MB, in 15 parts: never are more than a few of them in memory.
+/// A table that is one object, with its definition before the rows.
+fn as_sql(flavour: Flavour) {
+    let (server, target, schema) = (source(flavour), target(flavour), "s3_sql");
+    make(server, schema);
+    let bucket = moto().bucket("as-sql", flavour);
+    let place = bucket.url("dump");
+    dumped(server, &format!("{schema} --format sql"), &place).done();
+    restored(target, &place, "").done();
+    verified(target, &place, "").done();
+    compare::assert_same(&compare::everything(server, schema), &compare::everything(target, schema));
+    drop_schema([server, target], schema);
+}
+
 fn in_parts_with_bounded_memory(flavour: Flavour) {
     const MOST: u64 = 80;
     let (server, target, schema) = (source(flavour), target(flavour), "s3_parts");

@@ -13,6 +13,7 @@ use crate::dump::reader::Place;
 use crate::dump::source::Source;
 use crate::error::Doing;
 use crate::format::files::Compressor;
+use crate::format::manifest::RowFormat;
 use crate::guard::Guard;
 use crate::progress::Progress;
 use crate::restore::CheckReport;
@@ -75,6 +76,7 @@ fn check_in(
     let guard = Guard::start(None, &[], stop, progress)?;
     let place = Place {
         store: Store::Directory(scratch.0.clone()),
+        format: RowFormat::default(),
         compressor: Compressor::NONE,
         chunk_bytes: args.chunk_size.0,
     };

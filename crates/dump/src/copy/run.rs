@@ -22,7 +22,7 @@ use crate::dump::source::{Holds, Source, View};
 use crate::dump::tables::TablePlan;
 use crate::error::Doing;
 use crate::format::files::Compressor;
-use crate::format::manifest::{Contents, Manifest, Schema, Snapshot, Table};
+use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table};
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::restore::begun::Begun;
@@ -107,7 +107,8 @@ fn connect(
     let watch = |connection: &Connection| stop.watch(connection).doing(|| "watching a connection");
     let _watched = (watch(&source)?, watch(&target)?);
     let guard = start_guard(args, from, to, stop, progress)?;
-    let place = Place { store, compressor: Compressor::NONE, chunk_bytes: args.chunk_size.0 };
+    let (format, compressor) = (RowFormat::default(), Compressor::NONE);
+    let place = Place { store, format, compressor, chunk_bytes: args.chunk_size.0 };
     let source_of_rows = Source::new(&args.source, from, place, &guard, &mut source)?;
     let is_same = same::refuse(&mut source, &mut target, &source_of_rows.selected, &args.target.into)?;
     if is_same {
@@ -181,6 +182,7 @@ impl Copy<'_> {
         let wanted = Wanted::new(
             &self.args.source,
             &self.source.masks,
+            self.source.place.format,
             Compressor::NONE.compression(),
             self.args.consistent_resume,
         );

@@ -7,9 +7,10 @@ use drover_db::options::ServerArgs;
 
 use super::chosen::Condition;
 use crate::format::files::Compressor;
-use crate::format::manifest::Contents;
+use crate::format::manifest::{Contents, RowFormat};
 use crate::guard::GuardArgs;
 use crate::store::StoreArgs;
+use crate::{Error, Result};
 
 /// How much text goes into one file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,13 +107,18 @@ pub struct DumpArgs {
     #[allow(missing_docs)]
     pub source: SourceArgs,
 
-    /// Compression of the row files: zstd, gzip, lz4 or none, with a level if you like
-    #[arg(long, value_name = "METHOD[:LEVEL]", default_value = "zstd")]
-    pub compress: Compressor,
+    /// What stands in the row files; see docs/formats.md
+    #[arg(long, value_enum, default_value_t)]
+    pub format: RowFormat,
 
-    /// Rows' text that goes into one file, before compression: 128M, 1G.
-    #[arg(long, value_name = "SIZE", default_value = "128M")]
-    pub chunk_size: ChunkSize,
+    /// Compression of the row files: zstd, gzip, lz4 or none, with a level if you like [default: zstd, and none for sql and csv]
+    #[arg(long, value_name = "METHOD[:LEVEL]")]
+    pub compress: Option<Compressor>,
+
+    /// Rows' text that goes into one file, before compression: 128M, 1G. Only for tsv: in sql and csv a table is one file
+    /// [default: 128M]
+    #[arg(long, value_name = "SIZE")]
+    pub chunk_size: Option<ChunkSize>,
 
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -125,6 +131,29 @@ pub struct DumpArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub server: ServerArgs,
+}
+
+impl DumpArgs {
+    /// How row files are compressed: those for other programs must be read as they are.
+    pub(crate) fn compressor(&self) -> Compressor {
+        let default = if self.format == RowFormat::Tsv { Compressor::ZSTD } else { Compressor::NONE };
+        self.compress.unwrap_or(default)
+    }
+
+    /// Text of so many bytes goes into one file, if a table may have several.
+    ///
+    /// # Errors
+    /// If a size is given where a table is one file.
+    pub(crate) fn chunk_bytes(&self) -> Result<u64> {
+        const DEFAULT: ChunkSize = ChunkSize(128 << 20);
+        match self.chunk_size {
+            Some(_) if self.format.is_one_file() => Err(Error::with_hint(
+                "--chunk-size is for --format tsv: in the others all rows of a table are in one file",
+                "leave it out; tsv, the default, is also the fastest for large tables",
+            )),
+            size => Ok(size.unwrap_or(DEFAULT).0),
+        }
+    }
 }
 
 impl SourceArgs {

@@ -5,7 +5,8 @@ use drover_db::sql::{Dialect, Kind, tokens};
 
 use super::catalog::ColumnFacts;
 use crate::format::manifest::Column;
-use crate::keys::Literal;
+use crate::format::value_kind::{ValueKind, is_geometry};
+use crate::keys::{Literal, is_one_byte};
 
 /// A column that is dumped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +18,13 @@ pub(crate) struct ReadColumn {
     pub(crate) error_mark: Option<String>,
     /// How a value is written as a literal that compares in the column's own order; `None` if it cannot be.
     pub(crate) literal: Option<Literal>,
+    /// What its text is.
+    pub(crate) kind: ValueKind,
+    /// What tells, as 1 or 0, whether text is lost where only valid text can stand; `None` if that can be seen in the text
+    /// itself, or cannot be.
+    pub(crate) loses: Option<String>,
     /// Whether its zero may have a sign.
-    signed_zero: bool,
+    pub(super) signed_zero: bool,
 }
 
 impl ReadColumn {
@@ -67,17 +73,24 @@ pub(crate) fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn>
         .filter(|facts| facts.generation.is_empty() || versioned && is_row_time(&facts.generation))
         .map(read_column)
         .collect();
-    if versioned && !facts.iter().any(|facts| is_row_time(&facts.generation)) {
-        // The columns that MariaDB adds by itself are in no list, but can be read and loaded by these names.
-        columns.extend(["row_start", "row_end"].map(|name| ReadColumn {
-            column: Column { name: name.into(), read: None, load: None },
-            stored: None,
-            error_mark: None,
-            literal: None,
-            signed_zero: false,
-        }));
-    }
+    columns.extend(implicit(facts, versioned));
     columns
+}
+
+/// The columns that MariaDB adds to a table with history by itself: they are in no list, but can be read and loaded by these
+/// names.
+pub(super) fn implicit(facts: &[ColumnFacts], versioned: bool) -> impl Iterator<Item = ReadColumn> {
+    let adds = versioned && !facts.iter().any(|facts| is_row_time(&facts.generation));
+    let column = |name: &str| ReadColumn {
+        column: Column { name: name.into(), read: None, load: None },
+        stored: None,
+        error_mark: None,
+        literal: None,
+        kind: ValueKind::Word,
+        loses: None,
+        signed_zero: false,
+    };
+    ["row_start", "row_end"].into_iter().filter(move |_| adds).map(column)
 }
 
 /// Stored generated columns: the server computes them again, but whether it comes to the same values is to be proved.
@@ -90,7 +103,7 @@ fn is_row_time(generation: &str) -> bool {
     matches!(generation.to_ascii_uppercase().as_str(), "ROW START" | "ROW END")
 }
 
-fn read_column(facts: &ColumnFacts) -> ReadColumn {
+pub(super) fn read_column(facts: &ColumnFacts) -> ReadColumn {
     let name = quote::identifier(&facts.name);
     let (mut read, mut load, mut stored, mut error_mark) = (None, None, None, None);
     match facts.data_type.as_str() {
@@ -114,9 +127,23 @@ fn read_column(facts: &ColumnFacts) -> ReadColumn {
         "uuid" | "inet4" | "inet6" => load = Some("CONVERT(@value USING ascii)".into()),
         _ => {}
     }
+    let kind = ValueKind::of(&facts.data_type, facts.character_set.as_deref());
+    let loses =
+        facts.character_set.as_deref().filter(|set| kind == ValueKind::OtherText && is_checked(set, facts));
+    let loses = loses.map(|set| differs(&format!("CONVERT(CAST({name} AS BINARY) USING {set})"), &name));
     let column = Column { name: facts.name.clone(), read, load };
     let signed_zero = matches!(facts.data_type.as_str(), "float" | "double");
-    ReadColumn { column, stored, error_mark, literal: literal(facts), signed_zero }
+    ReadColumn { column, stored, error_mark, literal: literal(facts), kind, loses, signed_zero }
+}
+
+/// Whether the servers may find text in that character set invalid. That of members is never.
+fn is_checked(set: &str, facts: &ColumnFacts) -> bool {
+    !is_one_byte(set) && !matches!(facts.data_type.as_str(), "enum" | "set")
+}
+
+/// Tells whether two texts differ in any byte. Of what is no text in a character set, MySQL makes NULL and MariaDB `?`.
+pub(super) fn differs(one: &str, other: &str) -> String {
+    format!("NOT (CAST({one} AS BINARY) <=> CAST({other} AS BINARY))")
 }
 
 /// A FLOAT(M,D) may hold more than its own limit, since the limit itself is rounded to a float: 99999999.99 becomes 1e8.
@@ -139,19 +166,8 @@ fn scale(column_type: &str) -> Option<(usize, usize)> {
 
 /// Columns that LOAD DATA must be told to compute, see [`crate::manifest::Table::computed`].
 pub(crate) fn to_compute(facts: &[ColumnFacts]) -> Vec<String> {
-    const GEOMETRIES: [&str; 9] = [
-        "geometry",
-        "point",
-        "linestring",
-        "polygon",
-        "multipoint",
-        "multilinestring",
-        "multipolygon",
-        "geometrycollection",
-        "geomcollection",
-    ];
-    let is_geometry = |facts: &&ColumnFacts| GEOMETRIES.contains(&facts.data_type.as_str());
-    let computed = facts.iter().filter(|facts| !facts.generation.is_empty()).filter(is_geometry);
+    let computed = facts.iter().filter(|facts| !facts.generation.is_empty());
+    let computed = computed.filter(|facts| is_geometry(&facts.data_type));
     computed.map(|facts| facts.name.clone()).collect()
 }
 

@@ -1,11 +1,14 @@
 //! Where the rows of a range go on their way out of a server, chunk by chunk: into files, or into another server.
 
 use super::ranges::Range;
-use super::reader::Place;
-use crate::format::files::FileWriter;
+use super::reader::Job;
 use crate::format::manifest::Chunk;
+use crate::format::row_file::{Finished, RowWriter};
 use crate::rows::Out;
 use crate::{Error, Result};
+
+/// The longest statement that MariaDB's servers and MySQL's client take by default, in bytes.
+const USUAL_PACKET: u64 = 16 << 20;
 
 /// Takes the chunks of a range, one after another.
 pub(crate) trait Destination: Out {
@@ -21,15 +24,15 @@ pub(crate) trait Destination: Out {
     fn take_away(&mut self, range: &Range<'_>, kept: &[Chunk]) -> Result<()>;
 }
 
-/// The row files of a dump.
+/// The row files of a table.
 pub(crate) struct Files<'a> {
-    place: &'a Place,
-    writer: Option<FileWriter>,
+    job: &'a Job<'a>,
+    writer: Option<RowWriter>,
 }
 
 impl<'a> Files<'a> {
-    pub(crate) fn new(place: &'a Place) -> Self {
-        Self { place, writer: None }
+    pub(crate) fn new(job: &'a Job<'a>) -> Self {
+        Self { job, writer: None }
     }
 }
 
@@ -41,19 +44,24 @@ impl Out for Files<'_> {
 
 impl Destination for Files<'_> {
     fn begin(&mut self, file: &str) -> Result<()> {
-        self.writer = Some(FileWriter::create(&self.place.store, file, self.place.compressor)?);
+        self.writer = Some(self.job.begin_file(file)?);
         Ok(())
     }
 
     fn end(&mut self, range: &Range<'_>, chunk: Chunk) -> Result<Option<Chunk>> {
         let writer = self.writer.take().ok_or_else(|| Error::found("a file was ended twice"))?;
-        let stored = writer.finish()?;
-        let chunk = Chunk { stored_bytes: stored.bytes, checksum: stored.checksum, ..chunk };
+        let Finished { stored, invalid, longest } = writer.finish()?;
+        let longest_statement = if longest > USUAL_PACKET { longest } else { 0 };
+        let mut chunk =
+            Chunk { stored_bytes: stored.bytes, checksum: stored.checksum, longest_statement, ..chunk };
+        for (column, count) in self.job.by_column(&invalid) {
+            *chunk.invalid_text.entry(column).or_default() += count;
+        }
         range.has_chunk(&chunk)?;
         Ok(Some(chunk))
     }
 
     fn take_away(&mut self, _range: &Range<'_>, kept: &[Chunk]) -> Result<()> {
-        kept.iter().try_for_each(|chunk| self.place.store.remove(&chunk.file))
+        kept.iter().try_for_each(|chunk| self.job.place.store.remove(&chunk.file))
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::args::SourceArgs;
 use super::catalog::Name;
 use crate::format::files::{Compression, FileReader, Stored};
-use crate::format::manifest::{Chunk, Contents, Snapshot, Table};
+use crate::format::manifest::{Chunk, Contents, RowFormat, Snapshot, Table};
 use crate::mask::Rules;
 use crate::store::Store;
 use crate::store::log::{self, Log};
@@ -38,12 +38,20 @@ pub(crate) struct Wanted {
     #[serde(default)]
     masks: String,
     compression: Compression,
+    #[serde(default)]
+    format: RowFormat,
     /// Whether rows of an earlier snapshot may be kept only if they are the same in the new one.
     pub(crate) consistent: bool,
 }
 
 impl Wanted {
-    pub(crate) fn new(args: &SourceArgs, masks: &Rules, compression: Compression, consistent: bool) -> Self {
+    pub(crate) fn new(
+        args: &SourceArgs,
+        masks: &Rules,
+        format: RowFormat,
+        compression: Compression,
+        consistent: bool,
+    ) -> Self {
         Self {
             what: args.what.clone(),
             include: args.include.clone(),
@@ -53,6 +61,7 @@ impl Wanted {
             masks: masks.fingerprint(),
             users: args.users,
             compression,
+            format,
             consistent,
         }
     }
@@ -251,7 +260,8 @@ impl Kept {
         }
         Err(Error::with_hint(
             format!(
-                "{}: the unfinished {work} was begun with other names, globs, conditions or masks, or another compression",
+                "{}: the unfinished {work} was begun with other names, globs, conditions or masks, or another compression or \
+                 format",
                 store.path("").display()
             ),
             "--resume needs the same arguments; to change them, begin elsewhere",

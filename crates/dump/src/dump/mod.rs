@@ -1,9 +1,11 @@
 //! Dumping: select what is asked for, take one snapshot over all workers, describe every object, read every row.
 
 pub(crate) mod args;
+mod by_hand;
 pub(crate) mod catalog;
 pub(crate) mod chosen;
 pub(crate) mod columns;
+mod csv_columns;
 pub(crate) mod destination;
 pub(crate) mod grants;
 pub(crate) mod journal;

@@ -9,7 +9,6 @@ use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
 use super::{view_order, views};
 use crate::error::Doing;
-use crate::format::digest::Digest;
 use crate::format::manifest::{Object, Script};
 use crate::format::{names, script};
 use crate::session;
@@ -20,6 +19,8 @@ use crate::{Error, Result};
 pub(crate) struct Scripts<'a> {
     store: &'a Store,
     schema: &'a str,
+    /// Whether they are run by whoever has a client, in whichever schema that is: then they say what is to be there before.
+    by_hand: bool,
     /// The schema's own default collation.
     collation: String,
 }
@@ -30,47 +31,70 @@ impl<'a> Scripts<'a> {
         connection: &mut Connection,
         store: &'a Store,
         schema: &'a str,
+        by_hand: bool,
     ) -> Result<(Self, Script)> {
         session::use_schema(connection, schema)?;
         store.folder(&names::file_name(schema))?;
-        let scripts = Self { store, schema, collation: schema_collation(connection)? };
+        let scripts = Self { store, schema, by_hand, collation: schema_collation(connection)? };
+        let unless = if by_hand { "IF NOT EXISTS " } else { "" };
         let row = connection
-            .first(format!("SHOW CREATE DATABASE {}", quote::identifier(schema)))
+            .first(format!("SHOW CREATE DATABASE {unless}{}", quote::identifier(schema)))
             .doing(|| format!("reading the definition of schema '{schema}'"))?;
         let create = row.and_then(|row| row.bytes(1).map(<[u8]>::to_vec)).unwrap_or_default();
         // No name in a server becomes a file name with an @, so these cannot clash with a table's.
-        let script = scripts.write("@schema", &format!("Schema {}", quote::identifier(schema)), &[create])?;
-        Ok((scripts, script))
+        let file = scripts.file("@schema");
+        let text =
+            script::render(&one_line(&format!("Schema {}", quote::identifier(schema))), None, &[create]);
+        store.write(&file, &text)?;
+        Ok((scripts, Script::of(file, &text)))
+    }
+
+    fn file(&self, stem: &str) -> String {
+        format!("{}/{stem}.sql", names::file_name(self.schema))
+    }
+
+    fn text(&self, comment: &str, statements: &[Vec<u8>]) -> Vec<u8> {
+        script::render(&one_line(comment), self.by_hand.then_some(self.schema), statements)
     }
 
     fn write(&self, stem: &str, comment: &str, statements: &[Vec<u8>]) -> Result<Script> {
-        let file = format!("{}/{stem}.sql", names::file_name(self.schema));
-        let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let text = script::render(&comment, statements);
+        let (file, text) = (self.file(stem), self.text(comment, statements));
         self.store.write(&file, &text)?;
-        Ok(Script { file, checksum: Digest::of(&text) })
+        Ok(Script::of(file, &text))
     }
 
     fn name(&self, name: &str) -> Name {
         Name::new(self.schema, name)
     }
 
-    /// A table's script; the settings are those under which its text means the same everywhere.
+    /// A table's script in a file of its own.
     pub(crate) fn table(&self, vendor: Vendor, name: &str, create: Vec<u8>) -> Result<Script> {
+        let text = self.table_text(vendor, name, create);
+        let file = self.file(&names::file_name(name));
+        self.store.write(&file, &text)?;
+        Ok(Script::of(file, &text))
+    }
+
+    /// The text of a table's script; the settings are those under which it means the same everywhere.
+    pub(crate) fn table_text(&self, vendor: Vendor, name: &str, create: Vec<u8>) -> Vec<u8> {
         let bear = match vendor {
             Vendor::MariaDb => ",IGNORE_BAD_TABLE_OPTIONS",
             Vendor::MySql => "",
         };
-        let settings = [
-            "SET character_set_client = utf8mb4".to_owned(),
-            format!(
-                "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION{bear}'"
-            ),
-            "SET foreign_key_checks = 0".to_owned(),
-        ];
-        let mut statements: Vec<_> = settings.into_iter().map(String::into_bytes).collect();
+        let sql_mode =
+            format!("sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION{bear}'");
+        let mut settings = vec!["character_set_client = utf8mb4", &sql_mode, "foreign_key_checks = 0"];
+        if self.by_hand {
+            // As they are in drover's own sessions.
+            settings.extend(["collation_connection = utf8mb4_bin", "time_zone = '+00:00'"]);
+            if vendor == Vendor::MariaDb {
+                settings.push("innodb_strict_mode = OFF"); // on MySQL it takes a privilege
+            }
+        }
+        let mut statements: Vec<_> =
+            settings.into_iter().map(|setting| format!("SET {setting}").into_bytes()).collect();
         statements.push(create);
-        self.write(&names::file_name(name), &format!("Table {}", self.name(name)), &statements)
+        self.text(&format!("Table {}", self.name(name)), &statements)
     }
 
     /// A sequence, with the values that it stands at.
@@ -88,21 +112,22 @@ impl<'a> Scripts<'a> {
         Ok(Object { kind: "SEQUENCE".into(), name: name.into(), script, broken: false, catalogue: None })
     }
 
-    /// Views, each after those that it reads.
+    /// Views, each after those that it reads; the statements that create them are added to `statements`.
     pub(crate) fn views(
         &self,
         connection: &mut Connection,
         names: &[String],
+        statements: &mut BTreeMap<Name, Vec<u8>>,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<Object>> {
-        let (mut views, mut statements) = (BTreeMap::new(), BTreeMap::new());
+        let (mut views, mut own) = (BTreeMap::new(), BTreeMap::new());
         for name in names {
             let view = views::read(connection, &self.name(name), &self.collation)?;
-            statements.insert(self.name(name), view.statements.last().cloned().unwrap_or_default());
+            own.insert(self.name(name), view.statements.last().cloned().unwrap_or_default());
             views.insert(self.name(name), view);
         }
         let mut objects = Vec::new();
-        for name in view_order::in_order(&statements) {
+        for name in view_order::in_order(&own) {
             let (view, name) = (&views[&name], name.name);
             let stem = format!("{}.view", names::file_name(&name));
             let script = self.write(&stem, &format!("View {}", self.name(&name)), &view.statements)?;
@@ -113,6 +138,7 @@ impl<'a> Scripts<'a> {
             let (broken, catalogue) = (view.broken.is_some(), view.catalogue.clone());
             objects.push(Object { kind: "VIEW".into(), name, script, broken, catalogue });
         }
+        statements.extend(own);
         Ok(objects)
     }
 
@@ -183,4 +209,8 @@ impl<'a> Scripts<'a> {
         let script = self.write(&stem, &format!("{kind} {}", self.name(name)), &statements)?;
         Ok(Object { kind: kind.into(), name: name.into(), script, broken: false, catalogue: None })
     }
+}
+
+fn one_line(comment: &str) -> String {
+    comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

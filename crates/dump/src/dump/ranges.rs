@@ -21,6 +21,9 @@ use crate::keys;
 
 /// How many workers may come to read a table.
 pub(crate) fn most_workers(table: &Relation, place: &Place) -> usize {
+    if place.format.is_one_file() {
+        return 1;
+    }
     usize::try_from(table.bytes / place.statement_bytes()).unwrap_or(usize::MAX).clamp(1, 512)
 }
 
@@ -256,7 +259,7 @@ impl<'a> Range<'a> {
         let ceiling = ceiling.map(|number| [number.to_string()]);
         let up_to = ceiling.as_ref().map(<[String; 1]>::as_slice).or(state.up_to.as_deref());
         let bounds = self.bounds(state.behind.as_deref(), up_to);
-        let mut sql = tables::select(table, self.job.name(), bounds, &plan.stored());
+        let mut sql = tables::select(table, self.job.name(), bounds, &plan.extra());
         if let Some(key) = &table.key {
             sql.push_str(&format!(" ORDER BY {}", keys::order(key)));
         }

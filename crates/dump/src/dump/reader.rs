@@ -1,9 +1,11 @@
 //! Reading the rows of a table: range by range, statement by statement, chunk by chunk.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use drover_db::Connection;
+use drover_db::{Connection, Vendor};
 
+use super::by_hand;
 use super::catalog::{self, Name};
 use super::destination::Destination;
 use super::journal::Journal;
@@ -13,25 +15,39 @@ use super::tables::{self, Bounds, TablePlan};
 use super::waits;
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
+use crate::format::csv::{self, Csv};
 use crate::format::files::Compressor;
-use crate::format::manifest::{Chunk, Table};
+use crate::format::inserts::Inserts;
+use crate::format::manifest::{Chunk, RowFormat, Table};
 use crate::format::names;
+use crate::format::row_file::{Form, RowWriter};
 use crate::guard::Guard;
 use crate::progress::{Progress, Share};
-use crate::rows::{self, Lines, Meter, Shape, Sums};
+use crate::rows::{self, Lines, Meter, Part, Shape, Sums};
 use crate::store::Store;
 use crate::{Error, Result};
 
-/// Where chunks are noted, and what they are called and how large.
+/// Where chunks are noted, what they are called, how large they are and what they become.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) store: Store,
+    pub(crate) format: RowFormat,
     pub(crate) compressor: Compressor,
-    /// Text of about this many bytes is one chunk.
+    /// Text of about this many bytes is one chunk, if a table may have several.
     pub(crate) chunk_bytes: u64,
 }
 
 impl Place {
+    /// What the names of row files end with.
+    pub(crate) fn extension(&self) -> String {
+        self.format.extension(self.compressor.compression())
+    }
+
+    /// Text of so many bytes fills a file.
+    fn file_bytes(&self) -> u64 {
+        if self.format.is_one_file() { u64::MAX } else { self.chunk_bytes }
+    }
+
     /// Text of about this many bytes is read by one statement: what is beyond it can be taken by another worker.
     pub(crate) fn statement_bytes(&self) -> u64 {
         self.chunk_bytes / 8
@@ -46,6 +62,10 @@ pub(crate) struct Job<'a> {
     pub(crate) place: &'a Place,
     pub(crate) journal: &'a Journal,
     pub(crate) share: Share<'a>,
+    /// The server that is read.
+    vendor: Vendor,
+    /// What stands in a file before the rows.
+    head: Vec<u8>,
     /// Chunks begun.
     chunks: AtomicUsize,
     /// Ranges that were not read to their end.
@@ -60,13 +80,30 @@ impl<'a> Job<'a> {
     fn new(
         plan: &'a TablePlan,
         table: &'a Table,
+        vendor: Vendor,
         place: &'a Place,
         journal: &'a Journal,
         progress: &'a Progress,
     ) -> Self {
         let share = Share::new(progress, tables::weight(&plan.relation), plan.relation.rows);
-        let (chunks, open, rows) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
-        Self { plan, table, place, journal, share, chunks, open, rows, is_mixed: AtomicBool::new(false) }
+        let head = match place.format {
+            RowFormat::Tsv => Vec::new(),
+            RowFormat::Sql => by_hand::head(vendor, plan, table),
+            RowFormat::Csv => csv::header(table),
+        };
+        Self {
+            plan,
+            table,
+            place,
+            journal,
+            share,
+            vendor,
+            head,
+            chunks: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            rows: AtomicU64::new(0),
+            is_mixed: AtomicBool::new(false),
+        }
     }
 
     /// All tables whose rows are to be read.
@@ -76,6 +113,7 @@ impl<'a> Job<'a> {
         journal: &'a Journal,
         progress: &'a Progress,
     ) -> Result<Vec<Self>> {
+        let vendor = view.manifest.server.vendor;
         let described = |name: &Name| {
             let mut tables = view.manifest.tables();
             let found = tables.find(|(schema, table)| schema.name == name.schema && table.name == name.name);
@@ -85,7 +123,7 @@ impl<'a> Job<'a> {
             let name = &plan.relation.name;
             let table =
                 described(name).ok_or_else(|| Error::found(format!("table {name} was never described")))?;
-            Ok(Self::new(plan, table, place, journal, progress))
+            Ok(Self::new(plan, table, vendor, place, journal, progress))
         };
         view.plans.iter().map(job).collect()
     }
@@ -119,7 +157,7 @@ impl<'a> Job<'a> {
     /// What the names of its chunks begin with.
     pub(crate) fn stem(&self) -> String {
         let Name { schema, name } = self.name();
-        format!("{}/{}", names::file_name(schema), names::file_name(name))
+        names::path(schema, name)
     }
 
     /// Notes that a range was read; gives the rows of all, if it was the last one.
@@ -131,8 +169,34 @@ impl<'a> Job<'a> {
 
     /// The name of the next chunk: that of its file, if it becomes one.
     fn next_chunk(&self) -> String {
+        if self.place.format.is_one_file() {
+            return format!("{}.{}", self.stem(), self.place.extension());
+        }
         let number = self.chunks.fetch_add(1, Ordering::SeqCst) + 1;
-        format!("{}.{number:05}.{}", self.stem(), self.place.compressor.compression().extension())
+        format!("{}.{number:05}.{}", self.stem(), self.place.extension())
+    }
+
+    /// Begins a file.
+    pub(crate) fn begin_file(&self, file: &str) -> Result<RowWriter> {
+        RowWriter::create(&self.place.store, file, self.place.compressor, &self.head, self.form())
+    }
+
+    /// What the rows become in a file.
+    fn form(&self) -> Form {
+        match self.place.format {
+            RowFormat::Tsv => Form::Lines,
+            RowFormat::Sql => {
+                let (kinds, marks) = (self.plan.kinds(), self.plan.shape(self.table).error_marks);
+                Form::Inserts(Box::new(Inserts::new(self.vendor, self.table, &kinds, marks)))
+            }
+            RowFormat::Csv => Form::Csv(Box::new(Csv::new(self.plan.kinds()))),
+        }
+    }
+
+    /// Columns with what was counted of each, if it is anything.
+    pub(crate) fn by_column(&self, counts: &[u64]) -> BTreeMap<String, u64> {
+        let columns = self.table.columns.iter().zip(counts).filter(|(_, count)| **count > 0);
+        columns.map(|(column, count)| (column.name.clone(), *count)).collect()
     }
 }
 
@@ -390,7 +454,7 @@ impl<'a, D: Destination> Reader<'a, D> {
         while let Some(row) = stream.next_row().doing(reading)? {
             rows += 1;
             let is_last = statement.limit == Some(rows);
-            let is_full = self.lines.bytes() >= self.range.job.place.chunk_bytes;
+            let is_full = self.lines.bytes() >= self.range.job.place.file_bytes();
             let key = self.lines.add(row, keyed && (is_last || is_full), self.destination);
             let key = key.map_err(|error| at_row(error, name, rows))?;
             if let Some(bytes) = self.meter.passes(&self.lines) {
@@ -419,7 +483,7 @@ impl<'a, D: Destination> Reader<'a, D> {
     /// not taken.
     fn cut(&mut self, up_to: Option<Vec<String>>) -> Result<Option<u64>> {
         let bytes = self.meter.end(&self.lines);
-        let sums = self.lines.cut(self.destination)?;
+        let Part { sums, lost } = self.lines.cut(self.destination)?;
         let chunk = Chunk {
             file: std::mem::take(&mut self.file),
             rows: sums.rows,
@@ -428,6 +492,7 @@ impl<'a, D: Destination> Reader<'a, D> {
             generated: sums.generated,
             enum_errors: sums.enum_errors,
             retyped: sums.retyped,
+            invalid_text: self.range.job.by_column(&lost),
             partition: self.range.partition.clone(),
             after: self.after(),
             up_to,

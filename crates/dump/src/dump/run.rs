@@ -2,7 +2,7 @@
 
 mod reading;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,13 @@ use drover_db::{Connection, Server, Stop};
 use serde::Serialize;
 
 use super::args::DumpArgs;
+use super::by_hand;
 use super::catalog::Name;
 use super::journal::{Journal, Kept, Wanted};
 use super::reader::Place;
 use super::source::Source;
 use crate::error::Doing;
-use crate::format::manifest::{Contents, Manifest, Schema, Snapshot, Table};
+use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table};
 use crate::format::names;
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
@@ -33,6 +34,8 @@ pub struct DumpReport {
     pub server: Server,
     /// Whether it holds definitions and rows, or one of them only.
     pub contents: Contents,
+    /// What stands in the row files.
+    pub format: RowFormat,
     /// How many schemas it holds.
     pub schemas: usize,
     /// How many tables it holds.
@@ -71,13 +74,14 @@ pub fn dump(
     progress: &Progress,
 ) -> Result<DumpReport> {
     let started = Instant::now();
+    let chunk_bytes = args.chunk_bytes()?;
     let store = Store::open(&args.out, &args.store)?;
     let _store_watched = store.watch(stop);
     progress.phase("reading the catalogue");
     let mut coordinator = session::open(options, Purpose::Dump)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let guard = start_guard(args, options, &store, stop, progress)?;
-    let place = Place { store, compressor: args.compress, chunk_bytes: args.chunk_size.0 };
+    let place = Place { store, format: args.format, compressor: args.compressor(), chunk_bytes };
     let result = Source::new(&args.source, options, place, &guard, &mut coordinator).and_then(|source| {
         let mut dump = Dump::new(args, source)?;
         dump.run(&mut coordinator, stop, progress)
@@ -90,6 +94,7 @@ pub fn dump(
         directory: args.out.clone(),
         server: manifest.server.clone(),
         contents: manifest.contents,
+        format: manifest.row_format,
         schemas: manifest.schemas.len(),
         tables: manifest.tables().count(),
         accounts: manifest.users.as_ref().map(|users| users.accounts),
@@ -135,9 +140,9 @@ struct Dump<'a> {
 
 impl<'a> Dump<'a> {
     fn new(args: &DumpArgs, source: Source<'a>) -> Result<Self> {
-        let store = &source.place.store;
-        let wanted =
-            Wanted::new(source.args, &source.masks, args.compress.compression(), args.consistent_resume);
+        let Place { store, format, compressor, .. } = &source.place;
+        let compression = compressor.compression();
+        let wanted = Wanted::new(source.args, &source.masks, *format, compression, args.consistent_resume);
         let kept = make_place(store, args.resume, &wanted)?;
         let wanted = kept.join(store, "dump", wanted)?;
         Ok(Self { source, wanted, kept })
@@ -155,6 +160,9 @@ impl<'a> Dump<'a> {
         let (chunks, tail) = self.read_rows(taken, &view, &journal, stop, progress)?;
         view.complete(chunks, earlier);
         progress.phase("writing the manifest");
+        if view.manifest.row_format == RowFormat::Sql {
+            by_hand::write(store, &view.manifest, &view.views)?;
+        }
         view.manifest.store(store)?;
         journal.end()?;
         Ok(Done { manifest: view.manifest, threads: self.source.threads, tail })
@@ -170,12 +178,20 @@ impl<'a> Dump<'a> {
         let Source { place, threads, .. } = &self.source;
         self.kept.sift(&place.store, shapes, *threads);
         self.kept.belongs_to_earlier();
-        let extension = format!(".{}", place.compressor.compression().extension());
+        let extension = format!(".{}", place.extension());
         for schema in schemas {
             let folder = names::file_name(&schema.name);
+            let has_rows = self.source.contents.has_rows();
+            let whole = schema.tables.iter().filter(|table| has_rows && !table.rows_elsewhere);
+            let whole: BTreeSet<_> =
+                whole.map(|table| names::path(&schema.name, &table.name) + &extension).collect();
+            let is_rows = |file: &str| match place.format.is_one_file() {
+                true => whole.contains(file), // a script's name may end in the same way
+                false => file.ends_with(&extension),
+            };
             for name in place.store.list(&folder)? {
                 let file = format!("{folder}/{name}");
-                if file.ends_with(&extension) && !self.kept.holds(&file) {
+                if is_rows(&file) && !self.kept.holds(&file) {
                     place.store.remove(&file)?;
                 }
             }

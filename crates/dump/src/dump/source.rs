@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Server, Stop, server};
+use drover_db::{Connection, Server, Stop, Vendor, server};
 
 use super::args::SourceArgs;
 use super::catalog::{self, Name, Relation, RelationKind};
@@ -16,10 +16,13 @@ use super::select::{self, Selected};
 use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
-use super::warnings::{kept_elsewhere, mixed, retyped};
+use super::warnings::{about_rows, kept_elsewhere, mixed};
+use crate::ddl::{with_inherited_collations, without_auto_increment};
 use crate::error::Doing;
 use crate::format::digest::Digest;
-use crate::format::manifest::{Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table, Users};
+use crate::format::manifest::{
+    Contents, FORMAT, Manifest, RowFormat, Schema, Script, Snapshot, Table, Users,
+};
 use crate::format::names;
 use crate::guard::Guard;
 use crate::mask::{self, Rules};
@@ -71,9 +74,14 @@ pub(crate) struct Source<'a> {
     pub(crate) place: Place,
     pub(crate) holds: Holds,
     started_at: String,
+    /// The statements of all views.
+    views: BTreeMap<Name, Vec<u8>>,
     /// What a reader of the rows should know.
     warnings: Vec<String>,
 }
+
+/// Tables with the statements that create them.
+type Plans = BTreeMap<Name, (TablePlan, Vec<u8>)>;
 
 /// What a server held at the moment of a snapshot.
 pub(crate) struct View {
@@ -81,18 +89,24 @@ pub(crate) struct View {
     pub(crate) manifest: Manifest,
     /// How each table with rows is to be read.
     pub(crate) plans: Vec<TablePlan>,
+    /// The statements of all views.
+    pub(crate) views: BTreeMap<Name, Vec<u8>>,
 }
 
 impl View {
     /// What must be the same of a table for rows that were read at another moment to be of use: all but the next
-    /// AUTO_INCREMENT value, which moves on with every row.
+    /// AUTO_INCREMENT value, which moves on with every row. Where the script stands before the rows it matters: a file that is
+    /// kept has it as it was.
     pub(crate) fn shapes(&self) -> BTreeMap<Name, Table> {
         let definitions: BTreeMap<_, _> =
             self.plans.iter().map(|plan| (&plan.relation.name, &plan.definition)).collect();
         let shape = |(schema, table): (&Schema, &Table)| {
             let name = Name::new(&schema.name, &table.name);
-            let checksum = Digest::of(definitions.get(&name)?);
-            let script = Script { checksum, ..table.script.clone() };
+            let of_definition = Digest::of(definitions.get(&name)?);
+            let script = match table.script.bytes {
+                Some(_) => table.script.clone(),
+                None => Script { checksum: of_definition, ..table.script.clone() },
+            };
             Some((name, Table { script, ..table.clone() }))
         };
         self.manifest.tables().filter_map(shape).collect()
@@ -106,7 +120,7 @@ impl View {
                 table.files = chunks.remove(&Name::new(&schema.name, &table.name)).unwrap_or_default();
             }
         }
-        manifest.warnings.extend(retyped(&manifest.schemas));
+        manifest.warnings.extend(about_rows(manifest.row_format, &manifest.schemas));
         if manifest.tables().flat_map(|(_, table)| &table.files).any(|chunk| chunk.earlier.is_some()) {
             manifest.earlier_snapshots = earlier;
         }
@@ -153,6 +167,7 @@ impl<'a> Source<'a> {
             place,
             holds: Holds::ALL,
             started_at: jiff::Timestamp::now().to_string(),
+            views: BTreeMap::new(),
             warnings: Vec::new(),
         })
     }
@@ -175,7 +190,7 @@ impl<'a> Source<'a> {
         snapshot::release_ddl(coordinator)?;
         self.warnings.extend(taken.warnings.iter().cloned());
         let manifest = self.manifest(coordinator, schemas, users, taken.snapshot.clone())?;
-        Ok((taken, View { manifest, plans }))
+        Ok((taken, View { manifest, plans, views: std::mem::take(&mut self.views) }))
     }
 
     /// Describes all there is as it is now, for a trial: nothing is locked, and no rows belong to it.
@@ -204,6 +219,7 @@ impl<'a> Source<'a> {
             started_at: self.started_at.clone(),
             finished_at: String::new(),
             compression: self.place.compressor.compression(),
+            row_format: self.place.format,
             contents: self.contents,
             copied: false,
             schemas,
@@ -287,7 +303,7 @@ impl<'a> Source<'a> {
         let schemas: Result<Vec<_>> = names
             .iter()
             .map(|name| match self.contents.has_definitions() {
-                true => self.describe_schema(coordinator, name, &plans),
+                true => self.describe_schema(coordinator, name, &mut plans),
                 false => self.describe_rows(name, &plans),
             })
             .collect();
@@ -302,7 +318,8 @@ impl<'a> Source<'a> {
         if leaves_history {
             table.kind = RelationKind::Table;
         }
-        let (mut plan, create) = TablePlan::new(connection, table, &self.masks, &mut self.warnings)?;
+        let format = self.place.format;
+        let (mut plan, create) = TablePlan::new(connection, table, format, &self.masks, &mut self.warnings)?;
         plan.condition = self.conditions.get(&plan.relation.name).cloned();
         if leaves_history {
             // A partition that is named shows its rows of the past too.
@@ -333,12 +350,13 @@ impl<'a> Source<'a> {
         &mut self,
         coordinator: &mut Connection,
         name: &str,
-        plans: &BTreeMap<Name, (TablePlan, Vec<u8>)>,
+        plans: &mut Plans,
     ) -> Result<Schema> {
         let relations: Vec<_> =
             self.selected.relations.iter().filter(|relation| relation.name.schema == name).cloned().collect();
         let whole = self.selected.whole.contains(name);
-        let (scripts, script) = Scripts::begin(coordinator, &self.place.store, name)?;
+        let (scripts, script) =
+            Scripts::begin(coordinator, &self.place.store, name, self.place.format.is_one_file())?;
         let (mut tables, mut sequences, mut views) = (Vec::new(), Vec::new(), Vec::new());
         for relation in relations {
             let relation_name = relation.name.name.clone();
@@ -346,12 +364,9 @@ impl<'a> Source<'a> {
                 RelationKind::View => views.push(relation_name),
                 RelationKind::Sequence => sequences.push(scripts.sequence(coordinator, &relation_name)?),
                 RelationKind::Table | RelationKind::VersionedTable => {
-                    let Some((plan, create)) = plans.get(&relation.name) else { continue };
-                    tables.push(plan.describe(scripts.table(
-                        self.server.vendor,
-                        &relation_name,
-                        create.clone(),
-                    )?));
+                    let Some((plan, create)) = plans.get_mut(&relation.name) else { continue };
+                    let script = self.table_script(&scripts, plan, create.clone())?;
+                    tables.push(plan.describe(script));
                     if plan.relation.rows_elsewhere() {
                         self.warnings.push(kept_elsewhere(&plan.relation.name));
                     }
@@ -363,7 +378,7 @@ impl<'a> Source<'a> {
             name: name.into(),
             script,
             sequences,
-            views: scripts.views(coordinator, &views, &mut self.warnings)?,
+            views: scripts.views(coordinator, &views, &mut self.views, &mut self.warnings)?,
             routines: if whole { scripts.routines(coordinator)? } else { Vec::new() },
             triggers: scripts.triggers(coordinator, &table_names)?,
             events: if whole { scripts.events(coordinator)? } else { Vec::new() },
@@ -371,8 +386,29 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// A table's script, in a file of its own or before the rows.
+    fn table_script(&self, scripts: &Scripts<'_>, plan: &mut TablePlan, create: Vec<u8>) -> Result<Script> {
+        let (vendor, Name { schema, name }) = (self.server.vendor, &plan.relation.name);
+        if self.place.format != RowFormat::Sql || !self.contents.has_rows() || plan.relation.rows_elsewhere()
+        {
+            return scripts.table(vendor, name, create);
+        }
+        // ARCHIVE takes no row below the next value that its definition gives.
+        let is_archive = plan.relation.engine.as_deref() == Some("ARCHIVE");
+        let create = if is_archive { without_auto_increment(&create) } else { create };
+        let create = match vendor {
+            Vendor::MySql => with_inherited_collations(&create),
+            Vendor::MariaDb => create,
+        };
+        let text = scripts.table_text(vendor, name, create);
+        let file = format!("{}.{}", names::path(schema, name), self.place.extension());
+        let script = Script { bytes: Some(text.len() as u64), ..Script::of(file, &text) };
+        plan.script_text = text;
+        Ok(script)
+    }
+
     /// A schema of which nothing is dumped but rows.
-    fn describe_rows(&mut self, name: &str, plans: &BTreeMap<Name, (TablePlan, Vec<u8>)>) -> Result<Schema> {
+    fn describe_rows(&mut self, name: &str, plans: &Plans) -> Result<Schema> {
         self.place.store.folder(&names::file_name(name))?;
         let plans = plans.values().map(|(plan, _)| plan).filter(|plan| plan.relation.name.schema == name);
         let (elsewhere, plans): (Vec<_>, Vec<_>) = plans.partition(|plan| plan.relation.rows_elsewhere());

@@ -4,11 +4,12 @@ use drover_db::{Connection, quote};
 
 use super::catalog::{self, Name, Partition, Relation, RelationKind};
 use super::columns::{self, ReadColumn};
-use super::members;
+use super::{csv_columns, members};
 use crate::Result;
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Column, Key, KeyColumn, Script, Table};
+use crate::format::manifest::{Chunk, Column, Key, KeyColumn, RowFormat, Script, Table};
+use crate::format::value_kind::ValueKind;
 use crate::keys::{self, Literal};
 use crate::mask::{self, Masked, Masker, Rules};
 use crate::rows::Shape;
@@ -25,6 +26,8 @@ pub(crate) struct TablePlan {
     pub(crate) is_locked: bool,
     /// Which rows are dumped; absent for all.
     pub(crate) condition: Option<String>,
+    /// The text of its script, where that stands before the rows.
+    pub(crate) script_text: Vec<u8>,
     masks: Vec<Masked>,
     generated: Vec<Column>,
     computed: Vec<String>,
@@ -36,6 +39,7 @@ impl TablePlan {
     pub(crate) fn new(
         connection: &mut Connection,
         relation: Relation,
+        format: RowFormat,
         rules: &Rules,
         warnings: &mut Vec<String>,
     ) -> Result<(Self, Vec<u8>)> {
@@ -44,11 +48,15 @@ impl TablePlan {
         let versioned = relation.kind == RelationKind::VersionedTable;
         let facts = catalog::columns(connection, name)?;
         let masks = mask::of_table(connection, rules, name, &facts)?;
-        let mut columns = columns::to_read(&facts, versioned);
-        for column in columns.iter_mut().filter(|column| masks.iter().any(|m| m.column == column.column.name))
-        {
-            (column.stored, column.error_mark) = (None, None);
-        }
+        let dependent = mask::dependent(&facts, &masks);
+        let columns = match format {
+            RowFormat::Csv => {
+                warnings.extend(csv_columns::check_masks(name, &facts, &masks, &dependent)?);
+                csv_columns::to_read(&facts, versioned, &dependent)
+            }
+            RowFormat::Tsv | RowFormat::Sql => columns::to_read(&facts, versioned),
+        };
+        let columns: Vec<_> = columns.into_iter().map(|column| as_written(column, format, &masks)).collect();
         // Rows of the past have the keys of living ones, and an engine that does not keep the rows in the order of a key is
         // slow to read in it.
         let can_be_cut = !versioned && relation.is_clustered();
@@ -58,7 +66,10 @@ impl TablePlan {
             |masked: &Masked| key.iter().flat_map(|key| &key.columns).any(|c| c.name == masked.column);
         let key_is_masked = masks.iter().any(in_key);
         let key = key.filter(|_| !key_is_masked);
-        let has_parts = can_be_cut && relation.partitioned && (masks.is_empty() || key.is_some());
+        let has_parts = can_be_cut
+            && !format.is_one_file()
+            && relation.partitioned
+            && (masks.is_empty() || key.is_some());
         let partitions = match has_parts {
             true => catalog::partitions(connection, name)?,
             false => Vec::new(),
@@ -66,9 +77,9 @@ impl TablePlan {
         let definition = without_auto_increment(&shown);
         let (create, warning) = members::mend(connection, name, &facts, shown)?;
         warnings.extend(warning);
-        let dependent = mask::dependent(&facts, &masks);
         let is_free = |column: &Column| !dependent.contains(&column.name.to_lowercase());
-        let generated = columns::to_prove(&facts).into_iter().filter(is_free).collect();
+        let is_proved = |column: &Column| format != RowFormat::Csv && is_free(column);
+        let generated = columns::to_prove(&facts).into_iter().filter(is_proved).collect();
         let computed = columns::to_compute(&facts);
         let plan = Self {
             relation,
@@ -77,6 +88,7 @@ impl TablePlan {
             partitions,
             is_locked: false,
             condition: None,
+            script_text: Vec::new(),
             masks,
             generated,
             computed,
@@ -137,7 +149,7 @@ impl TablePlan {
         self.key_fields().iter().all(|(_, literal)| is_plain(literal))
     }
 
-    /// The shape of the rows that come with [`TablePlan::stored`] behind all columns.
+    /// The shape of the rows that come with [`TablePlan::extra`] behind all columns.
     pub(crate) fn shape(&self, table: &Table) -> Shape {
         let mark = |(index, column): (usize, &ReadColumn)| {
             column.error_mark.as_ref().map(|mark| (index, mark.clone().into_bytes()))
@@ -147,6 +159,7 @@ impl TablePlan {
             error_marks: self.columns.iter().enumerate().filter_map(mark).collect(),
             masks: self.maskers(),
             twins: (0..self.columns.len()).filter(|&index| self.columns[index].stored.is_some()).collect(),
+            losses: (0..self.columns.len()).filter(|&index| self.columns[index].loses.is_some()).collect(),
             ..shape(table)
         }
     }
@@ -162,15 +175,36 @@ impl TablePlan {
         maskers
     }
 
-    /// What shows values as they are stored, where loading makes others of them.
-    pub(crate) fn stored(&self) -> Vec<&str> {
-        self.columns.iter().filter_map(|column| column.stored.as_deref()).collect()
+    /// What shows values as they are stored, where loading makes others of them, and what tells that text is lost.
+    pub(crate) fn extra(&self) -> Vec<&str> {
+        let stored = self.columns.iter().filter_map(|column| column.stored.as_deref());
+        stored.chain(self.columns.iter().filter_map(|column| column.loses.as_deref())).collect()
+    }
+
+    /// What the columns' text is, in their order.
+    pub(crate) fn kinds(&self) -> Vec<ValueKind> {
+        self.columns.iter().map(|column| column.kind).collect()
     }
 }
 
 fn field_of<'a>(columns: &'a [ReadColumn], name: &str) -> Option<(usize, &'a Literal)> {
     let at = columns.iter().position(|column| column.column.name == name)?;
     Some((at, columns[at].literal.as_ref()?))
+}
+
+/// A column without what does not matter to the form of the files, or to one that is masked.
+fn as_written(mut column: ReadColumn, format: RowFormat, masks: &[Masked]) -> ReadColumn {
+    let is_masked = masks.iter().any(|masked| masked.column == column.column.name);
+    if is_masked || format == RowFormat::Tsv {
+        column.loses = None; // lines hold any bytes
+    }
+    if is_masked {
+        (column.stored, column.error_mark) = (None, None);
+    }
+    if is_masked && column.kind == ValueKind::OtherText && format == RowFormat::Csv {
+        column.column.read = None; // the same value has the same mask in all forms
+    }
+    column
 }
 
 /// The key that a table can be cut by, if each of its values can be written as a literal.
@@ -301,6 +335,25 @@ mod tests {
             masks: Default::default(),
             files: vec![],
         }
+    }
+
+    #[test]
+    fn only_what_must_be_valid_text_is_looked_at() {
+        let facts = catalog::ColumnFacts {
+            name: "c".into(),
+            data_type: "text".into(),
+            column_type: "text".into(),
+            character_set: Some("gbk".into()),
+            generation: String::new(),
+            stored: false,
+        };
+        let column = |format| {
+            let column = columns::to_read(std::slice::from_ref(&facts), false).remove(0);
+            as_written(column, format, &[]).loses
+        };
+        assert_eq!(column(RowFormat::Tsv), None);
+        let expected = "NOT (CAST(CONVERT(CAST(`c` AS BINARY) USING gbk) AS BINARY) <=> CAST(`c` AS BINARY))";
+        assert_eq!(column(RowFormat::Sql).as_deref(), Some(expected));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use drover_db::Connection;
 
-use crate::format::digest::Digest;
 use crate::format::manifest::{Script, Users};
 use crate::format::script;
 use crate::store::Store;
@@ -22,7 +21,7 @@ pub(crate) fn dump(connection: &mut Connection, store: &Store) -> Result<Users> 
     Ok(Users {
         accounts: accounts.accounts.len(),
         file: write(store, FILE, &text)?,
-        script: write(store, SCRIPT, &script::render("Accounts and roles", &statements(&accounts)))?,
+        script: write(store, SCRIPT, &script::render("Accounts and roles", None, &statements(&accounts)))?,
     })
 }
 
@@ -34,5 +33,5 @@ fn statements(accounts: &Accounts) -> Vec<String> {
 /// Writes a file that nobody else may read: it holds the hashes of passwords.
 fn write(store: &Store, name: &str, text: &[u8]) -> Result<Script> {
     store.write_private(name, text)?;
-    Ok(Script { file: name.into(), checksum: Digest::of(text) })
+    Ok(Script::of(name.into(), text))
 }

@@ -1,7 +1,9 @@
 //! What a reader of a dump should know, in words.
 
+use drover_db::quote;
+
 use super::catalog::Name;
-use crate::format::manifest::{Schema, Snapshot, Table};
+use crate::format::manifest::{RowFormat, Schema, Snapshot, Table};
 
 /// That rows belong to different moments is said, and to which.
 pub(super) fn mixed(earlier: &[Snapshot], snapshot: &Snapshot, schemas: &[Schema]) -> Option<String> {
@@ -18,14 +20,12 @@ pub(super) fn mixed(earlier: &[Snapshot], snapshot: &Snapshot, schemas: &[Schema
 }
 
 /// What loading cannot keep is said for each table.
-pub(super) fn retyped(schemas: &[Schema]) -> Vec<String> {
-    let tables = schemas.iter().flat_map(|schema| schema.tables.iter().map(move |table| (schema, table)));
-    let say = |(schema, table): (&Schema, &Table)| {
+fn retyped(schemas: &[Schema]) -> Vec<String> {
+    let say = |(name, table): (Name, &Table)| {
         let rows: u64 = table.files.iter().map(|file| file.retyped).sum();
-        let name = Name::new(&schema.name, &table.name);
         (rows > 0).then(|| format!("table {name}: {rows} rows hold {}", what_is_retyped(table)))
     };
-    tables.filter_map(say).collect()
+    tables(schemas).filter_map(say).collect()
 }
 
 fn what_is_retyped(table: &Table) -> String {
@@ -37,6 +37,54 @@ fn what_is_retyped(table: &Table) -> String {
     let json = is_read(|read| read.ends_with(" AS JSON)")).then_some(JSON);
     let zero = is_read(|read| read.contains(", ABS(")).then_some(ZERO);
     json.into_iter().chain(zero).collect::<Vec<_>>().join("; or ")
+}
+
+/// What is known of the rows when they have been read.
+pub(super) fn about_rows(format: RowFormat, schemas: &[Schema]) -> Vec<String> {
+    let invalid = invalid_text(format, schemas);
+    retyped(schemas).into_iter().chain(invalid).chain(long_statements(schemas)).collect()
+}
+
+/// What is no text in its own character set, and what of it the row files cannot hold.
+fn invalid_text(format: RowFormat, schemas: &[Schema]) -> Vec<String> {
+    let what = match format {
+        RowFormat::Csv => {
+            "are not valid text in its character set, or have characters that Unicode has not, and are not whole"
+        }
+        _ => {
+            "are not valid text in its character set: the client's INSERT ends with an error there, and only `drover restore` \
+             keeps them"
+        }
+    };
+    let mut warnings = Vec::new();
+    for (name, table) in tables(schemas) {
+        for column in &table.columns {
+            let count: u64 = table.files.iter().filter_map(|file| file.invalid_text.get(&column.name)).sum();
+            if count > 0 {
+                let column = quote::identifier(&column.name);
+                warnings.push(format!("table {name}: {count} values of column {column} {what}"));
+            }
+        }
+    }
+    warnings
+}
+
+/// Which tables have rows that neither servers nor clients take by default.
+fn long_statements(schemas: &[Schema]) -> Vec<String> {
+    let longest = |(name, table): (Name, &Table)| {
+        let longest =
+            table.files.iter().map(|file| file.longest_statement).max().filter(|bytes| *bytes > 0)?;
+        Some(format!(
+            "table {name}: its longest statement has {longest} bytes: to run it by hand, set max_allowed_packet above that, \
+             both on the server and for the client"
+        ))
+    };
+    tables(schemas).filter_map(longest).collect()
+}
+
+fn tables(schemas: &[Schema]) -> impl Iterator<Item = (Name, &Table)> {
+    let tables = schemas.iter().flat_map(|schema| schema.tables.iter().map(move |table| (schema, table)));
+    tables.map(|(schema, table)| (Name::new(&schema.name, &table.name), table))
 }
 
 /// That a table's rows are not its own.

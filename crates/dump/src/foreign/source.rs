@@ -33,7 +33,8 @@ pub(super) fn recognise(path: &Path) -> Option<Source> {
 
 fn is_unfinished(dir: &Path) -> bool {
     let below = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    below.into_iter().any(|entry| entry.path().join("@schema.sql").exists())
+    let mut below = below.into_iter();
+    dir.join("journal.jsonl").exists() || below.any(|entry| entry.path().join("@schema.sql").exists())
 }
 
 #[cfg(test)]
@@ -54,6 +55,9 @@ mod tests {
         fs::write(dir.path().join("shop/@schema.sql"), "").unwrap();
         assert_eq!(recognised(), None, "a dump of drover's own that was not finished");
         assert_eq!(recognise(&dir.path().join("shop/orders.sql.gz")), Some(Source::Script));
+        fs::remove_file(dir.path().join("shop/@schema.sql")).unwrap();
+        fs::write(dir.path().join("journal.jsonl"), "").unwrap();
+        assert_eq!(recognised(), None, "rows only");
         assert_eq!(recognise(Path::new("-")), Some(Source::Script));
     }
 }

@@ -1,6 +1,8 @@
-//! What of a server's tables a dump holds.
+//! What of a server's tables a dump holds, and in which form.
 
 use serde::{Deserialize, Serialize};
+
+use super::files::Compression;
 
 /// What of its tables a dump holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,4 +45,38 @@ pub enum Mask {
     KeepFormat,
     /// By a literal.
     Fixed,
+}
+
+/// What stands in the row files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowFormat {
+    /// Lines that LOAD DATA reads, in as many files as it takes; what is fastest
+    #[default]
+    Tsv,
+    /// One file a table, its definition and INSERT statements, for the servers' own client
+    Sql,
+    /// One file a table of comma-separated values in UTF-8, for other programs
+    Csv,
+}
+
+impl RowFormat {
+    pub(super) fn is_tsv(&self) -> bool {
+        *self == Self::Tsv
+    }
+
+    /// Whether all rows of a table are in one file.
+    pub(crate) fn is_one_file(self) -> bool {
+        self != Self::Tsv
+    }
+
+    /// What the name of a row file ends with.
+    pub(crate) fn extension(self, compression: Compression) -> String {
+        let own = match self {
+            Self::Tsv => "tsv",
+            Self::Sql => "sql",
+            Self::Csv => "csv",
+        };
+        format!("{own}{}", compression.extension())
+    }
 }

@@ -28,14 +28,20 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// What follows the table's name in a file name.
+    /// What a file's name ends with.
     pub(crate) fn extension(self) -> &'static str {
         match self {
-            Self::None => "tsv",
-            Self::Zstd => "tsv.zst",
-            Self::Gzip => "tsv.gz",
-            Self::Lz4 => "tsv.lz4",
+            Self::None => "",
+            Self::Zstd => ".zst",
+            Self::Gzip => ".gz",
+            Self::Lz4 => ".lz4",
         }
+    }
+
+    /// That of a file of this name.
+    fn of(name: &str) -> Self {
+        let packed = [Self::Zstd, Self::Gzip, Self::Lz4];
+        packed.into_iter().find(|packed| name.ends_with(packed.extension())).unwrap_or(Self::None)
     }
 }
 
@@ -49,8 +55,10 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// None.
-    pub(crate) const NONE: Self = Self { compression: Compression::None, level: 0, fitting: false };
+    /// None at all.
+    pub const NONE: Self = Self { compression: Compression::None, level: 0, fitting: false };
+    /// Zstandard as it is without a level.
+    pub const ZSTD: Self = Self { compression: Compression::Zstd, level: 1, fitting: true };
 
     /// The method, without its level.
     pub fn compression(self) -> Compression {
@@ -250,8 +258,19 @@ pub(crate) struct FileReader {
 
 impl FileReader {
     pub(crate) fn open(store: &Store, name: &str, compression: Compression) -> Result<Self> {
+        Self::up_to(store, name, compression, u64::MAX)
+    }
+
+    /// For reading the first `bytes` of the text only: no more of an object comes down than that may take.
+    pub(crate) fn beginning(store: &Store, name: &str, bytes: u64) -> Result<Self> {
+        /// None of the methods packs more bytes into one block.
+        const BLOCK: u64 = 4 << 20;
+        Self::up_to(store, name, Compression::of(name), bytes.saturating_add(BLOCK))
+    }
+
+    fn up_to(store: &Store, name: &str, compression: Compression, most: u64) -> Result<Self> {
         let path = store.path(name);
-        let metered = Metered::new(store.source(name).map_err(Error::file(&path))?);
+        let metered = Metered::new(store.source(name, most).map_err(Error::file(&path))?);
         let buffered = |metered| BufReader::with_capacity(128 << 10, metered);
         let decoder = match compression {
             Compression::None => Decoder::None(metered),

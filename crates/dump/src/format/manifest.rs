@@ -6,10 +6,11 @@ use std::path::Path;
 use drover_db::Server;
 use serde::{Deserialize, Serialize};
 
-pub use super::contents::{Contents, Mask};
+pub use super::contents::{Contents, Mask, RowFormat};
 use super::digest::Digest;
 use super::files::Compression;
 use super::missing::{check_script, missing, no_rows};
+pub use super::script::Script;
 use crate::store::Store;
 use crate::{Error, Result};
 
@@ -43,6 +44,9 @@ pub struct Manifest {
     pub finished_at: String,
     /// How the row files are compressed.
     pub compression: Compression,
+    /// What stands in the row files; absent for lines.
+    #[serde(default, skip_serializing_if = "RowFormat::is_tsv")]
+    pub row_format: RowFormat,
     /// Whether it holds definitions and rows, or one of them only; absent for both.
     #[serde(default, skip_serializing_if = "Contents::is_all")]
     pub contents: Contents,
@@ -88,22 +92,6 @@ pub struct SourcePosition {
     pub file: String,
     /// The position in that file, in bytes.
     pub position: u64,
-}
-
-/// A file of statements.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Script {
-    /// Its path relative to the dump's directory.
-    pub file: String,
-    /// XXH3-128 of its bytes.
-    pub checksum: Digest,
-}
-
-impl Script {
-    /// Whether there is none, as in a dump that holds rows only.
-    pub fn is_absent(&self) -> bool {
-        self.file.is_empty()
-    }
 }
 
 /// The server's accounts and roles.
@@ -266,6 +254,13 @@ pub struct Chunk {
     /// How many rows hold a JSON value whose text is another one on the server: one with a DECIMAL inside (MySQL).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retyped: u64,
+    /// How many values of each column are text that is invalid in its character set, where the form of the file does not bear
+    /// that; absent for columns without any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub invalid_text: BTreeMap<String, u64>,
+    /// Bytes of the longest statement, if that is more than servers and clients take by default; absent otherwise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub longest_statement: u64,
     /// Which of the manifest's `earlier_snapshots` its rows belong to; absent if they belong to `snapshot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<usize>,
@@ -475,7 +470,7 @@ mod tests {
     use super::*;
 
     fn script(file: &str) -> Script {
-        Script { file: file.into(), checksum: Digest::of(b"1\n") }
+        Script::of(file.into(), b"1\n")
     }
 
     fn manifest(file: &str) -> Manifest {
@@ -515,6 +510,7 @@ mod tests {
             started_at: String::new(),
             finished_at: String::new(),
             compression: Compression::None,
+            row_format: RowFormat::Tsv,
             contents: Contents::All,
             copied: false,
             schemas: vec![schema],

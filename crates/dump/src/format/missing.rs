@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// Compares a script with its checksum.
 pub(super) fn check_script(store: &Store, script: &Script) -> Result<()> {
-    let checksum = Digest::of(&store.read(&script.file)?);
+    let checksum = Digest::of(&script.read(store)?);
     if checksum == script.checksum {
         return Ok(());
     }

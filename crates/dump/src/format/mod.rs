@@ -1,10 +1,17 @@
 //! What a dump looks like on disk; docs/dump-format.md is its specification.
 
-mod contents;
+pub(crate) mod contents;
+pub(crate) mod csv;
 pub(crate) mod digest;
+mod fields;
 pub(crate) mod files;
+pub(crate) mod inserts;
+
 pub mod manifest;
 mod missing;
 pub(crate) mod names;
+pub(crate) mod row_file;
 pub(crate) mod script;
 pub(crate) mod text;
+mod utf8;
+pub(crate) mod value_kind;

@@ -16,6 +16,11 @@ pub(crate) fn file_name(name: &str) -> String {
     out
 }
 
+/// The path of a file, without extension, for a name in a schema.
+pub(crate) fn path(schema: &str, name: &str) -> String {
+    format!("{}/{}", file_name(schema), file_name(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

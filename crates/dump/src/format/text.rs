@@ -24,52 +24,62 @@ pub(crate) fn escape_into(out: &mut Vec<u8>, mut value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// The place of the first byte that must be escaped. Most values hold none: they are looked through a block at a time, the
-/// last one overlapping with the one before it.
+/// The place of the first byte that must be escaped.
 #[inline]
 fn find_special(value: &[u8]) -> Option<usize> {
+    find(value, [b'\\'; 2], |byte| ESCAPES[usize::from(byte)] != 0)
+}
+
+/// The place of the first byte in rows' text that is one of `marks`, or ends a field or a line.
+#[inline]
+pub(super) fn find_end(text: &[u8], marks: [u8; 2]) -> Option<usize> {
+    find(text, marks, |byte| matches!(byte, b'\t' | b'\n') || marks.contains(&byte))
+}
+
+/// The place of the first `mark`.
+#[inline]
+pub(super) fn find_mark(text: &[u8], mark: u8) -> Option<usize> {
+    find(text, [mark; 2], |byte| byte == mark)
+}
+
+/// The place of the first byte for which `is_it` holds, which can only be one of `marks` or below 11. Most values hold none: they
+/// are looked through a block at a time, the last one overlapping with the one before it.
+#[inline]
+fn find(value: &[u8], marks: [u8; 2], is_it: impl Fn(u8) -> bool + Copy) -> Option<usize> {
+    let position = |bytes: &[u8]| bytes.iter().position(|&byte| is_it(byte));
     let (blocks, tail) = value.as_chunks::<32>();
     for (index, block) in blocks.iter().enumerate() {
-        let found = if is_suspect(block.as_chunks::<8>().0) { position(block) } else { None };
+        let found = if is_suspect(block.as_chunks::<8>().0, marks) { position(block) } else { None };
         if let Some(at) = found {
             return Some(index * 32 + at);
         }
     }
     let (words, rest) = tail.as_chunks::<8>();
     let clean = match (rest.is_empty(), value.last_chunk::<8>()) {
-        (true, _) => !is_suspect(words),
-        (false, Some(last)) => !is_suspect(words) && !is_suspect(&[*last]),
-        (false, None) => !is_short_suspect(rest),
+        (true, _) => !is_suspect(words, marks),
+        (false, Some(last)) => !is_suspect(words, marks) && !is_suspect(&[*last], marks),
+        (false, None) => match (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+            (Some(&[a, b, c, d]), Some(&[e, f, g, h])) => !is_suspect(&[[a, b, c, d, e, f, g, h]], marks),
+            _ => position(rest).is_none(),
+        },
     };
     if clean { None } else { position(tail).map(|at| blocks.len() * 32 + at) }
 }
 
-/// Whether any byte is a backslash or below 11: all that must be escaped, and some that are rare. Each test is exact for
+/// Whether any byte is a mark or below 11: all that is looked for, and some that are rare. Each test is exact for
 /// "any of these bytes" (Henry S. Warren, Hacker's Delight, 6-1), and without a branch it becomes vector instructions.
 #[inline]
-fn is_suspect(words: &[[u8; 8]]) -> bool {
+fn is_suspect(words: &[[u8; 8]], marks: [u8; 2]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
+    let marks = marks.map(|mark| ONES * u64::from(mark));
     let hit = words.iter().fold(0, |hit, &word| {
         let word = u64::from_ne_bytes(word);
-        let slash = word ^ (ONES * b'\\' as u64);
-        hit | (word.wrapping_sub(ONES * 11) & !word) | (slash.wrapping_sub(ONES) & !slash)
+        let [first, second] = marks.map(|mark| word ^ mark);
+        let marked = (first.wrapping_sub(ONES) & !first) | (second.wrapping_sub(ONES) & !second);
+        hit | (word.wrapping_sub(ONES * 11) & !word) | marked
     });
     hit & HIGH != 0
-}
-
-/// The same for fewer than eight bytes.
-#[inline]
-fn is_short_suspect(bytes: &[u8]) -> bool {
-    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        (Some(&[a, b, c, d]), Some(&[e, f, g, h])) => is_suspect(&[[a, b, c, d, e, f, g, h]]),
-        _ => position(bytes).is_some(),
-    }
-}
-
-#[inline]
-fn position(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|&b| ESCAPES[usize::from(b)] != 0)
 }
 
 /// Appends the line of a row's first `columns` fields, without the newline, and gives the fields that are left; `None` if the

@@ -8,8 +8,8 @@ use super::staging;
 use super::steps::Steps;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::files::{Compression, FileReader};
-use crate::format::manifest::{Chunk, Column, Table};
+use crate::format::manifest::{Chunk, Column, Manifest, Table};
+use crate::format::row_file::RowReader;
 use crate::guard::Guard;
 use crate::progress::Progress;
 use crate::store::Store;
@@ -127,7 +127,7 @@ impl Expected {
 /// One file to load.
 pub(super) struct Load<'a> {
     pub(super) store: &'a Store,
-    pub(super) compression: Compression,
+    pub(super) manifest: &'a Manifest,
     pub(super) table: &'a Table,
     pub(super) target: Name,
     pub(super) chunk: &'a Chunk,
@@ -201,7 +201,7 @@ impl Load<'_> {
         target: &Name,
         computed: &[String],
     ) -> std::result::Result<(), Refusal> {
-        let mut reader = FileReader::open(self.store, &self.chunk.file, self.compression)?;
+        let mut reader = RowReader::open(self.store, self.manifest, &self.table.script, self.chunk)?;
         let sql = statement(&self.table.columns, computed, target, &self.chunk.file);
         connection.begin_load(sql).doing(|| self.doing())?;
         let sent = self.send(connection, &mut reader);
@@ -212,7 +212,7 @@ impl Load<'_> {
         Expected::of("file", self.chunk).check(connection, &outcome?, || self.doing())
     }
 
-    fn send(&self, connection: &mut Connection, reader: &mut FileReader) -> Result<()> {
+    fn send(&self, connection: &mut Connection, reader: &mut RowReader) -> Result<()> {
         let (mut buffer, mut rest) = (vec![0; PIECE], Vec::new());
         loop {
             let count = reader.read(&mut buffer)?;
@@ -230,7 +230,7 @@ impl Load<'_> {
         }
     }
 
-    fn check_file(&self, reader: FileReader) -> Result<()> {
+    fn check_file(&self, reader: RowReader) -> Result<()> {
         let stored = reader.finish()?;
         if stored.bytes == self.chunk.stored_bytes && stored.checksum == self.chunk.checksum {
             return Ok(());

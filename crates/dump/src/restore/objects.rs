@@ -27,7 +27,7 @@ pub(super) struct Scripts<'a> {
 impl Scripts<'_> {
     /// The statements of a script, with the new names.
     pub(super) fn read(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
-        let text = self.store.read(&script.file)?;
+        let text = script.read(self.store)?;
         let statements = parse(&self.store.path(&script.file), &text)?;
         let statements = match self.translator {
             Some(translator) => translator.script(&script.file, statements),

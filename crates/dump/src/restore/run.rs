@@ -18,7 +18,8 @@ use super::targets::{Coming, Target, is_transactional, kill};
 use super::users::UsersReport;
 use super::verify::{self, VerifyReport};
 use crate::error::Doing;
-use crate::format::manifest::Manifest;
+use crate::format::manifest::{Manifest, RowFormat};
+use crate::format::row_file;
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
@@ -72,6 +73,9 @@ pub fn restore(
     let store = &Store::open(&args.dir, &args.store)?;
     let _store_watched = store.watch(stop);
     let manifest = Manifest::with_rows(store)?;
+    if manifest.row_format == RowFormat::Csv && manifest.contents.has_rows() {
+        return Err(row_file::not_read_back(store));
+    }
     let renames = Renames::new(&args.target.into, &manifest)?;
     let mut coordinator = session::open(options, Purpose::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
@@ -215,7 +219,7 @@ impl Restore<'_> {
                 let target = filling.target;
                 let load = Load {
                     store: self.store,
-                    compression: self.manifest.compression,
+                    manifest: self.manifest,
                     table: target.table,
                     target: target.name.clone(),
                     chunk: &target.table.files[file],

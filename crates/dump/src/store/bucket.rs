@@ -208,8 +208,9 @@ impl Bucket {
         Ok(BucketWriter::new(self.clone(), name.to_owned(), self.key(name)?))
     }
 
-    pub(super) fn reader(&self, name: &str) -> io::Result<BucketReader> {
-        Ok(BucketReader::new(self.clone(), self.key(name)?, self.size(name)?))
+    /// Reads an object, or its first `most` bytes.
+    pub(super) fn reader(&self, name: &str, most: u64) -> io::Result<BucketReader> {
+        Ok(BucketReader::new(self.clone(), self.key(name)?, self.size(name)?.min(most)))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Rows that the target takes in another form: of a table with history only those of now.
 
 use crate::Result;
-use crate::format::files::{Compression, FileReader};
-use crate::format::manifest::{Chunk, Table};
+use crate::format::manifest::{Chunk, Manifest, Script, Table};
+use crate::format::row_file::RowReader;
 use crate::rows::Sums;
 use crate::store::Store;
 
@@ -73,8 +73,14 @@ impl Current {
     }
 
     /// What the rows of now in a file come to.
-    pub(super) fn sums(&self, store: &Store, compression: Compression, chunk: &Chunk) -> Result<Sums> {
-        sums(store, compression, chunk, |line, out| self.line(line, out))
+    pub(super) fn sums(
+        &self,
+        store: &Store,
+        manifest: &Manifest,
+        script: &Script,
+        chunk: &Chunk,
+    ) -> Result<Sums> {
+        sums(RowReader::open(store, manifest, script, chunk)?, |line, out| self.line(line, out))
     }
 }
 
@@ -91,13 +97,7 @@ pub(super) fn without_negative_zeros(line: &[u8], doubles: &[usize], out: &mut V
 }
 
 /// What the lines of a file come to as `change` writes them; without those of which it says no.
-pub(super) fn sums(
-    store: &Store,
-    compression: Compression,
-    chunk: &Chunk,
-    change: impl Fn(&[u8], &mut Vec<u8>) -> bool,
-) -> Result<Sums> {
-    let mut reader = FileReader::open(store, &chunk.file, compression)?;
+pub(super) fn sums(mut reader: RowReader, change: impl Fn(&[u8], &mut Vec<u8>) -> bool) -> Result<Sums> {
     let (mut buffer, mut rest, mut changed, mut sums) =
         (vec![0; PIECE], Vec::new(), Vec::new(), Sums::default());
     loop {

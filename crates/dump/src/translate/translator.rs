@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::rows::{self, Current};
 use super::target::Target;
 use super::{Notes, Rewrite, Why, settings, table};
-use crate::format::manifest::{Column, Manifest, Object, Schema, Table};
+use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
+use crate::format::row_file::RowReader;
 use crate::format::script;
 use crate::session::{self, Purpose};
 use crate::store::Store;
@@ -199,21 +200,21 @@ impl Translator {
     }
 
     fn next_value(&self, sequence: &Object) -> Result<String> {
-        let insert = self.read(&sequence.script.file)?.pop().unwrap_or_default();
+        let insert = self.read(&sequence.script)?.pop().unwrap_or_default();
         let text = String::from_utf8_lossy(&insert).into_owned();
         let value = text.rsplit_once('(').and_then(|(_, values)| Some(values.split_once(',')?.0.to_owned()));
         Ok(value.map(|value| format!("; the next value that is not cached is {value}")).unwrap_or_default())
     }
 
-    fn read(&self, file: &str) -> Result<Vec<Vec<u8>>> {
-        script::parse(&self.store.path(file), &self.store.read(file)?)
+    fn read(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
+        script::parse(&self.store.path(&script.file), &script.read(&self.store)?)
     }
 
     fn table(&self, manifest: &Manifest, table: &mut Table) -> Result<()> {
         for column in table.columns.iter_mut().chain(&mut table.generated) {
             self.column(column);
         }
-        let statements = if table.script.is_absent() { Vec::new() } else { self.read(&table.script.file)? };
+        let statements = if table.script.is_absent() { Vec::new() } else { self.read(&table.script)? };
         if table.with_history && self.target.vendor == Vendor::MySql {
             let row_times = statements.last().map(|create| table::row_times(create)).unwrap_or_default();
             self.only_current(manifest, table, &row_times)?;
@@ -251,7 +252,7 @@ impl Translator {
         {
             return Ok(None);
         }
-        let create = self.read(&table.script.file)?.pop().unwrap_or_default();
+        let create = self.read(&table.script)?.pop().unwrap_or_default();
         let names = table::doubles(&create);
         let doubles = table.columns.iter().enumerate().filter(|(_, column)| names.contains(&column.name));
         let doubles: Vec<usize> = doubles.map(|(field, _)| field).collect();
@@ -260,7 +261,8 @@ impl Translator {
         }
         let mut held = table.clone();
         for chunk in &mut held.files {
-            let sums = rows::sums(&self.store, manifest.compression, chunk, |line, out| {
+            let reader = RowReader::open(&self.store, manifest, &table.script, chunk)?;
+            let sums = rows::sums(reader, |line, out| {
                 rows::without_negative_zeros(line, &doubles, out);
                 true
             })?;
@@ -285,7 +287,7 @@ impl Translator {
         };
         let all = table.rows();
         for chunk in &mut table.files {
-            let sums = current.sums(&self.store, manifest.compression, chunk)?;
+            let sums = current.sums(&self.store, manifest, &table.script, chunk)?;
             (chunk.rows, chunk.bytes, chunk.digest) = (sums.rows, sums.bytes, sums.digest);
             chunk.generated = crate::format::digest::Digest::default();
         }

@@ -38,7 +38,7 @@ impl Dump<'_> {
             phase: "dumping",
         };
         let read = |connection: &mut Connection, range: &Range<'_>| {
-            let mut files = Files::new(&source.place);
+            let mut files = Files::new(range.job);
             reader::read(connection, range, &mut files, patience, progress).map(|read| read.chunks)
         };
         let jobs = Job::all(view, &source.place, journal, progress)?;
@@ -71,8 +71,10 @@ impl Dump<'_> {
             range.is_in(read(connection, &range)?)?;
             Ok(Vec::new())
         };
-        let seek = |connection: &mut Connection| {
-            reader::and_let_go(connection, |connection| ranges.take(connection))
+        let can_be_cut = !self.source.place.format.is_one_file();
+        let seek = |connection: &mut Connection| match can_be_cut {
+            true => reader::and_let_go(connection, |connection| ranges.take(connection)),
+            false => Ok(None),
         };
         let tail = pool::run(workers, tasks, stop, work, seek)?;
         Ok((ranges.into_chunks(), tail))

@@ -1,0 +1,5 @@
+//! `--format sql` and `--format csv`.
+
+mod csv;
+mod sql;
+mod sql_cases;
