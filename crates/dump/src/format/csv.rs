@@ -53,6 +53,7 @@ struct Records {
 }
 
 impl Records {
+    #[inline]
     fn write(&mut self, column: usize, bytes: &[u8], cut: bool, out: &mut Vec<u8>) {
         match self.kinds.get(column) {
             Some(ValueKind::Number | ValueKind::Word) | None => out.extend_from_slice(bytes),
@@ -64,6 +65,7 @@ impl Records {
         }
     }
 
+    #[inline]
     fn is_text(&self, column: usize) -> bool {
         matches!(self.kinds.get(column), Some(ValueKind::Utf8 | ValueKind::Utf8mb3 | ValueKind::OtherText))
     }
@@ -74,8 +76,10 @@ impl Form for Records {
 
     fn begin_row(&mut self, _text: &[u8], _out: &mut Vec<u8>) {}
 
+    #[inline]
     fn null(&mut self, _column: usize, _out: &mut Vec<u8>) {}
 
+    #[inline]
     fn begin_value(&mut self, column: usize, _text: &[u8], out: &mut Vec<u8>) {
         (self.is_invalid, self.is_escaped, self.geometry) = (false, false, Geometry::default());
         match self.kinds.get(column) {
@@ -85,6 +89,7 @@ impl Form for Records {
         }
     }
 
+    #[inline]
     fn piece(&mut self, column: usize, mut bytes: &[u8], cut: bool, out: &mut Vec<u8>) {
         if let (true, [escape, rest @ ..]) = (self.is_escaped, bytes) {
             self.is_escaped = false;
@@ -113,6 +118,7 @@ impl Form for Records {
         }
     }
 
+    #[inline]
     fn end_value(&mut self, column: usize, out: &mut Vec<u8>) {
         match self.kinds.get(column) {
             Some(ValueKind::Geometry) => self.geometry.end(out),
@@ -127,10 +133,12 @@ impl Form for Records {
         }
     }
 
+    #[inline]
     fn between(&mut self, out: &mut Vec<u8>) {
         out.push(b',');
     }
 
+    #[inline]
     fn end_row(&mut self, out: &mut Vec<u8>) {
         out.push(b'\n');
     }

@@ -164,22 +164,25 @@ impl Form for Statements {
         out.push(b'(');
     }
 
+    #[inline]
     fn null(&mut self, _column: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(b"NULL");
     }
 
+    #[inline]
     fn begin_value(&mut self, column: usize, text: &[u8], out: &mut Vec<u8>) {
         // A table in which the server computes every column has lines all the same.
         let Some(written) = self.columns.get(column) else { return };
         // The number -0 has no sign.
-        let has_sign = || text.starts_with(b"-0") || text == b"-";
-        self.is_quoted = written.kind != ValueKind::Number || has_sign();
+        let may_be_minus_zero = matches!(text, [b'-'] | [b'-', b'0', ..]);
+        self.is_quoted = written.kind != ValueKind::Number || may_be_minus_zero;
         self.is_invalid = false;
         if self.is_quoted {
             out.extend_from_slice(&written.open);
         }
     }
 
+    #[inline]
     fn piece(&mut self, column: usize, bytes: &[u8], cut: bool, out: &mut Vec<u8>) {
         let Some(written) = self.columns.get(column) else { return };
         out.extend_from_slice(bytes);
@@ -198,6 +201,7 @@ impl Form for Statements {
         out.extend_from_slice(b"''");
     }
 
+    #[inline]
     fn end_value(&mut self, column: usize, out: &mut Vec<u8>) {
         let Some(written) = self.columns.get(column) else { return };
         if self.is_quoted {
@@ -207,10 +211,12 @@ impl Form for Statements {
         self.invalid[column] += u64::from(self.is_invalid);
     }
 
+    #[inline]
     fn between(&mut self, out: &mut Vec<u8>) {
         out.push(b',');
     }
 
+    #[inline]
     fn end_row(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.row_end.as_bytes());
         if self.at(out) - self.began.unwrap_or_default() >= STATEMENT {

@@ -19,6 +19,7 @@ impl Utf8 {
 
     /// Passes the next bytes; `cut` if more of the text may follow that is not known yet. `keep` gets what is whole and valid, and
     /// `replace` is called for each run of bytes that is no character. Whether all was valid.
+    #[inline]
     pub(super) fn pass(&mut self, bytes: &[u8], cut: bool, out: &mut impl Output) -> bool {
         if self.begun.is_empty() {
             return self.check(bytes, cut, out);
@@ -28,6 +29,7 @@ impl Utf8 {
     }
 
     /// Ends a piece of text behind which something else follows. Whether it was whole.
+    #[inline]
     pub(super) fn end(&mut self, out: &mut impl Output) -> bool {
         self.begun.is_empty() || self.pass(&[], false, out)
     }
