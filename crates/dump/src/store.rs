@@ -19,6 +19,9 @@ pub use args::StoreArgs;
 use bucket::{Bucket, BucketReader, BucketWriter};
 pub(crate) use failure::Failure;
 
+/// How the name of a file ends that has not taken its place.
+const UNFINISHED: &str = ".partial";
+
 /// Where a dump lies.
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
@@ -193,6 +196,11 @@ impl Store {
         self.at(folder, listed)
     }
 
+    /// Whether nothing is there, but perhaps a file that a run did not live to put in its place.
+    pub(crate) fn is_empty(&self) -> Result<bool> {
+        Ok(self.list("")?.iter().all(|name| name.ends_with(UNFINISHED)))
+    }
+
     /// Whether there is such a file.
     pub(crate) fn has(&self, name: &str) -> Result<bool> {
         match self {
@@ -211,12 +219,19 @@ impl Store {
     }
 }
 
+/// Where a file is written that takes its place only when it is whole.
+pub(crate) fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(UNFINISHED);
+    name.into()
+}
+
 fn publish(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = dir.join(format!("{name}.partial"));
-    let mut file = File::create(&unfinished)?;
+    let path = dir.join(name);
+    let mut file = File::create(unfinished(&path))?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&unfinished, dir.join(name))?;
+    fs::rename(unfinished(&path), path)?;
     File::open(dir)?.sync_all()
 }
 

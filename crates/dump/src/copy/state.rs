@@ -13,7 +13,7 @@ use crate::dump::journal::{Journal, Kept, Wanted};
 use crate::format::digest::Digest;
 use crate::format::manifest::FILE_NAME as MANIFEST;
 use crate::restore::steps::Steps;
-use crate::store::Store;
+use crate::store::{Store, unfinished};
 use crate::{Error, Result};
 
 pub(crate) const FILE_NAME: &str = "copy.json";
@@ -85,7 +85,7 @@ impl State {
         store.prepare()?;
         let place = store.path("");
         let Some(old) = Self::load(store)? else {
-            if store.list("")?.is_empty() {
+            if store.is_empty()? {
                 return self.begin(store, wanted);
             }
             return Err(Error::with_hint(
@@ -183,10 +183,11 @@ fn clear(dir: &Path) -> Result<()> {
             fs::remove_dir(&path).map_err(Error::file(&path))?;
         }
     }
-    let own =
-        [MANIFEST, "manifest.json.partial", "journal.jsonl", "journal.partial", "@users.json", "@users.sql"];
-    let there = own.iter().map(|name| dir.join(name)).filter(|path| path.exists());
-    there.into_iter().try_for_each(|path| remove(&path))?;
+    for name in [MANIFEST, "journal.jsonl", "@users.json", "@users.sql"] {
+        let path = dir.join(name);
+        let there = [unfinished(&path), path].into_iter().filter(|path| path.exists());
+        there.into_iter().try_for_each(|path| remove(&path))?;
+    }
     remove(&dir.join(FILE_NAME))
 }
 

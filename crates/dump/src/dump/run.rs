@@ -204,7 +204,7 @@ impl<'a> Dump<'a> {
 fn make_place(store: &Store, resume: bool, wanted: &Wanted) -> Result<Kept> {
     store.prepare()?;
     let (place, kind) = (store.path(""), store.kind());
-    let is_empty = store.list("")?.is_empty();
+    let is_empty = store.is_empty()?;
     if store.has(crate::format::manifest::FILE_NAME)? {
         return Err(Error::with_hint(
             format!("{}: there is a dump in this {kind} already, and it is whole", place.display()),

@@ -6,10 +6,10 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use super::Store;
+use super::{Store, unfinished};
 use crate::{Error, Result};
 
 /// A segment of this many bytes is not written anew.
@@ -89,7 +89,7 @@ impl Log {
         };
         let path = dir.join(file_name(stem));
         let create = || -> std::io::Result<File> {
-            let mut file = File::create(unsettled(&path))?;
+            let mut file = File::create(unfinished(&path))?;
             file.write_all(&text)?;
             Ok(file)
         };
@@ -100,7 +100,7 @@ impl Log {
     /// Puts it in the place of the one before, now that it has all that is to be known.
     pub(crate) fn settle(&self) -> Result<()> {
         match self {
-            Self::File { path, .. } => fs::rename(unsettled(path), path).map_err(Error::file(path)),
+            Self::File { path, .. } => fs::rename(unfinished(path), path).map_err(Error::file(path)),
             Self::Segments { store, stem, run, state } => {
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.number = 1;
@@ -161,10 +161,6 @@ fn remove(store: &Store, stem: &str, is_over: impl Fn(usize) -> bool) -> Result<
     let segments = segments(store, stem)?.into_iter().filter(|(run, _)| is_over(*run));
     // Backwards: a run without its first segment is none.
     segments.rev().try_for_each(|(run, number)| store.remove(&segment_name(stem, run, number)))
-}
-
-fn unsettled(path: &Path) -> PathBuf {
-    path.with_extension("partial")
 }
 
 #[cfg(test)]

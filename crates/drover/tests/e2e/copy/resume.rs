@@ -22,6 +22,9 @@ fn killed_at_random(flavour: Flavour) {
     let (dir, mut hits, mut finished) = (tempfile::tempdir().unwrap(), 0, 0);
     let line = format!("{schema} {LINE}");
     let mut state = dir.path().join("0");
+    // As a run leaves it that was killed before its state was there.
+    std::fs::create_dir(&state).unwrap();
+    std::fs::write(state.join("copy.json.partial"), "{").unwrap();
     for number in 0..KILLS {
         let mut copying = Running::start(&mut copy(source, target, &line, &state));
         std::thread::sleep(Duration::from_millis(50 + number * 131 % 1500));
