@@ -127,6 +127,19 @@ impl<'a> Lines<'a> {
         Ok(key)
     }
 
+    /// The whole number with which the key of a row begins that is sure to be no large one.
+    #[inline]
+    pub(crate) fn number_of(&self, row: &RawRow<'_>) -> Result<i128> {
+        let (RawRow::Whole(payload), Some(&column)) = (row, self.shape.keys.first()) else {
+            return Err(Error::found("a row is larger than the types of its columns allow"));
+        };
+        let mut payload = *payload;
+        for _ in 0..column {
+            next_field(&mut payload).ok_or_else(malformed)?;
+        }
+        next_field(&mut payload).and_then(|field| whole_number(field.bytes()?)).ok_or_else(malformed)
+    }
+
     fn key_of(&self, mut payload: &[u8]) -> Vec<Vec<u8>> {
         let mut fields = Vec::with_capacity(self.shape.columns);
         while let Some(field) = next_field(&mut payload) {
@@ -356,6 +369,25 @@ fn collect(row: &mut LargeRow<'_>) -> Result<Vec<u8>> {
     }
 }
 
+/// What an integer column's text says.
+#[inline]
+fn whole_number(text: &[u8]) -> Option<i128> {
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let mut number: u64 = 0;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    let number = i128::from(number);
+    (!digits.is_empty()).then_some(if is_negative { -number } else { number })
+}
+
 fn malformed() -> Error {
     Error::found("the server sent a row with another number of columns than it announced")
 }
@@ -422,4 +454,25 @@ pub(crate) fn sum(
     }
     meter.end(&lines);
     Ok(lines.cut(&mut Nobody)?.sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whole_numbers_are_read(number in any::<i64>(), unsigned in any::<u64>()) {
+            prop_assert_eq!(whole_number(number.to_string().as_bytes()), Some(i128::from(number)));
+            prop_assert_eq!(whole_number(format!("{unsigned:020}").as_bytes()), Some(i128::from(unsigned)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_whole_number() {
+        for text in ["", "-", "1.5", "1e3", "+1", "99999999999999999999"] {
+            assert_eq!(whole_number(text.as_bytes()), None, "{text}");
+        }
+    }
 }

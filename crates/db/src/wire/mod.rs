@@ -18,6 +18,6 @@ mod tls;
 
 pub use connection::{Connection, Outcome, RawRow, RowStream};
 pub use fields::{Field, next_field};
-pub use packet::LargeRow;
+pub use packet::{BUFFER, LargeRow};
 pub use result::{Row, Rows};
 pub use stream::Breaker;

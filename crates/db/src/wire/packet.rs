@@ -15,7 +15,7 @@ const MAX_WHOLE: usize = 64 << 20;
 
 /// Size of the receive buffer in bytes. A row that fits is handed out without a copy, a longer one in pieces, so this
 /// bounds a connection's memory whatever the rows' size.
-const BUFFER: usize = 512 << 10;
+pub const BUFFER: usize = 512 << 10;
 
 pub(super) struct Packets {
     stream: Stream,

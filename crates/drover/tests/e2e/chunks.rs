@@ -220,7 +220,9 @@ fn awkward_keys(flavour: Flavour) {
          CREATE TABLE empty_members (e ENUM('b', '', 'a') NOT NULL, n INT NOT NULL, v VARCHAR(200), PRIMARY KEY (e, n));
          INSERT IGNORE INTO empty_members SELECT ELT(1 + n % 4, 'a', 'b', '', 'neither'), n, REPEAT('v', n) FROM numbers;
          CREATE TABLE large_rows (v LONGBLOB, k VARCHAR(20) PRIMARY KEY);
-         INSERT INTO large_rows SELECT REPEAT(CHAR(n), 400000), CONCAT('key ', n) FROM numbers WHERE n < 20"
+         INSERT INTO large_rows SELECT REPEAT(CHAR(n), 400000), CONCAT('key ', n) FROM numbers WHERE n < 20;
+         CREATE TABLE large_by_number (v LONGBLOB, k BIGINT PRIMARY KEY);
+         INSERT INTO large_by_number SELECT REPEAT(CHAR(n), 60000 * n), n * n FROM numbers WHERE n < 20"
     );
     run_script(source(flavour), None, script.as_bytes()).unwrap();
     survives(flavour, schema);

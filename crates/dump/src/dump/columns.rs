@@ -2,6 +2,7 @@
 
 use drover_db::quote;
 use drover_db::sql::{Dialect, Kind, tokens};
+use drover_db::wire::BUFFER;
 
 use super::catalog::ColumnFacts;
 use crate::format::manifest::Column;
@@ -75,6 +76,29 @@ pub(crate) fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn>
         .collect();
     columns.extend(implicit(facts, versioned));
     columns
+}
+
+/// Whether every row is sure to be handed out whole, whatever its values: see [`BUFFER`]. Text is read as it is.
+pub(crate) fn are_short(facts: &[ColumnFacts]) -> bool {
+    /// What CHAR, VARCHAR, BINARY and VARBINARY columns add up to at most (both servers' limit of a row's size).
+    const OTHER_TEXT: usize = 65_535;
+    /// What stands before a value.
+    const LENGTH: usize = 9;
+    let longest = |facts: &ColumnFacts| match facts.data_type.as_str() {
+        "char" | "varchar" | "binary" | "varbinary" => Some(0),
+        "tinytext" | "tinyblob" => Some(255),
+        "text" | "blob" => Some(65_535),
+        "enum" | "set" => Some(facts.column_type.len() * 4),
+        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "year" | "bit" | "uuid" => {
+            Some(100)
+        }
+        "date" | "datetime" | "timestamp" | "time" | "inet4" | "inet6" => Some(100),
+        // 308 digits before the point, and some behind; and once more as it is stored.
+        "float" | "double" => Some(800),
+        _ => None,
+    };
+    let all = facts.iter().try_fold(OTHER_TEXT, |all, facts| Some(all + longest(facts)? + 2 * LENGTH));
+    all.is_some_and(|all| all < BUFFER)
 }
 
 /// The columns that MariaDB adds to a table with history by itself: they are in no list, but can be read and loaded by these
@@ -257,6 +281,31 @@ mod tests {
         );
         assert_eq!(read("float(4,4)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -.9999e0), .9999e0)");
         assert_eq!(read("float(5,0)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999e0), 99999e0)");
+    }
+
+    #[test]
+    fn rows_that_are_sure_to_be_short() {
+        let short = |types: &[(&str, &str)]| {
+            are_short(
+                &types
+                    .iter()
+                    .map(|(data_type, column_type)| facts(data_type, column_type))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert!(short(&[
+            ("int", "int"),
+            ("varchar", "varchar(60000)"),
+            ("text", "text"),
+            ("set", "set('a','b')")
+        ]));
+        assert!(!short(&[("int", "int"), ("mediumtext", "mediumtext")]));
+        assert!(
+            !short(&[("json", "json")])
+                && !short(&[("geometry", "geometry")])
+                && !short(&[("vector", "vector(3)")])
+        );
+        assert!(short(&[("text", "text"); 6]) && !short(&[("text", "text"); 7]));
     }
 
     #[test]

@@ -134,6 +134,8 @@ pub(crate) struct Statement {
     pub(crate) sql: String,
     /// How many rows it gives if there are as many.
     pub(crate) limit: Option<u64>,
+    /// A row whose key begins with a greater number is not the reader's, unless [`Range::goes_beyond`] says so.
+    pub(crate) ceiling: Option<i128>,
 }
 
 /// Where to look for a border.
@@ -256,9 +258,11 @@ impl<'a> Range<'a> {
         let has_limit = table.key.is_some() && state.skip == 0;
         state.limit = has_limit.then(|| (self.job.place.statement_bytes() / state.bytes_a_row).max(1));
         let ceiling = state.limit.and_then(|limit| state.span.as_mut()?.aim(limit));
-        let ceiling = ceiling.map(|number| [number.to_string()]);
-        let up_to = ceiling.as_ref().map(<[String; 1]>::as_slice).or(state.up_to.as_deref());
-        let bounds = self.bounds(state.behind.as_deref(), up_to);
+        // With a condition of a person's, nobody knows how far so many rows reach.
+        let is_open = ceiling.is_some() && plan.has_short_rows && table.condition.is_none();
+        let number = ceiling.map(|number| [number.to_string()]);
+        let up_to = number.as_ref().map(<[String; 1]>::as_slice).or(state.up_to.as_deref());
+        let bounds = self.bounds(state.behind.as_deref(), up_to.filter(|_| !is_open));
         let mut sql = tables::select(table, self.job.name(), bounds, &plan.extra());
         if let Some(key) = &table.key {
             sql.push_str(&format!(" ORDER BY {}", keys::order(key)));
@@ -268,7 +272,13 @@ impl<'a> Range<'a> {
             None if state.skip > 0 => sql.push_str(&format!(" LIMIT {} OFFSET {}", u64::MAX, state.skip)),
             None => {}
         }
-        Some(Statement { sql, limit: state.limit })
+        Some(Statement { sql, limit: state.limit, ceiling: ceiling.filter(|_| is_open) })
+    }
+
+    /// Whether the reader may take a row beyond the ceiling of the statement at work: gives the next ceiling. If not, it and
+    /// those after it come with the next statement, or are another worker's.
+    pub(crate) fn goes_beyond(&self, number: i128) -> Option<i128> {
+        self.lock().span.as_mut()?.raise(number)
     }
 
     /// Notes what the statement gave, and the key of its last row.

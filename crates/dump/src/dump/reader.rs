@@ -450,8 +450,19 @@ impl<'a, D: Destination> Reader<'a, D> {
         let reading = || format!("reading the rows of {name}");
         let mut stream = connection.stream(&statement.sql).doing(reading)?;
         let keyed = self.range.job.table.key.is_some();
+        let mut ceiling = statement.ceiling;
         let (mut rows, mut last) = (0, None);
         while let Some(row) = stream.next_row().doing(reading)? {
+            if let Some(most) = ceiling {
+                let number = self.lines.number_of(&row).map_err(|error| at_row(error, name, rows + 1))?;
+                if number > most {
+                    ceiling = self.range.goes_beyond(number);
+                    if ceiling.is_none() {
+                        stream.finish().doing(reading)?;
+                        return Ok(Given::Rows(rows, None));
+                    }
+                }
+            }
             rows += 1;
             let is_last = statement.limit == Some(rows);
             let is_full = self.lines.bytes() >= self.range.job.place.file_bytes();

@@ -24,6 +24,8 @@ pub(crate) struct TablePlan {
     pub(crate) partitions: Vec<Partition>,
     /// Whether one session has it locked until its rows are read, since no transaction shows them as they were.
     pub(crate) is_locked: bool,
+    /// Whether no row is a large one, whatever its values.
+    pub(crate) has_short_rows: bool,
     /// Which rows are dumped; absent for all.
     pub(crate) condition: Option<String>,
     /// The text of its script, where that stands before the rows.
@@ -87,6 +89,7 @@ impl TablePlan {
             columns,
             partitions,
             is_locked: false,
+            has_short_rows: format != RowFormat::Csv && columns::are_short(&facts),
             condition: None,
             script_text: Vec::new(),
             masks,
