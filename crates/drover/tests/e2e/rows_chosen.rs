@@ -251,7 +251,7 @@ fn rows_only_refused(flavour: Flavour) {
         ),
     );
     run(&mut restore(target, dir.path(), "")).refused(&[table, "trigger"]);
-    // A unique key that the dumped table has not: both rows go in with unique_checks off, and neither may be lost in silence.
+    // A unique key that the dumped table has not: neither row may be lost in silence.
     sql(target, format!("DROP TRIGGER {schema}.tr; ALTER TABLE {schema}.t ADD UNIQUE KEY (v)"));
     run(&mut restore(target, dir.path(), "")).refused(&[table]);
     assert_eq!(value(target, format!("SELECT COUNT(*) FROM {schema}.t")), "0");

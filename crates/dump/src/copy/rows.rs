@@ -16,7 +16,6 @@ use crate::dump::snapshot::Taken;
 use crate::dump::source::{Source, View};
 use crate::dump::tables;
 use crate::pool::{self, Worker};
-use crate::restore::rows_only;
 use crate::restore::run::Restore;
 use crate::restore::steps::Steps;
 use crate::restore::targets::{Target, kill};
@@ -71,9 +70,6 @@ impl Filling<'_> {
     /// indexes are built as soon as its last rows are in.
     pub(super) fn run(&self, taken: Taken) -> Result<Filled> {
         let mut targets = session::open_many(self.restore.options, Purpose::Restore, taken.workers.len())?;
-        if !self.restore.manifest.contents.has_definitions() {
-            targets.iter_mut().try_for_each(rows_only::check_unique)?;
-        }
         if self.is_same {
             let limit = |target| session::limit_lock_wait(target, self.source.args.lock_timeout);
             targets.iter_mut().try_for_each(limit)?;

@@ -18,8 +18,7 @@ use crate::{Error, Result};
 
 /// Text is read from the decompressor in pieces of this many bytes.
 const PIECE: usize = 256 << 10;
-/// On MariaDB two that load into an empty table at the same time may each wait for the other: one is told to try again, so
-/// many times at most.
+/// Where two that load into one table each wait for the other, one is told to try again, so many times at most.
 pub(crate) const ATTEMPTS: usize = 100;
 /// "Data truncated": what MariaDB says of an ENUM's error value.
 const WARN_DATA_TRUNCATED: u16 = 1265;

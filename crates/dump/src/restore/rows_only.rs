@@ -103,11 +103,6 @@ pub(crate) fn empty(connection: &mut Connection, name: &Name, table: &Table) -> 
     statements.try_for_each(|sql| connection.execute(sql).map(drop)).doing(|| format!("emptying {name}"))
 }
 
-/// Has the server look for duplicates at once: the tables' unique keys may be others than those of the dumped ones.
-pub(crate) fn check_unique(connection: &mut Connection) -> Result<()> {
-    connection.execute("SET SESSION unique_checks = 1").map(drop).doing(|| "setting unique_checks")
-}
-
 fn has_insert_trigger(connection: &mut Connection, table: &Name) -> Result<bool> {
     let sql = format!(
         "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS WHERE EVENT_MANIPULATION = 'INSERT' \

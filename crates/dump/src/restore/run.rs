@@ -195,9 +195,6 @@ impl Restore<'_> {
         });
         let mut connections =
             session::open_many(self.options, Purpose::Restore, threads.min(tasks.len().max(1)))?;
-        if !self.manifest.contents.has_definitions() {
-            connections.iter_mut().try_for_each(rows_only::check_unique)?;
-        }
         steps.mark(&mut connections)?;
         let ids: Vec<_> = connections.iter().map(Connection::id).collect();
         let result = pool::run(
