@@ -39,6 +39,8 @@ pub struct ConnectOptions {
     pub ssl: SslOptions,
     /// How long to wait for the connection; 1 s to 12 h.
     pub connect_timeout: Duration,
+    /// Whether what its sessions change is left out of the server's binary log, which takes a privilege.
+    pub skip_binlog: bool,
 }
 
 /// Where a server listens. Prints as `127.0.0.1:3306`, `[::1]:3306` or `socket /run/mysqld/mysqld.sock`.

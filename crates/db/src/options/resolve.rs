@@ -78,6 +78,7 @@ impl ServerArgs {
             database: settings.database.clone().filter(|d| !d.is_empty()),
             ssl: settings.ssl(),
             connect_timeout: settings.timeout(),
+            skip_binlog: false,
             password: password(settings.password, ask)?,
         };
         Ok(Resolved { options, warnings })
@@ -334,6 +335,7 @@ mod tests {
             database: None,
             ssl: SslOptions { mode: SslMode::Preferred, ca: None, cert: None, key: None },
             connect_timeout: Duration::from_secs(10),
+            skip_binlog: false,
         };
         assert_eq!(host.options(&args()), expected);
     }

@@ -301,6 +301,7 @@ mod tests {
             database: None,
             ssl: SslOptions { mode, ca: None, cert: None, key: None },
             connect_timeout: Duration::from_secs(5),
+            skip_binlog: false,
         }
     }
 

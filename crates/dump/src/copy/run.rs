@@ -101,6 +101,7 @@ fn connect(
         ));
     }
     progress.phase("reading the catalogue");
+    let to = &args.target.options(to);
     let store = Store::Directory(state::directory(args, from, to)?);
     let mut source = session::open(from, Purpose::Dump)?;
     let mut target = session::open(to, Purpose::Restore)?;

@@ -23,7 +23,7 @@ use crate::error::Doing;
 use crate::guard::{self, Guard, Side};
 use crate::progress::Progress;
 use crate::restore::RestoreArgs;
-use crate::restore::global::LocalInfile;
+use crate::restore::global::{LocalInfile, RedoLog};
 use crate::restore::rename::Renames;
 use crate::session::{self, Purpose};
 use crate::{Error, Result};
@@ -53,7 +53,7 @@ pub fn restore_foreign(
     progress.phase("reading the dump");
     // The default schema may be one that is made only now.
     let default = options.database.as_deref();
-    let options = &ConnectOptions { database: None, ..options.clone() };
+    let options = &ConnectOptions { database: None, ..args.target.options(options) };
     let mut coordinator = session::open(options, Purpose::Foreign)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let mut probe = session::open(options, Purpose::Foreign)?;
@@ -336,6 +336,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         true => Some(LocalInfile::ensure(options, args.target.enable_local_infile)?),
         false => None,
     };
+    let mut redo_log = RedoLog::ensure(options, args.target.disable_redo)?;
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
         None => session::default_threads(coordinator)?,
@@ -353,6 +354,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         }),
     };
     let loaded = loaded.map_err(|error| context.tally.explain(error))?;
+    redo_log.enable()?;
     compare_checksums(coordinator, &context, &found.said)?;
     Ok(report(&context, found, server, loaded))
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use drover_db::options::ServerArgs;
+use drover_db::options::{ConnectOptions, ServerArgs};
 
 use super::rename::Rename;
 use crate::guard::GuardArgs;
@@ -30,6 +30,22 @@ pub struct TargetArgs {
     /// Switch the target's global local_infile on meanwhile, and back afterwards
     #[arg(long)]
     pub enable_local_infile: bool,
+
+    /// Leave what is done out of the target's binary log: faster, but no replica gets it, and no log can repeat it
+    #[arg(long)]
+    pub skip_binlog: bool,
+
+    /// Switch InnoDB's redo log off for the whole server until the rows are in (MySQL). If the server dies meanwhile, ALL that
+    /// it holds is lost
+    #[arg(long)]
+    pub disable_redo: bool,
+}
+
+impl TargetArgs {
+    /// How the sessions that change the target are opened.
+    pub(crate) fn options(&self, options: &ConnectOptions) -> ConnectOptions {
+        ConnectOptions { skip_binlog: self.skip_binlog, ..options.clone() }
+    }
 }
 
 /// Restore a dump and prove that every row is there

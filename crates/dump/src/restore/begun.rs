@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use drover_db::{Connection, Server};
 
-use super::global::LocalInfile;
+use super::global::{LocalInfile, RedoLog, redo_log_warning};
 use super::objects::Scripts;
 use super::rows_only;
 use super::run::{Restore, RestoreReport, grouped};
@@ -24,6 +24,7 @@ pub(crate) struct Begun {
     pub(crate) steps: Steps,
     users: Option<Users>,
     pub(crate) warnings: Vec<String>,
+    redo_log: RedoLog,
     _local_infile: LocalInfile,
 }
 
@@ -52,7 +53,8 @@ impl<'a> Restore<'a> {
             users.iter().try_for_each(|users| users.note(coordinator, &steps))?;
         }
         steps.lead(coordinator)?;
-        Ok(Begun { server, steps, users, warnings, _local_infile })
+        let redo_log = RedoLog::ensure(self.options, self.args.disable_redo)?;
+        Ok(Begun { server, steps, users, warnings, redo_log, _local_infile })
     }
 
     /// Completes what was begun, now that all rows are in, and proves it. `filled` is the manifest with those rows; the steps
@@ -70,6 +72,8 @@ impl<'a> Restore<'a> {
         self.progress.phase("adding foreign keys");
         let goes_on = begun.steps.is_there;
         targets.iter().try_for_each(|target| target.add_foreign_keys(coordinator, goes_on))?;
+        begun.redo_log.enable()?;
+        begun.warnings.extend(redo_log_warning(coordinator)?);
         let load_seconds = loading.elapsed().as_secs_f64();
         self.progress.phase("creating routines, views, triggers and events");
         if goes_on {

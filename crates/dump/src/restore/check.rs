@@ -82,6 +82,7 @@ pub(crate) fn try_on_target(
     progress: &Progress,
 ) -> Result<CheckReport> {
     let started = Instant::now();
+    let options = &args.options(options);
     let mut connection = session::open(options, Purpose::Restore)?;
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
     let prepared = Prepared::new(store, options, stop, progress, &manifest, &mut connection, true);

@@ -1,4 +1,4 @@
-//! The one global setting that a restore may change, if a person asks for it.
+//! The global settings that a restore may change, if a person asks for it.
 
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, server};
@@ -41,4 +41,69 @@ impl Drop for LocalInfile {
             let _ = connection.execute("SET GLOBAL local_infile = OFF");
         }
     }
+}
+
+/// InnoDB's redo log, which MySQL can do without since 8.0.21: whatever happens to the server then, its data is lost.
+pub(crate) struct RedoLog {
+    /// How to come back to it, if it is off.
+    off: Option<ConnectOptions>,
+}
+
+impl RedoLog {
+    /// Switches it off if `disable`.
+    pub(crate) fn ensure(options: &ConnectOptions, disable: bool) -> Result<Self> {
+        if !disable {
+            return Ok(Self { off: None });
+        }
+        let mut connection = session::open(options, Purpose::Restore)?;
+        match is_enabled(&mut connection)? {
+            None => {
+                return Err(Error::with_hint(
+                    "this server cannot switch its redo log off: MySQL can from 8.0.21 on, MariaDB cannot",
+                    "do without --disable-redo",
+                ));
+            }
+            Some(true) => {
+                connection
+                    .execute("ALTER INSTANCE DISABLE INNODB REDO_LOG")
+                    .doing(|| "switching the redo log off")?;
+            }
+            // An earlier run did, and did not live to switch it on again.
+            Some(false) => {}
+        }
+        Ok(Self { off: Some(options.clone()) })
+    }
+
+    /// Switches it on again, if it was switched off here: from then on the server survives its death.
+    pub(crate) fn enable(&mut self) -> Result<()> {
+        let Some(options) = self.off.take() else { return Ok(()) };
+        let mut connection = session::open(&options, Purpose::Restore)?;
+        connection.execute("ALTER INSTANCE ENABLE INNODB REDO_LOG").doing(|| "switching the redo log on")?;
+        Ok(())
+    }
+}
+
+impl Drop for RedoLog {
+    fn drop(&mut self) {
+        // After an error, which is the one to report.
+        let _ = self.enable();
+    }
+}
+
+/// Whether the redo log is written; `None` if the server cannot do without.
+fn is_enabled(connection: &mut Connection) -> Result<Option<bool>> {
+    let rows = connection
+        .query("SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_enabled'")
+        .doing(|| "asking for Innodb_redo_log_enabled")?;
+    Ok(rows.first().map(|row| row.string(1) == "ON"))
+}
+
+/// What a person must know of the server's redo log, if it is off and nobody here switches it on.
+pub(crate) fn redo_log_warning(connection: &mut Connection) -> Result<Option<String>> {
+    let is_off = is_enabled(connection)? == Some(false);
+    Ok(is_off.then(|| {
+        "the server's redo log is off: if it dies, all that it holds is lost; ALTER INSTANCE ENABLE INNODB REDO_LOG \
+         switches it on"
+            .into()
+    }))
 }

@@ -69,6 +69,7 @@ pub fn restore(
     progress: &Progress,
 ) -> Result<RestoreReport> {
     let started = Instant::now();
+    let options = &args.target.options(options);
     progress.phase("reading the manifest");
     let store = &Store::open(&args.dir, &args.store)?;
     let _store_watched = store.watch(stop);

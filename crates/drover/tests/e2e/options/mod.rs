@@ -4,6 +4,7 @@ mod connection;
 mod into;
 mod large;
 mod local_infile;
+mod logs;
 mod reports;
 mod selection;
 mod tls;
