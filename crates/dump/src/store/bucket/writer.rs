@@ -40,12 +40,13 @@ impl BucketWriter {
     }
 
     pub(in crate::store) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = bytes.len().min(PART - self.buffer.len());
+        let size = part_size(self.sent);
+        let count = bytes.len().min(size - self.buffer.len());
         if self.buffer.is_empty() && self.upload.is_some() {
-            self.buffer.reserve_exact(PART);
+            self.buffer.reserve_exact(size);
         }
         self.buffer.extend_from_slice(&bytes[..count]);
-        if self.buffer.len() == PART {
+        if self.buffer.len() == size {
             self.send()?;
         }
         Ok(count)
@@ -95,6 +96,13 @@ impl BucketWriter {
     }
 }
 
+/// Of the part that comes after so many bytes. An object may have 10,000 parts and 5 TiB: so each thousand parts are twice as
+/// large as those before.
+/// Source: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html>
+fn part_size(sent: u64) -> usize {
+    PART << (sent / (1000 * PART as u64) + 1).ilog2()
+}
+
 impl Drop for BucketWriter {
     fn drop(&mut self) {
         let Some(mut upload) = self.upload.take() else { return };
@@ -102,5 +110,24 @@ impl Drop for BucketWriter {
         // If this fails too, the bucket's rules for uploads without an end remove the parts.
         let _given_up =
             self.bucket.runtime.block_on(async { tokio::time::timeout(FAREWELL, upload.abort()).await });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_large_enough_for_the_largest_object() {
+        let mut sent = 0;
+        let sizes: Vec<_> = (0..10_000)
+            .map(|_| {
+                let size = part_size(sent);
+                sent += size as u64;
+                size
+            })
+            .collect();
+        assert_eq!((sizes[0], sizes[999], sizes[1000], sizes[2000]), (8 << 20, 8 << 20, 16 << 20, 32 << 20));
+        assert!(sent >= 5 << 40);
     }
 }
