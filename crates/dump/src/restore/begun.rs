@@ -33,6 +33,16 @@ impl<'a> Restore<'a> {
         Scripts { store: self.store, renames: self.renames, translator: self.translator }
     }
 
+    /// Whether the target has all tables, views and sequences, and they are to be proved.
+    pub(super) fn is_there(&self, coordinator: &mut Connection) -> Result<bool> {
+        if self.args.no_verify || self.users || !self.manifest.contents.has_definitions() {
+            return Ok(false);
+        }
+        let schemas = self.manifest.schemas.iter();
+        let all: usize = schemas.map(|s| s.tables.len() + s.views.len() + s.sequences.len()).sum();
+        Ok(all > 0 && self.scripts().existing(coordinator, self.manifest)?.len() == all)
+    }
+
     /// Makes room, or finds what an earlier run has done; makes the schemas.
     pub(crate) fn begin(&self, coordinator: &mut Connection, mut steps: Steps) -> Result<Begun> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;

@@ -157,6 +157,9 @@ impl Restore<'_> {
             None => session::default_threads(coordinator)?,
         };
         let steps = Steps::of_restore(coordinator, self.manifest, self.renames)?;
+        if self.resume && !steps.is_there && self.is_there(coordinator)? {
+            return self.prove_again(coordinator, threads);
+        }
         let mut begun = self.begin(coordinator, steps)?;
         let targets = self.create_tables(coordinator, &mut begun, |_, table| Coming {
             bytes: table.bytes(),
@@ -169,6 +172,24 @@ impl Restore<'_> {
         let report = self.finish(coordinator, &mut begun, &targets, self.manifest, loading, threads)?;
         begun.steps.end(coordinator)?;
         Ok(report)
+    }
+
+    /// Proves what an earlier run has completed: it may have been ended before it could say so.
+    fn prove_again(&self, coordinator: &mut Connection, threads: usize) -> Result<RestoreReport> {
+        Ok(RestoreReport {
+            server: Server::of(coordinator).doing(|| "asking for the server's version")?,
+            tables: self.manifest.tables().count(),
+            rows: self.manifest.rows(),
+            bytes: self.manifest.bytes(),
+            seconds: 0.0,
+            paused_seconds: 0.0,
+            load_seconds: 0.0,
+            warnings: vec!["all of it was there already: nothing was loaded".into()],
+            users: None,
+            rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
+            refused: self.translator.map(Translator::refused).unwrap_or_default(),
+            verify: self.verify(self.manifest, threads)?,
+        })
     }
 
     fn expect(&self, targets: &[Target<'_>]) {
