@@ -329,6 +329,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     let target = Target::read(coordinator)?;
     let drop_existing = args.target.drop_existing;
     let context = Context { options, stop, progress, guard, renames, drop_existing, dir, tally, target };
+    let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;
     if let Some(inventory) = &found.inventory {
         inventory.make_room(coordinator, &context)?;
     }
@@ -336,7 +337,9 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         true => Some(LocalInfile::ensure(options, args.target.enable_local_infile)?),
         false => None,
     };
-    let mut redo_log = RedoLog::ensure(options, args.target.disable_redo)?;
+    if args.target.disable_redo {
+        redo_log.disable()?;
+    }
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
         None => session::default_threads(coordinator)?,

@@ -34,7 +34,7 @@ impl<'a> Restore<'a> {
     }
 
     /// Whether the target has all tables, views and sequences, and they are to be proved.
-    pub(super) fn is_there(&self, coordinator: &mut Connection) -> Result<bool> {
+    pub(super) fn has_all(&self, coordinator: &mut Connection) -> Result<bool> {
         if self.args.no_verify || self.users || !self.manifest.contents.has_definitions() {
             return Ok(false);
         }
@@ -47,6 +47,7 @@ impl<'a> Restore<'a> {
     pub(crate) fn begin(&self, coordinator: &mut Connection, mut steps: Steps) -> Result<Begun> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
         let mut warnings = Vec::new();
+        let mut redo_log = RedoLog::new(self.options, self.args.disable_redo)?;
         let _local_infile = LocalInfile::ensure(self.options, self.args.enable_local_infile)?;
         let scripts = self.scripts();
         self.progress.phase("creating the tables");
@@ -63,7 +64,9 @@ impl<'a> Restore<'a> {
             users.iter().try_for_each(|users| users.note(coordinator, &steps))?;
         }
         steps.lead(coordinator)?;
-        let redo_log = RedoLog::ensure(self.options, self.args.disable_redo)?;
+        if self.args.disable_redo {
+            redo_log.disable()?;
+        }
         Ok(Begun { server, steps, users, warnings, redo_log, _local_infile })
     }
 

@@ -45,39 +45,44 @@ impl Drop for LocalInfile {
 
 /// InnoDB's redo log, which MySQL can do without since 8.0.21: whatever happens to the server then, its data is lost.
 pub(crate) struct RedoLog {
-    /// How to come back to it, if it is off.
-    off: Option<ConnectOptions>,
+    options: ConnectOptions,
+    /// Whether it is to be switched on again.
+    is_off: bool,
 }
 
 impl RedoLog {
-    /// Switches it off if `disable`.
-    pub(crate) fn ensure(options: &ConnectOptions, disable: bool) -> Result<Self> {
-        if !disable {
-            return Ok(Self { off: None });
+    /// Changes nothing yet.
+    ///
+    /// # Errors
+    /// If it is to be disabled and this server cannot do without it.
+    pub(crate) fn new(options: &ConnectOptions, disable: bool) -> Result<Self> {
+        if disable && is_enabled(&mut session::open(options, Purpose::Restore)?)?.is_none() {
+            return Err(Error::with_hint(
+                "this server cannot switch its redo log off: MySQL can from 8.0.21 on, MariaDB cannot",
+                "do without --disable-redo",
+            ));
         }
-        let mut connection = session::open(options, Purpose::Restore)?;
-        match is_enabled(&mut connection)? {
-            None => {
-                return Err(Error::with_hint(
-                    "this server cannot switch its redo log off: MySQL can from 8.0.21 on, MariaDB cannot",
-                    "do without --disable-redo",
-                ));
-            }
-            Some(true) => {
-                connection
-                    .execute("ALTER INSTANCE DISABLE INNODB REDO_LOG")
-                    .doing(|| "switching the redo log off")?;
-            }
-            // An earlier run did, and did not live to switch it on again.
-            Some(false) => {}
+        Ok(Self { options: options.clone(), is_off: false })
+    }
+
+    /// Switches it off. It may be off already: an earlier run did that, and did not live to switch it on again.
+    pub(crate) fn disable(&mut self) -> Result<()> {
+        let mut connection = session::open(&self.options, Purpose::Restore)?;
+        if is_enabled(&mut connection)? == Some(true) {
+            connection
+                .execute("ALTER INSTANCE DISABLE INNODB REDO_LOG")
+                .doing(|| "switching the redo log off")?;
         }
-        Ok(Self { off: Some(options.clone()) })
+        self.is_off = true;
+        Ok(())
     }
 
     /// Switches it on again, if it was switched off here: from then on the server survives its death.
     pub(crate) fn enable(&mut self) -> Result<()> {
-        let Some(options) = self.off.take() else { return Ok(()) };
-        let mut connection = session::open(&options, Purpose::Restore)?;
+        if !std::mem::take(&mut self.is_off) {
+            return Ok(());
+        }
+        let mut connection = session::open(&self.options, Purpose::Restore)?;
         connection.execute("ALTER INSTANCE ENABLE INNODB REDO_LOG").doing(|| "switching the redo log on")?;
         Ok(())
     }

@@ -157,7 +157,7 @@ impl Restore<'_> {
             None => session::default_threads(coordinator)?,
         };
         let steps = Steps::of_restore(coordinator, self.manifest, self.renames)?;
-        if self.resume && !steps.is_there && self.is_there(coordinator)? {
+        if self.resume && !steps.is_there && self.has_all(coordinator)? {
             return self.prove_again(coordinator, threads);
         }
         let mut begun = self.begin(coordinator, steps)?;

@@ -23,6 +23,6 @@ fn assert_no_scratch(server: &Server) {
 }
 
 /// Makes a schema and what is in it.
-fn make(server: &Server, schema: &str, statements: &str) {
+pub(crate) fn make(server: &Server, schema: &str, statements: &str) {
     sql(server, format!("CREATE DATABASE {schema} CHARACTER SET utf8mb4; USE {schema}; {statements}"));
 }

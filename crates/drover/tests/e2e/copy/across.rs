@@ -1,16 +1,10 @@
 //! From one vendor's server to the other's: what the target cannot hold is named, and all else is there.
 
-use drover_sandbox::Server;
-
 use super::assert_finished;
-use crate::across::both;
-use crate::client::{sql, value};
+use crate::across::{both, make};
+use crate::client::value;
 use crate::compare;
 use crate::drover::{copy, run, verify};
-
-fn make(server: &Server, schema: &str, statements: &str) {
-    sql(server, format!("CREATE DATABASE {schema} CHARACTER SET utf8mb4; USE {schema}; {statements}"));
-}
 
 /// Of a table with history the rows of now go over; nothing is changed where something is refused.
 #[test]
