@@ -3,9 +3,9 @@
  * for rows that need none.
  *
  *   gcc -O2 -o bulk bulk.c $(mariadb_config --cflags --libs)
- *   bulk SOCKET USER DB.TABLE COLUMNS FILE
+ *   bulk SOCKET USER DB.TABLE COLUMNS FILE SETTINGS
  *
- * All rows are one transaction; their number goes to stdout. Exit code 2 with a message if anything fails. */
+ * SETTINGS is a statement that the session begins with. All rows are one transaction; their number goes to stdout. Exit code 2 with a message if anything fails. */
 #include <mysql.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@ static void fail(const char *what, const char *why) {
 }
 
 int main(int argc, char **argv) {
-  int columns = argc == 6 ? atoi(argv[4]) : 0;
+  int columns = argc == 7 ? atoi(argv[4]) : 0;
   if (columns < 1 || columns > MAX_COLUMNS)
-    fail("usage", "bulk SOCKET USER DB.TABLE COLUMNS FILE");
+    fail("usage", "bulk SOCKET USER DB.TABLE COLUMNS FILE SETTINGS");
   MYSQL *connection = mysql_init(NULL);
   if (!mysql_real_connect(connection, NULL, argv[2], "", NULL, 0, argv[1], 0))
     fail("connect", mysql_error(connection));
-  if (mysql_query(connection, "SET NAMES binary") || mysql_query(connection, "SET unique_checks = 0, foreign_key_checks = 0") ||
+  if (mysql_query(connection, "SET NAMES binary") || mysql_query(connection, argv[6]) ||
       mysql_query(connection, "START TRANSACTION"))
     fail("begin", mysql_error(connection));
 

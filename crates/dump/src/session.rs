@@ -1,7 +1,7 @@
 //! The settings of drover's sessions, in one place. Each is set by itself: a server that does not have a setting, or
 //! does not let this account change it, answers with an error that is passed over unless the setting is needed.
 
-use drover_db::options::ConnectOptions;
+use drover_db::options::{ConnectOptions, Logged};
 use drover_db::{Connection, quote};
 
 use crate::Result;
@@ -125,11 +125,7 @@ pub(crate) enum Purpose {
 pub(crate) fn open(options: &ConnectOptions, purpose: Purpose) -> Result<Connection> {
     let mut connection = Connection::open(options).doing(|| "connecting")?;
     if purpose != Purpose::Dump {
-        if options.skip_binlog {
-            connection
-                .execute("SET SESSION sql_log_bin = 0")
-                .doing(|| "leaving the restore out of the binary log (--skip-binlog)")?;
-        }
+        log(&mut connection, options.logged)?;
         match connection.execute(UNTIMED) {
             Err(drover_db::Error::Server(_)) => {} // without the privilege it is only slower
             other => drop(other.doing(|| "connecting")?),
@@ -137,6 +133,25 @@ pub(crate) fn open(options: &ConnectOptions, purpose: Purpose) -> Result<Connect
     }
     set(&mut connection, purpose)?;
     Ok(connection)
+}
+
+/// Has what the session changes logged in this way.
+fn log(connection: &mut Connection, logged: Logged) -> Result<()> {
+    match logged {
+        Logged::AsUsual => Ok(()),
+        // Statements are safe to log only in this isolation level.
+        Logged::AsStatements => [
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            "SET SESSION binlog_format = STATEMENT",
+        ]
+        .iter()
+        .try_for_each(|sql| connection.execute(sql).map(drop))
+        .doing(|| "logging the restore as statements (--log-statements)"),
+        Logged::Not => connection
+            .execute("SET SESSION sql_log_bin = 0")
+            .map(drop)
+            .doing(|| "leaving the restore out of the binary log (--skip-binlog)"),
+    }
 }
 
 /// Opens `count` sessions.

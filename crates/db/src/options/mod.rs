@@ -39,8 +39,20 @@ pub struct ConnectOptions {
     pub ssl: SslOptions,
     /// How long to wait for the connection; 1 s to 12 h.
     pub connect_timeout: Duration,
-    /// Whether what its sessions change is left out of the server's binary log, which takes a privilege.
-    pub skip_binlog: bool,
+    /// How what its sessions change comes into the server's binary log.
+    pub logged: Logged,
+}
+
+/// How a session's changes come into the server's binary log; other ways than the server's own take a privilege.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Logged {
+    /// As the server is set up.
+    #[default]
+    AsUsual,
+    /// As statements, never as rows.
+    AsStatements,
+    /// Not at all.
+    Not,
 }
 
 /// Where a server listens. Prints as `127.0.0.1:3306`, `[::1]:3306` or `socket /run/mysqld/mysqld.sock`.

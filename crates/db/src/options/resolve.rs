@@ -11,7 +11,7 @@ use super::error::{OptionError, Origin};
 use super::files::{self, FileOption, Request, SourceFile};
 use super::secret::Secret;
 use super::settings::{Layers, PasswordSetting, Settings, Text};
-use super::{ConnectOptions, SslMode, url};
+use super::{ConnectOptions, Logged, SslMode, url};
 
 /// Where servers put their socket: Debian (twice), Red Hat and MySQL's packages for it, and MySQL's own
 /// default.
@@ -78,7 +78,7 @@ impl ServerArgs {
             database: settings.database.clone().filter(|d| !d.is_empty()),
             ssl: settings.ssl(),
             connect_timeout: settings.timeout(),
-            skip_binlog: false,
+            logged: Logged::AsUsual,
             password: password(settings.password, ask)?,
         };
         Ok(Resolved { options, warnings })
@@ -335,7 +335,7 @@ mod tests {
             database: None,
             ssl: SslOptions { mode: SslMode::Preferred, ca: None, cert: None, key: None },
             connect_timeout: Duration::from_secs(10),
-            skip_binlog: false,
+            logged: Logged::AsUsual,
         };
         assert_eq!(host.options(&args()), expected);
     }

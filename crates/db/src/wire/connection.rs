@@ -5,8 +5,9 @@ use std::io;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::Column;
 
+use super::bulk::{BulkRows, Prepared};
 use super::fields::{next_field, next_integer};
-use super::handshake;
+use super::handshake::{self, Session};
 use super::packet::{ERROR, LargeRow, Next, Packets, malformed, short_row};
 use super::result::{Row, Rows};
 use super::stream::{Breaker, Stream};
@@ -14,6 +15,13 @@ use crate::options::ConnectOptions;
 use crate::{Error, Result, ServerError};
 
 const COM_QUERY: u8 = 0x03;
+const COM_STMT_PREPARE: u8 = 0x16;
+const COM_STMT_CLOSE: u8 = 0x19;
+const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
+/// The parameters' types are sent with their values.
+const SEND_TYPES: u16 = 128;
+/// MYSQL_TYPE_BLOB, not unsigned: bytes, in no character set.
+const BYTES: [u8; 2] = [0xfc, 0];
 /// Known to MySQL from 5.7.3 and MariaDB from 10.2.4 on.
 const COM_RESET_CONNECTION: u8 = 0x1f;
 /// What the packet after the columns and the one after the rows begin with.
@@ -38,6 +46,7 @@ pub struct Connection {
     packets: Packets,
     to: String,
     id: u32,
+    takes_bulk: bool,
     state: State,
     /// A reused buffer for statements and for replies that are read whole.
     scratch: Vec<u8>,
@@ -69,13 +78,18 @@ impl Connection {
         let to = options.address.to_string();
         let stream = Stream::connect(&options.address, options.connect_timeout)
             .map_err(|source| Error::Connect { to: to.clone(), source })?;
-        let (packets, id) = handshake::log_in(stream, options)?;
-        Ok(Self { packets, to, id, state: State::Ready, scratch: Vec::new() })
+        let Session { packets, id, takes_bulk } = handshake::log_in(stream, options)?;
+        Ok(Self { packets, to, id, takes_bulk, state: State::Ready, scratch: Vec::new() })
     }
 
     /// The server's number of this connection.
     pub fn id(&self) -> u32 {
         self.id
+    }
+
+    /// Whether the server takes [`Connection::execute_bulk`].
+    pub fn takes_bulk(&self) -> bool {
+        self.takes_bulk
     }
 
     /// A handle by which another thread can break this connection.
@@ -177,6 +191,52 @@ impl Connection {
         }
     }
 
+    /// Prepares a statement that returns no rows.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection is lost.
+    pub fn prepare(&mut self, sql: impl AsRef<[u8]>) -> Result<Prepared> {
+        let Reply::Done(_) = self.command(COM_STMT_PREPARE, &[sql.as_ref()])? else {
+            return Err(self.protocol("rows for a statement that was to be prepared"));
+        };
+        let Some(&[a, b, c, d, 0, 0, e, f]) = self.scratch.get(1..9).and_then(|head| head.first_chunk())
+        else {
+            return Err(self.protocol("a prepared statement that is none, or that returns rows"));
+        };
+        let statement =
+            Prepared { id: u32::from_le_bytes([a, b, c, d]), parameters: u16::from_le_bytes([e, f]) };
+        // Descriptions of the parameters, and what ends them.
+        let rest = if statement.parameters == 0 { 0 } else { u32::from(statement.parameters) + 1 };
+        for _ in 0..rest {
+            self.read_payload()?;
+        }
+        Ok(statement)
+    }
+
+    /// Executes a prepared statement once for each row that is whole, and takes those out of `rows`.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection is lost. Rows before the one that was refused may be in.
+    pub fn execute_bulk(&mut self, statement: &Prepared, rows: &mut BulkRows) -> Result<Outcome> {
+        let head = [&statement.id.to_le_bytes()[..], &SEND_TYPES.to_le_bytes()].concat();
+        let types = BYTES.repeat(usize::from(statement.parameters));
+        let reply = self.command(COM_STMT_BULK_EXECUTE, &[&head, &types, rows.whole()])?;
+        rows.clear_whole();
+        match reply {
+            Reply::Done(outcome) => Ok(outcome),
+            _ => Err(self.protocol("rows for a statement that returns none")),
+        }
+    }
+
+    /// Has the server forget a prepared statement.
+    ///
+    /// # Errors
+    /// That the connection is lost.
+    pub fn close(&mut self, statement: Prepared) -> Result<()> {
+        // There is no reply to it.
+        self.send_command(COM_STMT_CLOSE, &[&statement.id.to_le_bytes()])
+    }
+
     /// Makes the session as it was after the login: settings, variables, temporary tables and what was not committed are
     /// gone, only the default schema stays.
     ///
@@ -187,20 +247,24 @@ impl Connection {
     }
 
     fn begin(&mut self, sql: &[u8]) -> Result<Reply> {
-        self.command(COM_QUERY, sql)
+        self.command(COM_QUERY, &[sql])
     }
 
-    fn command(&mut self, code: u8, body: &[u8]) -> Result<Reply> {
+    fn command(&mut self, code: u8, body: &[&[u8]]) -> Result<Reply> {
+        self.send_command(code, body)?;
+        self.read_reply()
+    }
+
+    fn send_command(&mut self, code: u8, body: &[&[u8]]) -> Result<()> {
         self.expect(State::Ready)?;
         let mut command = std::mem::take(&mut self.scratch);
         command.clear();
         command.push(code);
-        command.extend_from_slice(body);
+        body.iter().for_each(|part| command.extend_from_slice(part));
         self.packets.new_command();
         let sent = self.packets.write(&command);
         self.scratch = command;
-        sent.map_err(|source| self.broken(source))?;
-        self.read_reply()
+        sent.map_err(|source| self.broken(source))
     }
 
     /// Server and client must agree on what comes next.
@@ -456,7 +520,8 @@ mod tests {
 
     fn connection_over(stream: UnixStream) -> Connection {
         let packets = Packets::new(Stream::Unix(stream));
-        Connection { packets, to: "there".into(), id: 1, state: State::Ready, scratch: Vec::new() }
+        let state = State::Ready;
+        Connection { packets, to: "there".into(), id: 1, takes_bulk: true, state, scratch: Vec::new() }
     }
 
     fn column() -> Vec<u8> {
@@ -549,6 +614,44 @@ mod tests {
         let mut connection = answered_with(&[b"\xfbfile"]);
         connection.begin_load("LOAD DATA").unwrap();
         assert!(matches!(connection.execute("DO 1"), Err(Error::Protocol { .. })));
+    }
+
+    #[test]
+    fn rows_for_a_prepared_statement() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut server, mut packets) = (Packets::new(Stream::Unix(far)), Vec::new());
+            let prepared = [&[0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0][..], b"?", b"?", EOF];
+            let done = [0, 1, 0, 2, 0, 0, 0];
+            for replies in [&prepared[..], &[&done], &[], &[&done]] {
+                server.new_command();
+                let mut packet = Vec::new();
+                server.read(&mut packet).unwrap();
+                replies.iter().for_each(|reply| server.write(reply).unwrap());
+                packets.push(packet);
+            }
+            packets
+        });
+        let mut connection = connection_over(near);
+        let statement = connection.prepare("INSERT").unwrap();
+        let mut rows = BulkRows::default();
+        rows.null();
+        rows.begin_value();
+        rows.append(b"ab");
+        rows.end_value();
+        rows.end_row();
+        rows.null();
+        assert_eq!(connection.execute_bulk(&statement, &mut rows).unwrap().affected, 1);
+        assert_eq!((rows.rows(), rows.size()), (0, 1));
+        connection.close(statement).unwrap();
+        connection.execute("DO 1").unwrap();
+        let bulk = b"\xfa\x05\0\0\0\x80\0\xfc\0\xfc\0\x01\0\x02ab".to_vec();
+        let sent = [b"\x16INSERT".to_vec(), bulk, b"\x19\x05\0\0\0".to_vec(), b"\x03DO 1".to_vec()];
+        assert_eq!(server.join().unwrap(), sent);
+
+        let mut returns_rows = answered_with(&[&[0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]]);
+        assert!(matches!(returns_rows.prepare("SELECT 1"), Err(Error::Protocol { .. })));
+        assert!(matches!(answered_with(&[&[0, 5]]).prepare("DO 1"), Err(Error::Protocol { .. })));
     }
 
     /// Packet 0 where packet 1 is due, as MySQL sends it at the end of `wait_timeout`.

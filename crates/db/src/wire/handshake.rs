@@ -3,7 +3,7 @@
 use std::io;
 
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
-use mysql_common::constants::CapabilityFlags;
+use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse};
 use mysql_common::proto::MySerialize;
@@ -20,8 +20,17 @@ const MAX_ALLOWED_PACKET: u32 = 1 << 30;
 /// utf8mb4_general_ci: known to every server from 5.5.3 on.
 const COLLATION: u8 = 45;
 
-/// Logs in on a fresh stream. Returns also the server's number of the connection.
-pub(super) fn log_in(stream: Stream, options: &ConnectOptions) -> Result<(Packets, u32)> {
+/// A session that is logged in.
+pub(super) struct Session {
+    pub(super) packets: Packets,
+    /// The server's number of the connection.
+    pub(super) id: u32,
+    /// Whether the server takes the values of many rows for one prepared statement.
+    pub(super) takes_bulk: bool,
+}
+
+/// Logs in on a fresh stream.
+pub(super) fn log_in(stream: Stream, options: &ConnectOptions) -> Result<Session> {
     let lost = |source| lost(options, source);
     stream.set_read_timeout(Some(options.connect_timeout)).map_err(lost)?;
     let mut packets = Packets::new(stream);
@@ -34,16 +43,28 @@ pub(super) fn log_in(stream: Stream, options: &ConnectOptions) -> Result<(Packet
     // MySQL refuses a login whose capabilities are not those of the request for TLS before it.
     wanted.set(CapabilityFlags::CLIENT_CONNECT_WITH_DB, options.database.is_some());
     let mut capabilities = wanted & handshake.capabilities();
-    packets = start_tls(packets, &mut capabilities, options)?;
+    let extended = extended_capabilities(&handshake);
+    packets = start_tls(packets, &mut capabilities, extended, options)?;
     let mut login = Login {
         options,
+        extended,
         nonce: handshake.nonce(),
         ipc: packets.stream().is_ipc(),
         tls: packets.stream().is_tls(),
     };
     login.run(&mut packets, &handshake, capabilities)?;
     packets.stream().set_read_timeout(None).map_err(lost)?;
-    Ok((packets, handshake.connection_id()))
+    Ok(Session { packets, id: handshake.connection_id(), takes_bulk: !extended.is_empty() })
+}
+
+/// What MariaDB offers beyond MySQL and is wanted. It leaves out a bit that MySQL sets, to tell that it has such.
+fn extended_capabilities(handshake: &HandshakePacket<'_>) -> MariadbCapabilities {
+    match handshake.capabilities().contains(CapabilityFlags::CLIENT_LONG_PASSWORD) {
+        true => MariadbCapabilities::empty(),
+        false => {
+            handshake.mariadb_ext_capabilities() & MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS
+        }
+    }
 }
 
 fn greeting(payload: &[u8]) -> Option<HandshakePacket<'_>> {
@@ -72,6 +93,7 @@ fn wanted_capabilities() -> CapabilityFlags {
 fn start_tls(
     packets: Packets,
     capabilities: &mut CapabilityFlags,
+    extended: MariadbCapabilities,
     options: &ConnectOptions,
 ) -> Result<Packets> {
     let Address::Tcp { host, .. } = &options.address else {
@@ -99,7 +121,8 @@ fn start_tls(
     request.extend_from_slice(&capabilities.bits().to_le_bytes());
     request.extend_from_slice(&MAX_ALLOWED_PACKET.to_le_bytes());
     request.push(COLLATION);
-    request.resize(32, 0);
+    request.resize(28, 0);
+    request.extend_from_slice(&extended.bits().to_le_bytes());
     packets.write(&request).map_err(|error| failed(error.to_string()))?;
     packets.map_stream(|stream| match stream {
         Stream::Tcp(stream) => {
@@ -111,6 +134,7 @@ fn start_tls(
 
 struct Login<'a> {
     options: &'a ConnectOptions,
+    extended: MariadbCapabilities,
     nonce: Vec<u8>,
     ipc: bool,
     tls: bool,
@@ -141,7 +165,8 @@ impl Login<'_> {
             capabilities,
             Some(attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
             MAX_ALLOWED_PACKET,
-        );
+        )
+        .with_mariadb_ext_capabilities(self.extended);
         let mut payload = Vec::new();
         response.serialize(&mut payload);
         self.send(packets, &payload)?;
@@ -263,7 +288,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::options::SslOptions;
+    use crate::options::{Logged, SslOptions};
 
     const NONCE: &[u8; 20] = b"12345678901234567890";
     const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
@@ -301,7 +326,7 @@ mod tests {
             database: None,
             ssl: SslOptions { mode, ca: None, cert: None, key: None },
             connect_timeout: Duration::from_secs(5),
-            skip_binlog: false,
+            logged: Logged::AsUsual,
         }
     }
 
@@ -314,7 +339,7 @@ mod tests {
     fn log_in_to(options: &ConnectOptions) -> Result<u32> {
         let Address::Tcp { host, port } = &options.address else { panic!("not TCP") };
         let stream = TcpStream::connect((host.as_str(), *port)).unwrap();
-        log_in(Stream::Tcp(stream), options).map(|(_, id)| id)
+        log_in(Stream::Tcp(stream), options).map(|session| session.id)
     }
 
     /// Logs in without TLS at a server that sends these payloads and reads an answer after each of them.

@@ -7,6 +7,7 @@
 //!
 //! Source: MySQL Internals, "Client/Server Protocol"; MariaDB Knowledge Base, "Clients & Utilities / protocol".
 
+mod bulk;
 mod connection;
 mod fields;
 mod handshake;
@@ -16,6 +17,7 @@ mod server_key;
 mod stream;
 mod tls;
 
+pub use bulk::{BulkRows, Prepared};
 pub use connection::{Connection, Outcome, RawRow, RowStream};
 pub use fields::{Field, next_field};
 pub use packet::{BUFFER, LargeRow};

@@ -110,7 +110,7 @@ fn critical_load_ends(flavour: Flavour) {
 }
 
 /// A replica of `server`, whose replication does not run yet.
-fn replica_of(server: &Server) -> Server {
+pub(crate) fn replica_of(server: &Server) -> Server {
     let flavour = server.flavour();
     sql(server, "CREATE USER IF NOT EXISTS repl@'%' IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO repl@'%'");
     let replica = start(flavour, &["--server-id=2", "--relay-log=relay"]);

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use drover_db::{Connection, quote};
 
+use crate::dump::catalog::Name;
 use crate::dump::destination::Destination;
 use crate::dump::ranges::Range;
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Key};
 use crate::keys;
-use crate::restore::load::{ATTEMPTS, Expected, Refusal, is_deadlock, statement};
+use crate::restore::inflow::{self, Charset, Inflow, Rows, Way};
+use crate::restore::load::{ATTEMPTS, Expected, Refusal, is_deadlock};
 use crate::restore::rows_only;
 use crate::restore::staging::{Staging, also_failed};
 use crate::restore::steps::Steps;
@@ -31,9 +33,11 @@ pub(super) struct Loads<'a> {
     again: &'a AtomicU64,
     /// The name of the chunk at work.
     file: String,
-    /// Whether the server waits for more of it.
-    is_open: bool,
-    /// Why it could not be begun, where another attempt may go well.
+    /// Where more of it goes.
+    inflow: Option<Inflow>,
+    /// Whether it goes there as values.
+    is_values: bool,
+    /// Why it could not be begun, or not gone on with, where another attempt may go well.
     put_off: Option<Error>,
     attempts: usize,
     /// Why the rows go past the check of their text: some were refused for it.
@@ -56,7 +60,8 @@ impl<'a> Loads<'a> {
             steps,
             again,
             file: String::new(),
-            is_open: false,
+            inflow: None,
+            is_values: false,
             put_off: None,
             attempts: 0,
             invalid: None,
@@ -66,7 +71,7 @@ impl<'a> Loads<'a> {
     }
 
     fn doing(&self) -> String {
-        format!("loading {} into {}", self.file, self.target.name)
+        doing(&self.file, &self.target.name)
     }
 
     fn execute(&mut self, sql: &str) -> Result<()> {
@@ -76,33 +81,54 @@ impl<'a> Loads<'a> {
     /// Has the server wait for the rows of the chunk.
     fn open(&mut self) -> Result<()> {
         let table = self.target.table;
-        let sql = match self.invalid.is_some() {
-            true => {
-                let [text, bytes] = Staging::tables(&self.target.name, &self.file);
-                self.steps.note(self.connection, &format!("{STAGING}{text}, {bytes}"))?;
-                let staging = Staging::begin(self.connection, &self.target.name, table, &self.file)?;
-                let sql = statement(&table.columns, &[], staging.bytes(), &self.file);
-                self.staging = Some(staging);
-                sql
-            }
-            false => {
-                self.execute("START TRANSACTION")?;
-                statement(&table.columns, &table.computed, &self.target.name, &self.file)
-            }
+        let mut way = self.target.way();
+        if self.invalid.is_some() {
+            let [text, bytes] = Staging::tables(&self.target.name, &self.file);
+            self.steps.note(self.connection, &format!("{STAGING}{text}, {bytes}"))?;
+            self.staging = Some(Staging::begin(self.connection, &self.target.name, table, &self.file)?);
+            way = Way::File(Charset::Binary);
+        } else {
+            self.execute("START TRANSACTION")?;
+        }
+        let (target, computed) = match &self.staging {
+            Some(staging) => (staging.bytes(), &[][..]),
+            None => (&self.target.name, &table.computed[..]),
         };
-        self.connection.begin_load(sql).doing(|| self.doing())?;
-        self.is_open = true;
+        let rows = Rows { columns: &table.columns, computed, target, file: &self.file };
+        self.is_values = way == Way::Values;
+        self.inflow = Some(Inflow::begin(self.connection, way, rows).doing(|| self.doing())?);
         Ok(())
+    }
+
+    /// Whether another attempt to load the chunk may go well after this error.
+    fn may_go_well(&self, error: &Error) -> bool {
+        is_deadlock(error) || (self.is_values && inflow::is_refused(error))
+    }
+
+    fn send(&mut self, text: &[u8]) -> Result<()> {
+        if self.inflow.is_none() {
+            self.open()?;
+        }
+        let (file, target) = (&self.file, &self.target.name);
+        match &mut self.inflow {
+            Some(inflow) => inflow.send(self.connection, text, || doing(file, target)),
+            None => Ok(()),
+        }
     }
 
     /// Commits the chunk if all of its rows are in as they were sent.
     fn close(&mut self, range: &Range<'_>, chunk: &Chunk) -> std::result::Result<(), Refusal> {
+        let inflow = self.inflow.take();
         if let Some(error) = self.put_off.take() {
+            if let Some(inflow) = inflow {
+                let (file, target) = (&self.file, &self.target.name);
+                let _ = inflow.end(self.connection, || doing(file, target)); // nothing comes of it
+            }
             return Err(error.into());
         }
-        match std::mem::take(&mut self.is_open) {
-            true => self.end_load(chunk)?,
-            false => self.execute("START TRANSACTION")?,
+        match inflow {
+            Some(inflow) => self.end_load(inflow, chunk)?,
+            None => self.execute("START TRANSACTION")?,
         }
         // What is committed must be known: the line of the journal is there before the rows are.
         range.has_chunk(chunk)?;
@@ -115,9 +141,9 @@ impl<'a> Loads<'a> {
         }
     }
 
-    fn end_load(&mut self, chunk: &Chunk) -> std::result::Result<(), Refusal> {
+    fn end_load(&mut self, inflow: Inflow, chunk: &Chunk) -> std::result::Result<(), Refusal> {
         let doing = self.doing();
-        let outcome = self.connection.end_load().doing(|| doing.as_str())?;
+        let outcome = inflow.end(self.connection, || doing.clone())?;
         Expected::of("chunk", chunk).check(self.connection, &outcome, || doing.clone())?;
         match &self.staging {
             Some(staging) => Ok(staging.copy(self.connection, chunk.rows)?),
@@ -139,6 +165,8 @@ impl<'a> Loads<'a> {
         match refusal {
             Refusal::InvalidText(error) if self.invalid.is_none() => self.invalid = Some(error),
             Refusal::Other(error) if is_deadlock(&error) && self.attempts < ATTEMPTS => self.attempts += 1,
+            // A file may hold what values cannot be, or is refused in words that say why.
+            Refusal::Other(error) if self.may_go_well(&error) => self.target.take_no_values(),
             other => {
                 let error = Error::from(other);
                 return Err(match self.invalid.take() {
@@ -184,21 +212,22 @@ impl<'a> Loads<'a> {
     }
 }
 
+fn doing(file: &str, target: &Name) -> String {
+    format!("loading {file} into {target}")
+}
+
 impl Out for Loads<'_> {
     fn write(&mut self, text: &[u8]) -> Result<()> {
         if text.is_empty() || self.put_off.is_some() {
             return Ok(());
         }
-        if !self.is_open
-            && let Err(error) = self.open()
-        {
-            if !is_deadlock(&error) {
-                return Err(error);
+        match self.send(text) {
+            Err(error) if self.may_go_well(&error) => {
+                self.put_off = Some(error);
+                Ok(())
             }
-            self.put_off = Some(error);
-            return Ok(());
+            other => other,
         }
-        self.connection.send(text).doing(|| self.doing())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::fields::{Fields, Form};
 use super::manifest::Table;
+use super::text;
 use super::utf8::Utf8;
 use super::value_kind::ValueKind;
 
@@ -93,12 +94,7 @@ impl Form for Records {
     fn piece(&mut self, column: usize, mut bytes: &[u8], cut: bool, out: &mut Vec<u8>) {
         if let (true, [escape, rest @ ..]) = (self.is_escaped, bytes) {
             self.is_escaped = false;
-            let byte = match escape {
-                b't' => b'\t',
-                b'n' => b'\n',
-                _ => 0,
-            };
-            self.write(column, &[byte], false, out);
+            self.write(column, &[text::unescaped(*escape)], false, out);
             bytes = rest;
         }
         self.write(column, bytes, cut, out);

@@ -1,5 +1,6 @@
 //! What a dump looks like on disk; docs/dump-format.md is its specification.
 
+pub(crate) mod bulk;
 pub(crate) mod contents;
 pub(crate) mod csv;
 pub(crate) mod digest;

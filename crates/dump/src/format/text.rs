@@ -13,6 +13,17 @@ const ESCAPES: [u8; 256] = {
     escapes
 };
 
+/// The byte for which `escaped` stands behind a backslash.
+#[inline]
+pub(super) fn unescaped(escaped: u8) -> u8 {
+    match escaped {
+        b't' => b'\t',
+        b'n' => b'\n',
+        b'0' => 0,
+        itself => itself,
+    }
+}
+
 /// Appends a value, escaped.
 #[inline]
 pub(crate) fn escape_into(out: &mut Vec<u8>, mut value: &[u8]) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use drover_db::options::{ConnectOptions, ServerArgs};
+use drover_db::options::{ConnectOptions, Logged, ServerArgs};
 
 use super::rename::Rename;
 use crate::guard::GuardArgs;
@@ -35,6 +35,11 @@ pub struct TargetArgs {
     #[arg(long)]
     pub skip_binlog: bool,
 
+    /// Have rows in the target's binary log as statements with the file that they load, not one by one: less work for MySQL,
+    /// but what reads rows from the log (CDC) misses them
+    #[arg(long, conflicts_with = "skip_binlog")]
+    pub log_statements: bool,
+
     /// Switch InnoDB's redo log off for the whole server until the rows are in (MySQL). If the server dies meanwhile, ALL that
     /// it holds is lost
     #[arg(long)]
@@ -44,7 +49,12 @@ pub struct TargetArgs {
 impl TargetArgs {
     /// How the sessions that change the target are opened.
     pub(crate) fn options(&self, options: &ConnectOptions) -> ConnectOptions {
-        ConnectOptions { skip_binlog: self.skip_binlog, ..options.clone() }
+        let logged = match (self.skip_binlog, self.log_statements) {
+            (true, _) => Logged::Not,
+            (false, true) => Logged::AsStatements,
+            (false, false) => Logged::AsUsual,
+        };
+        ConnectOptions { logged, ..options.clone() }
     }
 }
 

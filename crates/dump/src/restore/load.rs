@@ -1,14 +1,16 @@
-//! Loading rows: the statement, and whether the server did what it was to do. One file: streamed to the server, checked
-//! against the manifest, committed only then.
+//! Loading rows, and whether the server did what it was to do. One file: streamed to the server, checked against the manifest,
+//! committed only then.
 
+use drover_db::Connection;
 use drover_db::wire::Outcome;
-use drover_db::{Connection, quote};
 
+use super::inflow::{self, Charset, Inflow, Way};
 use super::staging;
 use super::steps::Steps;
+use super::targets::Target;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Column, Manifest, Table};
+use crate::format::manifest::{Chunk, Manifest};
 use crate::format::row_file::RowReader;
 use crate::guard::Guard;
 use crate::progress::Progress;
@@ -22,33 +24,6 @@ const PIECE: usize = 256 << 10;
 pub(crate) const ATTEMPTS: usize = 100;
 /// "Data truncated": what MariaDB says of an ENUM's error value.
 const WARN_DATA_TRUNCATED: u16 = 1265;
-
-/// The statement that loads a file into a table.
-pub(crate) fn statement(columns: &[Column], computed: &[String], target: &Name, file: &str) -> String {
-    let (mut fields, mut assignments) = (Vec::new(), Vec::new());
-    for (index, column) in columns.iter().enumerate() {
-        let name = quote::identifier(&column.name);
-        match &column.load {
-            None => fields.push(name),
-            Some(expression) => {
-                let variable = format!("@v{index}");
-                assignments.push(format!("{name} = {}", expression.replace("@value", &variable)));
-                fields.push(variable);
-            }
-        }
-    }
-    if fields.is_empty() {
-        fields.push("@unused".into());
-    }
-    assignments.extend(computed.iter().map(|name| format!("{} = DEFAULT", quote::identifier(name))));
-    let set = if assignments.is_empty() { String::new() } else { format!(" SET {}", assignments.join(", ")) };
-    format!(
-        "LOAD DATA LOCAL INFILE {} INTO TABLE {target} CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY \
-         '\\\\' LINES TERMINATED BY '\\n' ({}){set}",
-        quote::string(file),
-        fields.join(", ")
-    )
-}
 
 /// Why rows were not loaded.
 pub(crate) enum Refusal {
@@ -127,8 +102,7 @@ impl Expected {
 pub(super) struct Load<'a> {
     pub(super) store: &'a Store,
     pub(super) manifest: &'a Manifest,
-    pub(super) table: &'a Table,
-    pub(super) target: Name,
+    pub(super) target: &'a Target<'a>,
     pub(super) chunk: &'a Chunk,
     /// Where it is noted with its rows, if the table can be changed in one transaction with that.
     pub(super) steps: Option<&'a Steps>,
@@ -156,9 +130,20 @@ impl Load<'_> {
     }
 
     fn attempt(&self, connection: &mut Connection) -> Result<()> {
+        let way = self.target.way();
+        let mut result = self.attempt_by(connection, way);
+        if let (Way::Values, Err(error)) = (way, &result)
+            && inflow::is_refused(error)
+        {
+            self.target.take_no_values();
+            result = self.attempt_by(connection, self.target.way());
+        }
+        result
+    }
+
+    fn attempt_by(&self, connection: &mut Connection, way: Way) -> Result<()> {
         connection.execute("START TRANSACTION").doing(|| self.doing())?;
-        let target = self.target.clone();
-        let loaded = self.load_into(connection, &target, &self.table.computed);
+        let loaded = self.load_into(connection, way, &self.target.name, &self.target.table.computed);
         match loaded.and_then(|()| self.commit(connection).map_err(Refusal::Other)) {
             Ok(()) => {}
             Err(error) => {
@@ -190,28 +175,38 @@ impl Load<'_> {
     }
 
     fn doing(&self) -> String {
-        format!("loading {} into {}", self.store.path(&self.chunk.file).display(), self.target)
+        format!("loading {} into {}", self.store.path(&self.chunk.file).display(), self.target.name)
+    }
+
+    /// Loads the file into the table of bytes that stands in for the target; nothing is committed.
+    pub(super) fn load_bytes(
+        &self,
+        connection: &mut Connection,
+        bytes: &Name,
+    ) -> std::result::Result<(), Refusal> {
+        self.load_into(connection, Way::File(Charset::Binary), bytes, &[])
     }
 
     /// Loads the file into `target`, which has the columns of the table; nothing is committed.
-    pub(super) fn load_into(
+    fn load_into(
         &self,
         connection: &mut Connection,
+        way: Way,
         target: &Name,
         computed: &[String],
     ) -> std::result::Result<(), Refusal> {
-        let mut reader = RowReader::open(self.store, self.manifest, &self.table.script, self.chunk)?;
-        let sql = statement(&self.table.columns, computed, target, &self.chunk.file);
-        connection.begin_load(sql).doing(|| self.doing())?;
-        let sent = self.send(connection, &mut reader);
-        // It is ended in any case, so that the connection stays usable.
-        let outcome = connection.end_load().doing(|| self.doing());
+        let table = self.target.table;
+        let mut reader = RowReader::open(self.store, self.manifest, &table.script, self.chunk)?;
+        let rows = inflow::Rows { columns: &table.columns, computed, target, file: &self.chunk.file };
+        let mut inflow = Inflow::begin(connection, way, rows).doing(|| self.doing())?;
+        let sent = self.send(connection, &mut inflow, &mut reader);
+        let outcome = inflow.end(connection, || self.doing());
         sent?;
         self.check_file(reader)?;
         Expected::of("file", self.chunk).check(connection, &outcome?, || self.doing())
     }
 
-    fn send(&self, connection: &mut Connection, reader: &mut RowReader) -> Result<()> {
+    fn send(&self, connection: &mut Connection, inflow: &mut Inflow, reader: &mut RowReader) -> Result<()> {
         let (mut buffer, mut rest) = (vec![0; PIECE], Vec::new());
         loop {
             let count = reader.read(&mut buffer)?;
@@ -219,10 +214,11 @@ impl Load<'_> {
                 return Ok(());
             }
             match &self.current {
-                Some(current) => connection.send(&current.filter(&buffer[..count], &mut rest)),
-                None => connection.send(&buffer[..count]),
-            }
-            .doing(|| self.doing())?;
+                Some(current) => {
+                    inflow.send(connection, &current.filter(&buffer[..count], &mut rest), || self.doing())
+                }
+                None => inflow.send(connection, &buffer[..count], || self.doing()),
+            }?;
             self.progress.count(0, count as u64);
             self.progress.done(count as u64);
             self.guard.spend(count as u64);
@@ -256,25 +252,6 @@ pub(super) fn counted(info: &str, word: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_statement_names_columns_and_converts_what_must_be() {
-        let column = |name: &str, load: Option<&str>| Column {
-            name: name.into(),
-            read: None,
-            load: load.map(Into::into),
-        };
-        let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
-        let target = Name::new("s", "t");
-        let sql = statement(&columns, &["g".into()], &target, "s/t.00001.tsv");
-        assert!(
-            sql.starts_with("LOAD DATA LOCAL INFILE 's/t.00001.tsv' INTO TABLE `s`.`t` CHARACTER SET binary"),
-            "{sql}"
-        );
-        let end = r"LINES TERMINATED BY '\n' (`a`, @v1) SET `j` = CONVERT(@v1 USING utf8mb4), `g` = DEFAULT";
-        assert!(sql.ends_with(end), "{sql}");
-        assert!(statement(&[], &[], &target, "f").ends_with("(@unused)"));
-    }
 
     #[test]
     fn the_summary_of_a_load() {

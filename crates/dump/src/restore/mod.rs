@@ -5,6 +5,7 @@ mod args;
 pub(crate) mod begun;
 pub(crate) mod check;
 pub(crate) mod global;
+pub(crate) mod inflow;
 pub(crate) mod load;
 pub(crate) mod objects;
 pub(crate) mod rename;

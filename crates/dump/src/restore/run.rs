@@ -239,8 +239,7 @@ impl Restore<'_> {
                 let load = Load {
                     store: self.store,
                     manifest: self.manifest,
-                    table: target.table,
-                    target: target.name.clone(),
+                    target,
                     chunk: &target.table.files[file],
                     steps: is_transactional(target.table).then_some(steps),
                     current: self.translator.and_then(|translator| translator.current(target.table)),

@@ -23,11 +23,11 @@ pub(crate) fn also_failed(first: Error, second: Error) -> Error {
 
 /// Loads a file by way of two tables that are dropped again.
 pub(super) fn load(connection: &mut Connection, load: &Load<'_>) -> Result<()> {
-    let staging = Staging::begin(connection, &load.target, load.table, &load.chunk.file)?;
-    let loaded = load.load_into(connection, staging.bytes(), &[]).map_err(Error::from);
-    let copied = loaded
-        .and_then(|()| staging.copy(connection, load.chunk.rows))
-        .and_then(|()| load.commit(connection));
+    let Load { target, chunk, .. } = load;
+    let staging = Staging::begin(connection, &target.name, target.table, &chunk.file)?;
+    let loaded = load.load_bytes(connection, staging.bytes()).map_err(Error::from);
+    let copied =
+        loaded.and_then(|()| staging.copy(connection, chunk.rows)).and_then(|()| load.commit(connection));
     if copied.is_err() {
         let _ = connection.execute("ROLLBACK"); // if this fails the connection is gone, and the server rolls back
     }

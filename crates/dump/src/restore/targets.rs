@@ -1,10 +1,13 @@
 //! Tables of the target on their way: created without what can wait, and completed when their rows are in.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use drover_db::options::ConnectOptions;
 use drover_db::sql::{Dialect, Kind, tokens};
 use drover_db::{Connection, Vendor, quote};
 
 use super::begun::Begun;
+use super::inflow::{self, Charset, Way};
 use super::objects::{Scripts, each};
 use super::rows_only;
 use super::run::Restore;
@@ -39,9 +42,45 @@ pub(crate) struct Target<'a> {
     /// Keys that wait for the rows.
     pub(crate) keys: Vec<Vec<u8>>,
     foreign_keys: Vec<Vec<u8>>,
+    /// Whether rows come as values, until the server refuses some, and else in which character set.
+    takes_values: AtomicBool,
+    charset: Charset,
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    fn new(
+        name: Name,
+        table: &'a Table,
+        bytes: u64,
+        keeps: bool,
+        keys: Vec<Vec<u8>>,
+        foreign_keys: Vec<Vec<u8>>,
+    ) -> Self {
+        let (takes_values, charset) = (AtomicBool::new(false), Charset::Binary);
+        Self { name, table, bytes, keeps, keys, foreign_keys, takes_values, charset }
+    }
+
+    /// Chooses how rows come in.
+    fn choose_way(&mut self, connection: &mut Connection, vendor: Vendor, takes_values: bool) -> Result<()> {
+        let takes_values =
+            takes_values && is_transactional(self.table) && inflow::has_values(&self.table.columns);
+        *self.takes_values.get_mut() = takes_values;
+        if !takes_values && self.bytes >= SMALL {
+            self.charset = inflow::charset(connection, vendor, self.table, &self.name)?;
+        }
+        Ok(())
+    }
+
+    /// How rows come in.
+    pub(crate) fn way(&self) -> Way {
+        if self.takes_values.load(Ordering::Relaxed) { Way::Values } else { Way::File(self.charset) }
+    }
+
+    /// From now on rows come as files.
+    pub(crate) fn take_no_values(&self) {
+        self.takes_values.store(false, Ordering::Relaxed);
+    }
+
     /// What building the indexes costs, in the progress's unit.
     pub(crate) fn index_work(&self) -> u64 {
         self.bytes / 4 * self.keys.len().min(4) as u64
@@ -69,9 +108,23 @@ impl<'a> Restore<'a> {
         begun: &mut Begun,
         coming: impl Fn(&Name, &Table) -> Coming,
     ) -> Result<Vec<Target<'a>>> {
-        if !self.manifest.contents.has_definitions() {
-            return self.tables_that_are_there(coordinator, begun.steps.is_there, coming);
+        let mut targets = match self.manifest.contents.has_definitions() {
+            true => self.make_tables(coordinator, begun, coming)?,
+            false => self.tables_that_are_there(coordinator, begun.steps.is_there, coming)?,
+        };
+        let takes_values = inflow::takes_values(coordinator)?;
+        for target in &mut targets {
+            target.choose_way(coordinator, begun.server.vendor, takes_values)?;
         }
+        Ok(targets)
+    }
+
+    fn make_tables(
+        &self,
+        coordinator: &mut Connection,
+        begun: &mut Begun,
+        coming: impl Fn(&Name, &Table) -> Coming,
+    ) -> Result<Vec<Target<'a>>> {
         let scripts = self.scripts();
         self.create_sequences(coordinator, &scripts, begun)?;
         let there = if begun.steps.is_there { catalog::relations(coordinator)? } else { Vec::new() };
@@ -100,7 +153,7 @@ impl<'a> Restore<'a> {
             }
             let keys =
                 if keeps && has_key(coordinator, &name, &split.keys)? { Vec::new() } else { split.keys };
-            targets.push(Target { name, table, bytes, keeps, keys, foreign_keys: split.foreign_keys });
+            targets.push(Target::new(name, table, bytes, keeps, keys, split.foreign_keys));
         }
         session::set(coordinator, Purpose::Restore)?;
         Ok(targets)
@@ -144,7 +197,7 @@ impl<'a> Restore<'a> {
             if goes_on && !keeps {
                 rows_only::empty(coordinator, &name, table)?;
             }
-            targets.push(Target { name, table, bytes, keeps, keys: Vec::new(), foreign_keys: Vec::new() });
+            targets.push(Target::new(name, table, bytes, keeps, Vec::new(), Vec::new()));
         }
         Ok(targets)
     }

@@ -54,9 +54,11 @@ fn interrupted(flavour: Flavour) {
 
 fn connection_killed(flavour: Flavour) {
     let server = target(flavour);
-    let restore = begin(server, "mid_killed", "");
-    let loading = "FROM information_schema.PROCESSLIST WHERE INFO LIKE 'LOAD DATA%`mid_killed`%'";
-    sql(server, format!("KILL {}", value(server, format!("SELECT ID {loading}"))));
+    sql(server, "CREATE USER IF NOT EXISTS mid_killed@localhost; GRANT ALL ON *.* TO mid_killed@localhost");
+    let restore = begin(server, "mid_killed", "-u mid_killed");
+    let worker = "SELECT ID FROM information_schema.PROCESSLIST JOIN information_schema.INNODB_TRX ON ID = trx_mysql_thread_id \
+                  WHERE USER = 'mid_killed'";
+    sql(server, format!("KILL {}", value(server, worker)));
     restore.signal("CONT");
     restore.finish().refused(&["wide.00001", "`mid_killed`.`wide`"]);
     assert_can_be_done_again(server, "mid_killed");

@@ -55,7 +55,7 @@ fn killed_at_random(flavour: Flavour) {
     let (target, mut hits, mut finished) = (target(flavour), 0, 0);
     for number in 0..KILLS {
         let mut restoring = Running::start(&mut restore(target, dir.path(), "--resume --threads 3"));
-        std::thread::sleep(Duration::from_millis(30 + number * 131 % 1500));
+        std::thread::sleep(Duration::from_millis(30 + number * 131 % 750));
         if !restoring.has_ended() {
             hits += 1;
             continue; // dropped, it is killed

@@ -8,10 +8,11 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::big::{big_dump, big_source};
 use crate::client::{sql, wait_until};
-use crate::drover::{Running, copy, dump, restore, run};
-use crate::servers::{on_both, start};
+use crate::drover::{Running, copy, dump, restore, run, verify};
+use crate::guards::replica_of;
+use crate::servers::{on_both, source, start};
 
-on_both!(binary_log, redo_log);
+on_both!(binary_log, redo_log, replicas);
 
 /// File and position.
 fn end_of_log(server: &Server) -> Vec<String> {
@@ -75,6 +76,40 @@ fn redo_log(flavour: Flavour) {
     stopped.signal("CONT");
     stopped.finish().refused(&["stopped"]);
     wait_until("it is on after a restore that was stopped", || is("ON"));
+}
+
+/// However rows come into the binary log, a replica has them too.
+fn replicas(flavour: Flavour) {
+    let server = start(flavour, &["--server-id=1", "--log-bin=binlog"]);
+    let (replica, dir) = (replica_of(&server), tempfile::tempdir().unwrap());
+    let [rows, big] = ["rows", "big"].map(|name| dir.path().join(name));
+    sql(
+        source(flavour),
+        "CREATE DATABASE logged; USE logged;
+         CREATE TABLE odd (id INT PRIMARY KEY, j JSON, g POINT, b BINARY(3), u VARCHAR(20) CHARACTER SET utf8mb4,
+           l VARCHAR(20) CHARACTER SET latin1, e ENUM('a', 'b'), d DOUBLE, s INT AS (id + 1) STORED, t TIMESTAMP NULL);
+         INSERT INTO odd (id, j, g, b, u, l, e, d, t) VALUES (-1, '{\"a\": \"\\\\n\"}', POINT(1, 2), x'00095C', 'é\\t\\n€😀', 'é', 'b', 0.1,
+           '2026-03-29 01:30:00'), (2, NULL, NULL, NULL, '', '', NULL, -1e300, NULL);
+         CREATE TABLE keyless (v VARCHAR(20)); INSERT INTO keyless VALUES ('a'), ('a'), (NULL);
+         CREATE TABLE plain (id INT PRIMARY KEY) ENGINE = MyISAM; INSERT INTO plain VALUES (1), (2)",
+    );
+    run(&mut dump(source(flavour), "logged", &rows)).done();
+    run(&mut dump(big_source(flavour), "big", &big)).done();
+    sql(source(flavour), "DROP DATABASE logged");
+    for (option, into) in [("", "usual"), ("--log-statements", "told")] {
+        run(&mut restore(&server, &rows, &format!("--into logged={into} {option}"))).done();
+        run(&mut restore(&server, &big, &format!("--into big=big_{into} {option}"))).done();
+    }
+    let events = sql(&server, format!("SHOW BINLOG EVENTS IN '{}'", end_of_log(&server)[0]));
+    let files = events.iter().filter(|event| event[2].starts_with("Execute_load_query")).count();
+    assert!(files >= 4, "{files} files in the log");
+    sql(&replica, "START REPLICA");
+    sql(&server, "CREATE DATABASE all_of_it");
+    wait_until("the replica has it all", || !sql(&replica, "SHOW DATABASES LIKE 'all_of_it'").is_empty());
+    for into in ["usual", "told"] {
+        run(&mut verify(&replica, &rows, &format!("--into logged={into}"))).done();
+        run(&mut verify(&replica, &big, &format!("--into big=big_{into}"))).done();
+    }
 }
 
 /// A restore that stands still amid the rows.

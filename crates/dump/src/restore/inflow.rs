@@ -1,0 +1,277 @@
+//! Rows' lines on their way into a table: the file of a LOAD DATA, or, where the server takes them, the values of a prepared
+//! INSERT, many rows at a time. benchmarks/ways measures what each costs the server. Either way the rows are part of the
+//! transaction that is open, and nothing but values that the table holds as they were sent comes in without an error or a warning.
+
+use drover_db::wire::{Outcome, Prepared};
+use drover_db::{Connection, Row, Vendor, quote, server};
+
+use crate::dump::catalog::Name;
+use crate::error::Doing;
+use crate::format::bulk::Bulk;
+use crate::format::manifest::{Column, Table};
+use crate::format::value_kind::ValueKind;
+use crate::{Error, Result};
+
+/// Bytes of values that are sent at a time, about.
+const BATCH: usize = 256 << 10;
+/// Lines are taken apart in pieces of this many bytes.
+const PIECE: usize = 64 << 10;
+/// The longest row that is sent as values, in bytes.
+const LONGEST_ROW: usize = 256 << 10;
+/// What the server must take in one packet for these, in bytes; the default is 16 times as much.
+const PACKET: u64 = 1 << 20;
+
+/// How lines come into a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As the values of a prepared INSERT. The table must be one that forgets them if anything goes wrong.
+    Values,
+    /// As a file in this character set.
+    File(Charset),
+}
+
+/// What a file's bytes are to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Charset {
+    /// Bytes, which a column takes as text of its own character set: right for all columns.
+    Binary,
+    /// Text in the character set that all columns have. MySQL need not convert it.
+    Utf8mb4,
+}
+
+/// Whether the server takes rows as values.
+pub(crate) fn takes_values(connection: &mut Connection) -> Result<bool> {
+    if !connection.takes_bulk() {
+        return Ok(false);
+    }
+    let most = server::variable(connection, "max_allowed_packet").doing(|| "reading max_allowed_packet")?;
+    Ok(most.and_then(|most| most.parse::<u64>().ok()).is_some_and(|most| most >= PACKET))
+}
+
+/// The character set in which files for a table are loaded fastest.
+pub(crate) fn charset(
+    connection: &mut Connection,
+    vendor: Vendor,
+    table: &Table,
+    target: &Name,
+) -> Result<Charset> {
+    // Only for MySQL it is less work.
+    if vendor != Vendor::MySql || table.columns.iter().any(|column| column.load.is_some()) {
+        return Ok(Charset::Binary);
+    }
+    let sql = format!(
+        "SELECT DATA_TYPE, CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        quote::string(&target.schema),
+        quote::string(&target.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
+    let kind = |row: Row| ValueKind::of(&row.string(0).to_ascii_lowercase(), row.text(1).as_deref());
+    let is_utf8mb4 = |kind| matches!(kind, ValueKind::Number | ValueKind::Word | ValueKind::Utf8);
+    Ok(if rows.into_iter().map(kind).all(is_utf8mb4) { Charset::Utf8mb4 } else { Charset::Binary })
+}
+
+/// What comes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    /// The columns that the lines have.
+    pub(crate) columns: &'a [Column],
+    /// Those that the server computes.
+    pub(crate) computed: &'a [String],
+    pub(crate) target: &'a Name,
+    /// The name of the file or chunk, for the server's own messages.
+    pub(crate) file: &'a str,
+}
+
+/// Lines on their way.
+pub(crate) enum Inflow {
+    File,
+    Values(Box<Values>),
+}
+
+/// Values on their way.
+pub(crate) struct Values {
+    statement: Prepared,
+    lines: Bulk,
+    /// What the server did with those that it has.
+    outcome: Outcome,
+    /// Whether it refused some; nothing more is sent then, since the transaction may be gone.
+    is_refused: bool,
+}
+
+impl Inflow {
+    /// Makes the server wait for lines.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub(crate) fn begin(connection: &mut Connection, way: Way, rows: Rows<'_>) -> drover_db::Result<Self> {
+        let Way::File(charset) = way else {
+            let statement = connection.prepare(rows.insert())?;
+            let lines = Bulk::new(rows.columns.len());
+            let values = Values { statement, lines, outcome: Outcome::default(), is_refused: false };
+            return Ok(Self::Values(Box::new(values)));
+        };
+        connection.begin_load(rows.load_data(charset))?;
+        Ok(Self::File)
+    }
+
+    /// Sends the next piece of the lines.
+    ///
+    /// # Errors
+    /// What the server said, or that rows cannot come this way.
+    pub(crate) fn send(
+        &mut self,
+        connection: &mut Connection,
+        text: &[u8],
+        doing: impl Fn() -> String,
+    ) -> Result<()> {
+        match self {
+            Self::File => connection.send(text).doing(doing),
+            Self::Values(values) => text.chunks(PIECE).try_for_each(|piece| {
+                values.lines.pass(piece);
+                if values.lines.rows().size() < BATCH { Ok(()) } else { values.execute(connection, &doing) }
+            }),
+        }
+    }
+
+    /// Ends, also after an error, so that the connection stays usable; tells what the server did with the lines.
+    ///
+    /// # Errors
+    /// What the server said, or that rows cannot come this way.
+    pub(crate) fn end(self, connection: &mut Connection, doing: impl Fn() -> String) -> Result<Outcome> {
+        match self {
+            Self::File => connection.end_load().doing(doing),
+            Self::Values(mut values) => {
+                let executed = values.execute(connection, &doing);
+                let Values { statement, outcome, .. } = *values;
+                connection.close(statement).doing(doing)?;
+                executed.map(|()| outcome)
+            }
+        }
+    }
+}
+
+impl Values {
+    fn execute(&mut self, connection: &mut Connection, doing: &impl Fn() -> String) -> Result<()> {
+        if self.is_refused {
+            return Ok(());
+        }
+        let executed = self.try_execute(connection, doing);
+        self.is_refused = executed.is_err();
+        executed
+    }
+
+    fn try_execute(&mut self, connection: &mut Connection, doing: &impl Fn() -> String) -> Result<()> {
+        if self.lines.is_malformed() {
+            return Err(Error::found(format!("{}: a line has more or fewer fields than the table", doing())));
+        }
+        let rows = self.lines.rows();
+        if rows.rows() > 0 {
+            let outcome = connection.execute_bulk(&self.statement, rows).doing(doing)?;
+            self.outcome.affected += outcome.affected;
+            self.outcome.warnings = self.outcome.warnings.saturating_add(outcome.warnings);
+        }
+        if rows.size() > LONGEST_ROW {
+            return Err(Error::found(format!("{}: a row is longer than {LONGEST_ROW} bytes", doing())));
+        }
+        Ok(())
+    }
+}
+
+/// Whether rows that were refused as values may be taken as a file, or refused in words that say why: no deadlock, and no session
+/// that was ended by somebody.
+pub(crate) fn is_refused(error: &Error) -> bool {
+    match error {
+        Error::Server { source, .. } => {
+            source.code().is_some_and(|code| ![1053, 1213, 1317, 1927].contains(&code))
+        }
+        Error::Found { .. } => true,
+        Error::File { .. } | Error::Stopped => false,
+    }
+}
+
+/// Whether lines can come as values.
+pub(crate) fn has_values(columns: &[Column]) -> bool {
+    let is_used_once =
+        |column: &Column| column.load.as_ref().is_none_or(|load| load.matches("@value").count() == 1);
+    !columns.is_empty() && columns.iter().all(is_used_once)
+}
+
+impl Rows<'_> {
+    /// The statement that takes values.
+    fn insert(self) -> String {
+        let value =
+            |column: &Column| column.load.as_ref().map_or("?".into(), |load| load.replace("@value", "?"));
+        let values: Vec<_> = self.columns.iter().map(value).collect();
+        let names = quote::identifiers(self.columns.iter().map(|column| column.name.as_str()));
+        format!("INSERT INTO {} ({names}) VALUES ({})", self.target, values.join(", "))
+    }
+
+    /// The statement that takes a file.
+    fn load_data(self, charset: Charset) -> String {
+        let (mut fields, mut assignments) = (Vec::new(), Vec::new());
+        for (index, column) in self.columns.iter().enumerate() {
+            let name = quote::identifier(&column.name);
+            match &column.load {
+                None => fields.push(name),
+                Some(expression) => {
+                    let variable = format!("@v{index}");
+                    assignments.push(format!("{name} = {}", expression.replace("@value", &variable)));
+                    fields.push(variable);
+                }
+            }
+        }
+        if fields.is_empty() {
+            fields.push("@unused".into());
+        }
+        assignments.extend(self.computed.iter().map(|name| format!("{} = DEFAULT", quote::identifier(name))));
+        let set =
+            if assignments.is_empty() { String::new() } else { format!(" SET {}", assignments.join(", ")) };
+        let charset = match charset {
+            Charset::Binary => "binary",
+            Charset::Utf8mb4 => "utf8mb4",
+        };
+        format!(
+            "LOAD DATA LOCAL INFILE {} INTO TABLE {} CHARACTER SET {charset} FIELDS TERMINATED BY '\\t' ESCAPED BY \
+             '\\\\' LINES TERMINATED BY '\\n' ({}){set}",
+            quote::string(self.file),
+            self.target,
+            fields.join(", ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, load: Option<&str>) -> Column {
+        Column { name: name.into(), read: None, load: load.map(Into::into) }
+    }
+
+    #[test]
+    fn a_file_goes_into_columns_and_expressions() {
+        let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
+        let target = Name::new("s", "t");
+        let computed = ["g".to_owned()];
+        let rows = Rows { columns: &columns, computed: &computed, target: &target, file: "s/t.00001.tsv" };
+        let sql = rows.load_data(Charset::Binary);
+        assert!(
+            sql.starts_with("LOAD DATA LOCAL INFILE 's/t.00001.tsv' INTO TABLE `s`.`t` CHARACTER SET binary"),
+            "{sql}"
+        );
+        let end = r"LINES TERMINATED BY '\n' (`a`, @v1) SET `j` = CONVERT(@v1 USING utf8mb4), `g` = DEFAULT";
+        assert!(sql.ends_with(end), "{sql}");
+        let rows = Rows { columns: &[], computed: &[], ..rows };
+        assert!(rows.load_data(Charset::Utf8mb4).ends_with("(@unused)"));
+    }
+
+    #[test]
+    fn values_go_into_the_same() {
+        let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
+        let rows = Rows { columns: &columns, computed: &[], target: &Name::new("s", "t"), file: "" };
+        assert_eq!(rows.insert(), "INSERT INTO `s`.`t` (`a`, `j`) VALUES (?, CONVERT(? USING utf8mb4))");
+        assert!(has_values(&columns));
+        assert!(!has_values(&[]));
+        assert!(!has_values(&[column("a", Some("IF(@value = '', NULL, @value)"))]));
+    }
+}
