@@ -6,8 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use drover_db::Connection;
-use drover_db::options::{Address, ConnectOptions, SslMode, SslOptions};
-use drover_db::wire::{RawRow, next_field};
+use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use drover_db::wire::{BulkRows, RawRow, next_field};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -35,6 +35,7 @@ fn talk(address: Address) {
         database: None,
         ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
         connect_timeout: Duration::from_secs(1),
+        logged: Logged::AsUsual,
     };
     let Ok(mut connection) = Connection::open(&options) else { return };
     let _ = connection.execute("DO 1");
@@ -42,6 +43,13 @@ fn talk(address: Address) {
     let _ = connection.begin_load("LOAD DATA");
     let _ = connection.send(b"1\n");
     let _ = connection.end_load();
+    if let Ok(statement) = connection.prepare("INSERT") {
+        let mut rows = BulkRows::default();
+        rows.null();
+        rows.end_row();
+        let _ = connection.execute_bulk(&statement, &mut rows);
+        let _ = connection.close(statement);
+    }
     let Ok(mut rows) = connection.stream("SELECT 2") else { return };
     while let Ok(Some(row)) = rows.next_row() {
         match row {
