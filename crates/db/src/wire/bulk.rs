@@ -1,21 +1,32 @@
-//! The values of many rows for one prepared statement, which MariaDB takes from 10.2 on (COM_STMT_BULK_EXECUTE).
+//! Prepared statements, as far as they are needed to give MariaDB the values of many rows at once, which it takes from 10.2 on
+//! (COM_STMT_BULK_EXECUTE).
 //!
 //! Source: MariaDB Knowledge Base, "Clients & Utilities / protocol / COM_STMT_BULK_EXECUTE".
 
+use super::connection::{Connection, Outcome, Reply};
+use crate::Result;
+
+const COM_STMT_PREPARE: u8 = 0x16;
+const COM_STMT_CLOSE: u8 = 0x19;
+const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
+/// The parameters' types are sent with their values.
+const SEND_TYPES: u16 = 128;
+/// MYSQL_TYPE_BLOB, not unsigned: bytes, in no character set.
+const BYTES: [u8; 2] = [0xfc, 0];
 /// What stands before a value, and in place of a NULL.
 const VALUE: u8 = 0;
 const NULL: u8 = 1;
 /// The longest value whose length is one byte.
 const SHORT: usize = 0xfa;
 
-/// A prepared statement. The server keeps it until [`super::Connection::close`] or the end of the session.
+/// A prepared statement. The server keeps it until [`Connection::close`] or the end of the session.
 #[derive(Debug)]
 pub struct Prepared {
-    pub(super) id: u32,
-    pub(super) parameters: u16,
+    id: u32,
+    parameters: u16,
 }
 
-/// Rows for [`super::Connection::execute_bulk`], put together value by value. Values are bytes: the server takes them as
+/// Rows for [`Connection::execute_bulk`], put together value by value. Values are bytes: the server takes them as
 /// LOAD DATA takes a file in CHARACTER SET binary.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct BulkRows {
@@ -86,15 +97,63 @@ impl BulkRows {
         self.bytes.len()
     }
 
-    pub(super) fn whole(&self) -> &[u8] {
+    fn whole(&self) -> &[u8] {
         &self.bytes[..self.whole]
     }
 
     /// Forgets the rows that are whole.
-    pub(super) fn clear_whole(&mut self) {
+    fn clear_whole(&mut self) {
         self.bytes.drain(..self.whole);
         self.value = self.value.saturating_sub(self.whole);
         (self.whole, self.rows) = (0, 0);
+    }
+}
+
+impl Connection {
+    /// Prepares a statement that returns no rows.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection is lost.
+    pub fn prepare(&mut self, sql: impl AsRef<[u8]>) -> Result<Prepared> {
+        let Reply::Done(_) = self.command(COM_STMT_PREPARE, &[sql.as_ref()])? else {
+            return Err(self.protocol("rows for a statement that was to be prepared"));
+        };
+        let Some(&[a, b, c, d, 0, 0, e, f]) = self.scratch.get(1..9).and_then(|head| head.first_chunk())
+        else {
+            return Err(self.protocol("a prepared statement that is none, or that returns rows"));
+        };
+        let statement =
+            Prepared { id: u32::from_le_bytes([a, b, c, d]), parameters: u16::from_le_bytes([e, f]) };
+        // Descriptions of the parameters, and what ends them.
+        let rest = if statement.parameters == 0 { 0 } else { u32::from(statement.parameters) + 1 };
+        for _ in 0..rest {
+            self.read_payload()?;
+        }
+        Ok(statement)
+    }
+
+    /// Executes a prepared statement once for each row that is whole, and takes those out of `rows`.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection is lost. Rows before the one that was refused may be in.
+    pub fn execute_bulk(&mut self, statement: &Prepared, rows: &mut BulkRows) -> Result<Outcome> {
+        let head = [&statement.id.to_le_bytes()[..], &SEND_TYPES.to_le_bytes()].concat();
+        let types = BYTES.repeat(usize::from(statement.parameters));
+        let reply = self.command(COM_STMT_BULK_EXECUTE, &[&head, &types, rows.whole()])?;
+        rows.clear_whole();
+        match reply {
+            Reply::Done(outcome) => Ok(outcome),
+            _ => Err(self.protocol("rows for a statement that returns none")),
+        }
+    }
+
+    /// Has the server forget a prepared statement.
+    ///
+    /// # Errors
+    /// That the connection is lost.
+    pub fn close(&mut self, statement: Prepared) -> Result<()> {
+        // There is no reply to it.
+        self.send_command(COM_STMT_CLOSE, &[&statement.id.to_le_bytes()])
     }
 }
 
@@ -102,8 +161,14 @@ impl BulkRows {
 mod tests {
     use proptest::prelude::*;
 
+    use std::os::unix::net::UnixStream;
+
+    use super::super::connection::tests::{EOF, answered_with, connection_over};
     use super::super::fields::{Field, next_field};
+    use super::super::packet::Packets;
+    use super::super::stream::Stream;
     use super::*;
+    use crate::Error;
 
     fn value() -> impl Strategy<Value = Option<Vec<u8>>> {
         let length = prop_oneof![8 => 0..260_usize, 1 => 0xfff0..0x1_0010_usize];
@@ -164,6 +229,44 @@ mod tests {
             rows.end_row();
             prop_assert_eq!(read(rows.whole()), vec![Some([&first[..], b"end"].concat())]);
         }
+    }
+
+    #[test]
+    fn rows_for_a_prepared_statement() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut server, mut packets) = (Packets::new(Stream::Unix(far)), Vec::new());
+            let prepared = [&[0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0][..], b"?", b"?", EOF];
+            let done = [0, 1, 0, 2, 0, 0, 0];
+            for replies in [&prepared[..], &[&done], &[], &[&done]] {
+                server.new_command();
+                let mut packet = Vec::new();
+                server.read(&mut packet).unwrap();
+                replies.iter().for_each(|reply| server.write(reply).unwrap());
+                packets.push(packet);
+            }
+            packets
+        });
+        let mut connection = connection_over(near);
+        let statement = connection.prepare("INSERT").unwrap();
+        let mut rows = BulkRows::default();
+        rows.null();
+        rows.begin_value();
+        rows.append(b"ab");
+        rows.end_value();
+        rows.end_row();
+        rows.null();
+        assert_eq!(connection.execute_bulk(&statement, &mut rows).unwrap().affected, 1);
+        assert_eq!((rows.rows(), rows.size()), (0, 1));
+        connection.close(statement).unwrap();
+        connection.execute("DO 1").unwrap();
+        let bulk = b"\xfa\x05\0\0\0\x80\0\xfc\0\xfc\0\x01\0\x02ab".to_vec();
+        let sent = [b"\x16INSERT".to_vec(), bulk, b"\x19\x05\0\0\0".to_vec(), b"\x03DO 1".to_vec()];
+        assert_eq!(server.join().unwrap(), sent);
+
+        let mut returns_rows = answered_with(&[&[0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]]);
+        assert!(matches!(returns_rows.prepare("SELECT 1"), Err(Error::Protocol { .. })));
+        assert!(matches!(answered_with(&[&[0, 5]]).prepare("DO 1"), Err(Error::Protocol { .. })));
     }
 
     #[test]

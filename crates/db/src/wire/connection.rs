@@ -5,7 +5,6 @@ use std::io;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::Column;
 
-use super::bulk::{BulkRows, Prepared};
 use super::fields::{next_field, next_integer};
 use super::handshake::{self, Session};
 use super::packet::{ERROR, LargeRow, Next, Packets, malformed, short_row};
@@ -15,13 +14,6 @@ use crate::options::ConnectOptions;
 use crate::{Error, Result, ServerError};
 
 const COM_QUERY: u8 = 0x03;
-const COM_STMT_PREPARE: u8 = 0x16;
-const COM_STMT_CLOSE: u8 = 0x19;
-const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
-/// The parameters' types are sent with their values.
-const SEND_TYPES: u16 = 128;
-/// MYSQL_TYPE_BLOB, not unsigned: bytes, in no character set.
-const BYTES: [u8; 2] = [0xfc, 0];
 /// Known to MySQL from 5.7.3 and MariaDB from 10.2.4 on.
 const COM_RESET_CONNECTION: u8 = 0x1f;
 /// What the packet after the columns and the one after the rows begin with.
@@ -49,7 +41,7 @@ pub struct Connection {
     takes_bulk: bool,
     state: State,
     /// A reused buffer for statements and for replies that are read whole.
-    scratch: Vec<u8>,
+    pub(super) scratch: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,52 +183,6 @@ impl Connection {
         }
     }
 
-    /// Prepares a statement that returns no rows.
-    ///
-    /// # Errors
-    /// What the server said, or that the connection is lost.
-    pub fn prepare(&mut self, sql: impl AsRef<[u8]>) -> Result<Prepared> {
-        let Reply::Done(_) = self.command(COM_STMT_PREPARE, &[sql.as_ref()])? else {
-            return Err(self.protocol("rows for a statement that was to be prepared"));
-        };
-        let Some(&[a, b, c, d, 0, 0, e, f]) = self.scratch.get(1..9).and_then(|head| head.first_chunk())
-        else {
-            return Err(self.protocol("a prepared statement that is none, or that returns rows"));
-        };
-        let statement =
-            Prepared { id: u32::from_le_bytes([a, b, c, d]), parameters: u16::from_le_bytes([e, f]) };
-        // Descriptions of the parameters, and what ends them.
-        let rest = if statement.parameters == 0 { 0 } else { u32::from(statement.parameters) + 1 };
-        for _ in 0..rest {
-            self.read_payload()?;
-        }
-        Ok(statement)
-    }
-
-    /// Executes a prepared statement once for each row that is whole, and takes those out of `rows`.
-    ///
-    /// # Errors
-    /// What the server said, or that the connection is lost. Rows before the one that was refused may be in.
-    pub fn execute_bulk(&mut self, statement: &Prepared, rows: &mut BulkRows) -> Result<Outcome> {
-        let head = [&statement.id.to_le_bytes()[..], &SEND_TYPES.to_le_bytes()].concat();
-        let types = BYTES.repeat(usize::from(statement.parameters));
-        let reply = self.command(COM_STMT_BULK_EXECUTE, &[&head, &types, rows.whole()])?;
-        rows.clear_whole();
-        match reply {
-            Reply::Done(outcome) => Ok(outcome),
-            _ => Err(self.protocol("rows for a statement that returns none")),
-        }
-    }
-
-    /// Has the server forget a prepared statement.
-    ///
-    /// # Errors
-    /// That the connection is lost.
-    pub fn close(&mut self, statement: Prepared) -> Result<()> {
-        // There is no reply to it.
-        self.send_command(COM_STMT_CLOSE, &[&statement.id.to_le_bytes()])
-    }
-
     /// Makes the session as it was after the login: settings, variables, temporary tables and what was not committed are
     /// gone, only the default schema stays.
     ///
@@ -250,12 +196,12 @@ impl Connection {
         self.command(COM_QUERY, &[sql])
     }
 
-    fn command(&mut self, code: u8, body: &[&[u8]]) -> Result<Reply> {
+    pub(super) fn command(&mut self, code: u8, body: &[&[u8]]) -> Result<Reply> {
         self.send_command(code, body)?;
         self.read_reply()
     }
 
-    fn send_command(&mut self, code: u8, body: &[&[u8]]) -> Result<()> {
+    pub(super) fn send_command(&mut self, code: u8, body: &[&[u8]]) -> Result<()> {
         self.expect(State::Ready)?;
         let mut command = std::mem::take(&mut self.scratch);
         command.clear();
@@ -324,7 +270,7 @@ impl Connection {
     }
 
     /// Reads one packet of a result's head into `scratch`.
-    fn read_payload(&mut self) -> Result<()> {
+    pub(super) fn read_payload(&mut self) -> Result<()> {
         let mut payload = std::mem::take(&mut self.scratch);
         let read = self.packets.read(&mut payload);
         self.scratch = payload;
@@ -344,7 +290,7 @@ impl Connection {
         Error::Lost { to: self.to.clone(), source }
     }
 
-    fn protocol(&mut self, what: &str) -> Error {
+    pub(super) fn protocol(&mut self, what: &str) -> Error {
         self.state = State::Lost;
         Error::Protocol { to: self.to.clone(), what: what.into() }
     }
@@ -361,7 +307,7 @@ fn is_end(payload: &[u8]) -> bool {
     payload.first() == Some(&END) && payload.len() < 9
 }
 
-enum Reply {
+pub(super) enum Reply {
     Done(Outcome),
     Columns(u64),
     WantsFile,
@@ -496,7 +442,7 @@ pub(super) fn server_error(payload: &[u8]) -> ServerError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::os::unix::net::UnixStream;
 
     use mysql_common::constants::ColumnType;
@@ -504,10 +450,10 @@ mod tests {
 
     use super::*;
 
-    const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
+    pub(in crate::wire) const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
 
     /// A connection whose other end answers its one statement with these packets and is gone then.
-    fn answered_with(packets: &[&[u8]]) -> Connection {
+    pub(in crate::wire) fn answered_with(packets: &[&[u8]]) -> Connection {
         let (near, far) = UnixStream::pair().unwrap();
         let packets: Vec<Vec<u8>> = packets.iter().map(|packet| packet.to_vec()).collect();
         std::thread::spawn(move || {
@@ -518,7 +464,7 @@ mod tests {
         connection_over(near)
     }
 
-    fn connection_over(stream: UnixStream) -> Connection {
+    pub(in crate::wire) fn connection_over(stream: UnixStream) -> Connection {
         let packets = Packets::new(Stream::Unix(stream));
         let state = State::Ready;
         Connection { packets, to: "there".into(), id: 1, takes_bulk: true, state, scratch: Vec::new() }
@@ -614,44 +560,6 @@ mod tests {
         let mut connection = answered_with(&[b"\xfbfile"]);
         connection.begin_load("LOAD DATA").unwrap();
         assert!(matches!(connection.execute("DO 1"), Err(Error::Protocol { .. })));
-    }
-
-    #[test]
-    fn rows_for_a_prepared_statement() {
-        let (near, far) = UnixStream::pair().unwrap();
-        let server = std::thread::spawn(move || {
-            let (mut server, mut packets) = (Packets::new(Stream::Unix(far)), Vec::new());
-            let prepared = [&[0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0][..], b"?", b"?", EOF];
-            let done = [0, 1, 0, 2, 0, 0, 0];
-            for replies in [&prepared[..], &[&done], &[], &[&done]] {
-                server.new_command();
-                let mut packet = Vec::new();
-                server.read(&mut packet).unwrap();
-                replies.iter().for_each(|reply| server.write(reply).unwrap());
-                packets.push(packet);
-            }
-            packets
-        });
-        let mut connection = connection_over(near);
-        let statement = connection.prepare("INSERT").unwrap();
-        let mut rows = BulkRows::default();
-        rows.null();
-        rows.begin_value();
-        rows.append(b"ab");
-        rows.end_value();
-        rows.end_row();
-        rows.null();
-        assert_eq!(connection.execute_bulk(&statement, &mut rows).unwrap().affected, 1);
-        assert_eq!((rows.rows(), rows.size()), (0, 1));
-        connection.close(statement).unwrap();
-        connection.execute("DO 1").unwrap();
-        let bulk = b"\xfa\x05\0\0\0\x80\0\xfc\0\xfc\0\x01\0\x02ab".to_vec();
-        let sent = [b"\x16INSERT".to_vec(), bulk, b"\x19\x05\0\0\0".to_vec(), b"\x03DO 1".to_vec()];
-        assert_eq!(server.join().unwrap(), sent);
-
-        let mut returns_rows = answered_with(&[&[0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]]);
-        assert!(matches!(returns_rows.prepare("SELECT 1"), Err(Error::Protocol { .. })));
-        assert!(matches!(answered_with(&[&[0, 5]]).prepare("DO 1"), Err(Error::Protocol { .. })));
     }
 
     /// Packet 0 where packet 1 is due, as MySQL sends it at the end of `wait_timeout`.
