@@ -7,9 +7,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
-use zstd::zstd_safe::CParameter;
 
 use super::digest::Digest;
+use super::frames::Frames;
 use crate::store::{Failure, Sink, Source, Store};
 use crate::{Error, Result};
 
@@ -144,7 +144,7 @@ impl Read for Metered<Source> {
 
 enum Encoder {
     None(Metered<Sink>),
-    Zstd(zstd::Encoder<'static, Metered<Sink>>),
+    Zstd(Frames<Metered<Sink>>),
     Gzip(flate2::write::GzEncoder<Metered<Sink>>),
     Lz4(Box<lz4_flex::frame::FrameEncoder<Metered<Sink>>>),
 }
@@ -153,11 +153,8 @@ impl Encoder {
     fn new(compressor: Compressor, out: Metered<Sink>) -> io::Result<Self> {
         Ok(match compressor.compression {
             Compression::None => Self::None(out),
-            Compression::Zstd => {
-                let mut encoder = zstd::Encoder::new(out, compressor.level)?;
-                encoder.include_checksum(true)?;
-                Self::Zstd(encoder)
-            }
+            Compression::Zstd if compressor.fitting => Self::Zstd(Frames::fitting(out)?),
+            Compression::Zstd => Self::Zstd(Frames::at_level(compressor.level, out)?),
             Compression::Gzip => {
                 let level = flate2::Compression::new(compressor.level.unsigned_abs());
                 Self::Gzip(flate2::write::GzEncoder::new(out, level))
@@ -167,16 +164,6 @@ impl Encoder {
                 Self::Lz4(Box::new(lz4_flex::frame::FrameEncoder::with_frame_info(frame, out)))
             }
         })
-    }
-
-    /// Sets up for text like this, before any of it is written.
-    fn fit(&mut self, sample: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Zstd(out) if is_better_without_matches(sample)? => {
-                WITHOUT_MATCHES.iter().try_for_each(|&parameter| out.set_parameter(parameter))
-            }
-            _ => Ok(()),
-        }
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -198,26 +185,10 @@ impl Encoder {
     }
 }
 
-/// zstd that looks for hardly any repeats but still writes frequent bytes with fewer bits.
-const WITHOUT_MATCHES: [CParameter; 2] = [
-    CParameter::CompressionLevel(-1000),
-    CParameter::LiteralCompressionMode(zstd::zstd_safe::ParamSwitch::Enable),
-];
-
-/// Digits and hashes have no repeats to find: level 1 looks for them at twice the cost, for files of the same size.
-fn is_better_without_matches(sample: &[u8]) -> io::Result<bool> {
-    let mut compressor = zstd::bulk::Compressor::new(1)?;
-    let usual = compressor.compress(sample)?.len();
-    WITHOUT_MATCHES.iter().try_for_each(|&parameter| compressor.set_parameter(parameter))?;
-    Ok(compressor.compress(sample)?.len() <= usual + usual / 100)
-}
-
 /// Writes one file of rows.
 pub(crate) struct FileWriter {
     path: PathBuf,
     encoder: Encoder,
-    /// Whether the first text that comes decides how the rest is compressed.
-    fitting: bool,
 }
 
 impl FileWriter {
@@ -226,12 +197,11 @@ impl FileWriter {
         let path = store.path(name);
         let file = store.create(name).map_err(Error::file(&path))?;
         let encoder = Encoder::new(compressor, Metered::new(file)).map_err(Error::file(&path))?;
-        Ok(Self { path, encoder, fitting: compressor.fitting })
+        Ok(Self { path, encoder })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let fitted = if std::mem::take(&mut self.fitting) { self.encoder.fit(bytes) } else { Ok(()) };
-        fitted.and_then(|()| self.encoder.write_all(bytes)).map_err(Error::file(&self.path))
+        self.encoder.write_all(bytes).map_err(Error::file(&self.path))
     }
 
     /// Ends the file.
@@ -360,29 +330,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn text_without_repeats_is_compressed_as_well_as_by_level_1() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::Directory(dir.path().to_owned());
-        let mut seed = 1u64;
-        let mut digits: Vec<u8> = std::iter::repeat_with(|| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            b'0' + ((seed >> 33) % 10) as u8
-        })
-        .take(300_000)
-        .collect();
-        let stored = |name: &str, text: &[u8]| {
-            let mut writer =
-                FileWriter::create(&store, &name.replace(':', "_"), name.parse().unwrap()).unwrap();
-            text.chunks(100_000).for_each(|piece| writer.write(piece).unwrap());
-            writer.finish().unwrap().bytes as f64
-        };
-        assert!(is_better_without_matches(&digits).unwrap());
-        assert!(stored("zstd", &digits) < 1.02 * stored("zstd:1", &digits));
-        digits.splice(100.., b"the same again and again, ".repeat(4000));
-        assert!(!is_better_without_matches(&digits).unwrap());
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(crate) mod csv;
 pub(crate) mod digest;
 mod fields;
 pub(crate) mod files;
+mod frames;
 pub(crate) mod inserts;
 
 pub mod manifest;
