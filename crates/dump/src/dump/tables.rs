@@ -239,6 +239,10 @@ pub(crate) struct Bounds<'a> {
     pub(crate) condition: Option<&'a str>,
 }
 
+/// Has MySQL guess how many rows will come. With an index forced and no subquery it makes no guess, takes them for one, and
+/// fetches each by itself instead of up to 128 KiB of them at once, which costs it a fifth more.
+const GUESSING: &str = " /*!80000 AND EXISTS (SELECT 1) */";
+
 impl<'a> Bounds<'a> {
     /// Those of a file: all rows that a table has there, also those for which the dump's condition does not hold.
     pub(crate) fn of(chunk: &'a Chunk) -> Self {
@@ -277,9 +281,13 @@ impl<'a> Bounds<'a> {
             conditions.extend(self.behind.map(|values| keys::behind(key, values)));
             conditions.extend(self.up_to.map(|values| keys::up_to(key, values)));
         }
+        let is_range = !conditions.is_empty();
         conditions.extend(self.condition.map(in_parentheses));
         if !conditions.is_empty() {
             sql.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
+        }
+        if is_range {
+            sql.push_str(GUESSING);
         }
         sql
     }
@@ -370,11 +378,12 @@ mod tests {
         assert_eq!(
             select(&table(&["a"]), &name, bounds, &["`b`"]),
             "SELECT `a`, CAST(`b` AS DOUBLE), `b` FROM `s`.`t` PARTITION (`p`) FORCE INDEX (`PRIMARY`) \
-             WHERE `a` > 1 AND `a` <= 2"
+             WHERE `a` > 1 AND `a` <= 2 /*!80000 AND EXISTS (SELECT 1) */"
         );
         let chosen = Bounds { condition: Some("x = 1 OR y -- z"), ..bounds };
         let sql = select(&table(&["a"]), &name, chosen, &[]);
-        assert!(sql.ends_with(" WHERE `a` > 1 AND `a` <= 2 AND (x = 1 OR y -- z\n)"), "{sql}");
+        let end = " WHERE `a` > 1 AND `a` <= 2 AND (x = 1 OR y -- z\n) /*!80000 AND EXISTS (SELECT 1) */";
+        assert!(sql.ends_with(end), "{sql}");
         let chosen = Bounds { condition: Some("x"), ..all };
         assert!(select(&table(&[]), &name, chosen, &[]).ends_with("FROM `s`.`t` WHERE (x\n)"));
     }
