@@ -12,7 +12,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::{run_script, try_sql};
 use crate::compare;
 use crate::drover::{Output, dump, restore, run};
-use crate::servers::{on_both, source, target};
+use crate::servers::{is_wanted, on_both, source, start, start_mariadb_11, target};
 
 const AT_ONCE: usize = 3;
 
@@ -21,6 +21,36 @@ on_both!(every_case);
 fn every_case(flavour: Flavour) {
     let [source, target] = [source(flavour), target(flavour)];
     assert_all(&Case::all(flavour), |case| case.run(source, target));
+}
+
+/// An upgrade of MariaDB. What 11.8 prints otherwise stands in the folder's `mariadb-11.expected`, with what 10.11 printed;
+/// everything else has to be the same. `DROVER_TEST_BLESS=1` writes these files anew.
+#[test]
+fn every_case_to_mariadb_11() {
+    if !is_wanted(Flavour::MariaDb) {
+        return;
+    }
+    let options = ["--max-connections=400", "--local-infile=ON"];
+    // Both are private: the shared servers have the same cases at work.
+    let (source, target) = (start(Flavour::MariaDb, &options), start_mariadb_11(&options));
+    assert_all(&Case::all(Flavour::MariaDb), |case| upgraded(case, &source, &target));
+}
+
+fn upgraded(case: &Case, source: &Server, target: &Server) -> Result<(), String> {
+    let found = case.run(source, target).err().unwrap_or_default();
+    let path = case.dir.join("mariadb-11.expected");
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    if found == expected {
+        return Ok(());
+    }
+    if std::env::var("DROVER_TEST_BLESS").is_ok() {
+        return match found.is_empty() {
+            true => fs::remove_file(&path),
+            false => fs::write(&path, &found),
+        }
+        .map_err(|error| error.to_string());
+    }
+    Err(format!("{found}\ninstead of what stands in {}:\n{expected}", path.display()))
 }
 
 /// Runs cases side by side; panics with all failures.

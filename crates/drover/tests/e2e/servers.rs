@@ -2,6 +2,7 @@
 //! into; a test keeps to schemas of its own there. One that kills its server, changes a global setting or holds a
 //! global lock for long starts a private one.
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use drover_sandbox::{Flavour, Server, StartOptions};
@@ -56,7 +57,17 @@ pub(crate) fn target(flavour: Flavour) -> &'static Server {
 
 /// A private server, gone when the value is dropped.
 pub(crate) fn start(flavour: Flavour, options: &[&str]) -> Server {
+    start_at(flavour, None, options)
+}
+
+/// The same of a MariaDB of the next series, which `scripts/setup` put where none is found by itself.
+pub(crate) fn start_mariadb_11(options: &[&str]) -> Server {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mariadb-11.8");
+    start_at(Flavour::MariaDb, Some(place), options)
+}
+
+fn start_at(flavour: Flavour, server: Option<PathBuf>, options: &[&str]) -> Server {
     let server_options = options.iter().map(|&option| option.to_owned()).collect();
-    Server::start(&StartOptions { server_options, ..StartOptions::ephemeral(flavour) })
+    Server::start(&StartOptions { server, server_options, ..StartOptions::ephemeral(flavour) })
         .unwrap_or_else(|error| panic!("no {} server: {error}", flavour.title()))
 }

@@ -75,7 +75,9 @@ fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
         notes.add("COMPRESSED", "", Why::kept("MySQL compresses pages, not columns; values stay the same"));
     }
     text_type(column, notes);
-    vector(column, target, notes);
+    if !target.has_vectors {
+        vector(column, "MySQL has vectors from 9.0 on: the bytes are kept, and not checked", notes);
+    }
     default(column, notes);
     Fate::Kept
 }
@@ -94,15 +96,16 @@ fn text_type(column: &mut Phrase, notes: &mut Notes) {
     column.replace(at..at + 1, to.as_bytes());
 }
 
-fn vector(column: &mut Phrase, target: &Target, notes: &mut Notes) {
-    if type_of(column) != "vector" || target.has_vectors {
+/// A VECTOR becomes the bytes that it is.
+fn vector(column: &mut Phrase, reason: &str, notes: &mut Notes) {
+    if type_of(column) != "vector" {
         return;
     }
     let at = column.code(1);
     let open = column.code(at + 1);
     let end = if column.token(open).is_symbol(b'(') { column.closed(open) } else { at + 1 };
     let from = column.part(at..end);
-    notes.add(&from, "blob", Why::lost("the target has no vectors: the bytes are kept, and not checked"));
+    notes.add(&from, "blob", Why::lost(reason));
     column.replace(at..end, b"blob");
 }
 
@@ -125,16 +128,23 @@ pub(super) fn unknown_option(phrase: &Phrase) -> Option<(usize, usize)> {
     top.windows(3).find(is_option).map(|places| (places[0], places[2] + 1))
 }
 
+/// Functions of which MySQL has none that would give the same values, and what follows for a column with such a default.
+const NOT_IN_MYSQL: [(&str, &str); 4] = {
+    const SEQUENCE: &str =
+        "MySQL has no sequences: a row must be given its value, or the column be made AUTO_INCREMENT";
+    const UUID: &str = "MySQL makes only UUIDs of version 1: a row must be given its value";
+    [("nextval(", SEQUENCE), ("lastval(", SEQUENCE), ("uuid_v4(", UUID), ("uuid_v7(", UUID)]
+};
+
 /// MySQL takes an expression as a default only in parentheses, and for long types nothing else.
 fn default(column: &mut Phrase, notes: &mut Notes) {
     let Some(word) = column.find(&["DEFAULT"]) else { return };
     let first = column.code(word.end);
     let end = value_end(column, first);
     let value = column.part(first..end);
-    if value.to_ascii_lowercase().contains("nextval(") || value.to_ascii_lowercase().contains("lastval(") {
+    let lower = value.to_ascii_lowercase();
+    if let Some((_, reason)) = NOT_IN_MYSQL.iter().find(|(function, _)| lower.contains(function)) {
         let text = column.cut(word.start..end);
-        let reason =
-            "MySQL has no sequences: a row must be given its value, or the column be made AUTO_INCREMENT";
         notes.add(&text, "", Why::lost(reason));
         return;
     }
@@ -182,7 +192,9 @@ fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate 
         let reason = "MariaDB keeps JSON as the text that MySQL prints, checked when it is written; it is compared as text";
         notes.add("json", "json (longtext)", Why::kept(reason));
     }
-    vector(column, target, notes);
+    let reason = "MariaDB's vectors have as many numbers as their column says, MySQL's up to that: the bytes are kept, and not \
+                  checked. If all have as many, ALTER TABLE … MODIFY makes it a VECTOR";
+    vector(column, reason, notes);
     for (words, why) in [
         (vec!["NOT", "SECONDARY"], Why::kept("MariaDB has no secondary engines")),
         (vec!["ENGINE_ATTRIBUTE"], Why::lost("MariaDB has no such attributes")),
@@ -322,6 +334,10 @@ mod tests {
         assert_eq!(
             mysql("`id` bigint(20) NOT NULL DEFAULT nextval(`s`.`q`) COMMENT 'c'"),
             "`id` bigint(20) NOT NULL COMMENT 'c'"
+        );
+        assert_eq!(
+            mysql("`u` uuid NOT NULL DEFAULT uuid_v7()"),
+            "`u` char(36) CHARACTER SET ascii COLLATE ascii_general_ci NOT NULL"
         );
         assert_eq!(mysql("`id` int NOT NULL `SOME`='it''s' COMMENT 'c'"), "`id` int NOT NULL COMMENT 'c'");
         assert_eq!(mysql("`v` varchar(50) COMPRESSED DEFAULT NULL"), "`v` varchar(50) DEFAULT NULL");

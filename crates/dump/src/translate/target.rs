@@ -43,6 +43,7 @@ pub(crate) struct Target {
     pub(super) engines: BTreeSet<String>,
     /// Modes of [`MODES`] that it does not know.
     pub(super) unknown_modes: BTreeSet<String>,
+    /// MySQL from 9.0 on has the type VECTOR.
     pub(super) has_vectors: bool,
 }
 
@@ -108,16 +109,12 @@ fn unknown_modes(connection: &mut Connection) -> Result<BTreeSet<String>> {
     Ok(unknown)
 }
 
-/// MySQL from 9.0 and MariaDB from 11.7 on have the type VECTOR, each with functions of its own.
 fn has_vectors(connection: &mut Connection) -> Result<bool> {
-    for probe in ["SELECT VEC_FromText('[1]')", "SELECT STRING_TO_VECTOR('[1]')"] {
-        match connection.query(probe) {
-            Ok(_) => return Ok(true),
-            Err(error) if error.code().is_some() => {}
-            Err(error) => return Err(error).doing(|| "asking for vectors"),
-        }
+    match connection.query("SELECT STRING_TO_VECTOR('[1]')") {
+        Ok(_) => Ok(true),
+        Err(error) if error.code().is_some() => Ok(false),
+        Err(error) => Err(error).doing(|| "asking for vectors"),
     }
-    Ok(false)
 }
 
 #[cfg(test)]

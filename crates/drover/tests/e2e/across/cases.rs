@@ -1,6 +1,7 @@
 //! All folders of `tests/cases` in both directions. What is rewritten, lost or refused is what `restore --check` prints, and
-//! stands in the folder's `across.FROM-TO.expected`; everything else has to be the same. `DROVER_TEST_BLESS=1` writes the
-//! files anew: look at what changed before you keep it.
+//! stands in the folder's `across.FROM-TO.expected`; everything else has to be the same. With MariaDB 11.8, which is called
+//! `mariadb-11` there, it is the same as with 10.11 where there is no such file. `DROVER_TEST_BLESS=1` writes the files anew: look
+//! at what changed before you keep it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,17 +10,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use drover_sandbox::{Flavour, Server};
 
-use super::both;
+use super::{both, both_with_mariadb_11};
 use crate::cases::{Case, quoted};
 use crate::client::try_sql;
 use crate::compare;
 use crate::drover::{Output, dump, restore, run};
 
 const AT_ONCE: usize = 3;
+const MARIADB_11: &str = "mariadb-11";
 
 #[test]
 fn every_case() {
     let Some(servers) = both() else { return };
+    go_over_all(&servers, "mariadb");
+}
+
+#[test]
+fn every_case_with_mariadb_11() {
+    let Some(servers) = both_with_mariadb_11() else { return };
+    go_over_all(&servers, MARIADB_11);
+}
+
+/// Restores every case of each of the two servers into the other; `mariadb` is what the first is called in names of files.
+fn go_over_all(servers: &[Server; 2], mariadb: &str) {
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let mut cases = Case::all(Flavour::MariaDb);
     cases.extend(Case::all(Flavour::MySql));
@@ -33,7 +46,7 @@ fn every_case() {
             scope.spawn(|| {
                 while let Some(name) = names.get(next.fetch_add(1, Ordering::SeqCst)) {
                     for case in cases.iter().filter(|case| case.name == *name) {
-                        if let Err(why) = go_over(case, &servers) {
+                        if let Err(why) = go_over(case, servers, mariadb) {
                             failures.lock().unwrap().push(format!("── {name} from {}\n{why}", case.flavour));
                         }
                     }
@@ -46,10 +59,13 @@ fn every_case() {
     assert!(failures.is_empty(), "{} failed\n{}", failures.len(), failures.join("\n"));
 }
 
-fn go_over(case: &Case, servers: &[Server; 2]) -> Result<(), String> {
-    let [mariadb, mysql] = servers;
-    let (source, target) = if case.flavour == Flavour::MariaDb { (mariadb, mysql) } else { (mysql, mariadb) };
-    let result = case.build(source).and_then(|()| compare_over(case, source, target));
+fn go_over(case: &Case, servers: &[Server; 2], mariadb: &str) -> Result<(), String> {
+    let [first, mysql] = servers;
+    let (source, target, way) = match case.flavour {
+        Flavour::MariaDb => (first, mysql, format!("{mariadb}-mysql")),
+        Flavour::MySql => (mysql, first, format!("mysql-{mariadb}")),
+    };
+    let result = case.build(source).and_then(|()| compare_over(case, source, target, &way));
     let drop = |schema: &String| format!("DROP DATABASE IF EXISTS {};\n", quoted(schema));
     let drops: String = case.schemas.iter().map(drop).collect();
     for server in servers {
@@ -58,7 +74,7 @@ fn go_over(case: &Case, servers: &[Server; 2]) -> Result<(), String> {
     result
 }
 
-fn compare_over(case: &Case, source: &Server, target: &Server) -> Result<(), String> {
+fn compare_over(case: &Case, source: &Server, target: &Server, way: &str) -> Result<(), String> {
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
     let out = dir.path().join("dump");
     let mut dump = dump(source, "", &out);
@@ -73,7 +89,7 @@ fn compare_over(case: &Case, source: &Server, target: &Server) -> Result<(), Str
         |line: &&str| line.starts_with("differs ") && line.contains("the server computes other values");
     let errors = errors.chain(restored.stdout.lines().filter(computed));
     let errors: Vec<_> = errors.map(|line| line.replace(&*out.to_string_lossy(), "DUMP")).collect();
-    as_expected(case, &checked, &errors)?;
+    as_expected(case, way, &checked, &errors)?;
     if restored.code == Some(2) {
         return Ok(());
     }
@@ -90,18 +106,25 @@ fn ended(output: Output, codes: &[i32]) -> Result<Output, String> {
 }
 
 /// Compares what the check printed below its first line, which has a time in it, and the error that ended the restore.
-fn as_expected(case: &Case, checked: &Output, errors: &[String]) -> Result<(), String> {
+fn as_expected(case: &Case, way: &str, checked: &Output, errors: &[String]) -> Result<(), String> {
     let lines = checked.stdout.lines().skip(1).chain(errors.iter().map(String::as_str));
     let found: String = lines.map(|line| format!("{line}\n")).collect();
-    let path = expected_file(case);
+    let found = if way.contains(MARIADB_11) { without_default_collations(&found) } else { found };
+    let path = expected_file(case, way);
+    let usual = expected_file(case, &way.replace(MARIADB_11, "mariadb"));
+    let is_usual = path == usual;
     if std::env::var("DROVER_TEST_BLESS").is_ok() {
         let _was_not_there = fs::remove_file(&path);
-        if !found.is_empty() {
+        let unless = if is_usual { String::new() } else { fs::read_to_string(&usual).unwrap_or_default() };
+        let unless = without_default_collations(&unless);
+        if found != unless {
             fs::write(&path, &found).map_err(|error| error.to_string())?;
         }
         return Ok(());
     }
+    let path = if path.exists() { path } else { usual };
     let expected = fs::read_to_string(&path).unwrap_or_default();
+    let expected = if is_usual { expected } else { without_default_collations(&expected) };
     if expected == found {
         return Ok(());
     }
@@ -119,7 +142,15 @@ fn as_expected(case: &Case, checked: &Output, errors: &[String]) -> Result<(), S
     ))
 }
 
-pub(crate) fn expected_file(case: &Case) -> PathBuf {
-    let to = if case.flavour == Flavour::MariaDb { Flavour::MySql } else { Flavour::MariaDb };
-    case.dir.join(format!("across.{}-{to}.expected", case.flavour))
+/// Nearly every case has something in the servers' default collation. MariaDB 11's is another than that of 10.11, and it knows
+/// MySQL's by name.
+fn without_default_collations(lines: &str) -> String {
+    let defaults = ["utf8mb4_uca1400_ai_ci becomes ", "utf8mb4_0900_ai_ci becomes "];
+    let is_other = |line: &&str| !defaults.iter().any(|default| line.contains(default));
+    lines.lines().filter(is_other).map(|line| format!("{line}\n")).collect()
+}
+
+/// What `way`, such as `mariadb-mysql`, comes to.
+pub(crate) fn expected_file(case: &Case, way: &str) -> PathBuf {
+    case.dir.join(format!("across.{way}.expected"))
 }

@@ -7,13 +7,22 @@ mod restored;
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{sql, value, wait_until};
-use crate::servers::{is_wanted, start};
+use crate::servers::{is_wanted, start, start_mariadb_11};
 
 /// A private server of each vendor; `None` if the tests are to do without one of them. Either is the other's target.
 pub(crate) fn both() -> Option<[Server; 2]> {
-    let flavours = [Flavour::MariaDb, Flavour::MySql];
-    let wanted = flavours.iter().all(|flavour| is_wanted(*flavour));
-    wanted.then(|| flavours.map(|flavour| start(flavour, &["--max-connections=400", "--local-infile=ON"])))
+    both_wanted().then(|| [Flavour::MariaDb, Flavour::MySql].map(|flavour| start(flavour, &OPTIONS)))
+}
+
+/// The same with MariaDB 11.8.
+pub(crate) fn both_with_mariadb_11() -> Option<[Server; 2]> {
+    both_wanted().then(|| [start_mariadb_11(&OPTIONS), start(Flavour::MySql, &OPTIONS)])
+}
+
+const OPTIONS: [&str; 2] = ["--max-connections=400", "--local-infile=ON"];
+
+fn both_wanted() -> bool {
+    [Flavour::MariaDb, Flavour::MySql].into_iter().all(is_wanted)
 }
 
 /// That nothing of a check is left; another test's may be at work at the moment.
