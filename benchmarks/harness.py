@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SBTEST = "sbtest"  # the schema of the sysbench tables
 TABLES = 4
 MYSQL_DIR = ROOT / ".servers" / "mysql-9.7"
+FLAVOURS = ["mariadb", "mysql"]
+MORE = {"mariadb-11": ROOT / ".servers" / "more" / "mariadb-11.8"}  # servers that are taken by their path only
 RUN_TIMEOUT_SECONDS = 900
 SAMPLE_SECONDS = 0.02
 SETTLE_SECONDS = 5  # without a page flushed
@@ -108,7 +110,8 @@ def private_server(drover, flavour, options, role="bench"):
     """A fresh server from `drover sandbox`, stopped at the end."""
     name = f"{role}-{flavour}-{os.getpid()}"
     say(f"starting a private {flavour} server")
-    command = [drover, "--json", "sandbox", "start", "--flavour", flavour, "--name", name, "--", *options]
+    which = ["--server", str(MORE[flavour])] if flavour in MORE else ["--flavour", flavour]
+    command = [drover, "--json", "sandbox", "start", *which, "--name", name, "--", *options]
     started = json.loads(output_of(command))
     try:
         yield Server(started["socket"], options)
