@@ -1,6 +1,8 @@
 //! Loading rows, and whether the server did what it was to do. One file: streamed to the server, checked against the manifest,
 //! committed only then.
 
+use std::cell::Cell;
+
 use drover_db::Connection;
 use drover_db::wire::Outcome;
 
@@ -111,6 +113,8 @@ pub(super) struct Load<'a> {
     /// What makes workers wait.
     pub(super) guard: &'a Guard<'a>,
     pub(super) progress: &'a Progress,
+    /// How much of the file's text the progress has counted: what is sent once more counts once.
+    pub(super) counted: Cell<u64>,
 }
 
 impl Load<'_> {
@@ -208,6 +212,7 @@ impl Load<'_> {
 
     fn send(&self, connection: &mut Connection, inflow: &mut Inflow, reader: &mut RowReader) -> Result<()> {
         let (mut buffer, mut rest) = (vec![0; PIECE], Vec::new());
+        let mut sent = 0;
         loop {
             let count = reader.read(&mut buffer)?;
             if count == 0 {
@@ -219,10 +224,18 @@ impl Load<'_> {
                 }
                 None => inflow.send(connection, &buffer[..count], || self.doing()),
             }?;
-            self.progress.count(0, count as u64);
-            self.progress.done(count as u64);
+            sent += count as u64;
+            self.count(sent);
             self.guard.spend(count as u64);
         }
+    }
+
+    /// Notes that so much of the text was sent.
+    fn count(&self, sent: u64) {
+        let more = sent.saturating_sub(self.counted.get());
+        self.counted.set(self.counted.get() + more);
+        self.progress.count(0, more);
+        self.progress.done(more);
     }
 
     fn check_file(&self, reader: RowReader) -> Result<()> {

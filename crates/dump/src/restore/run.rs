@@ -1,5 +1,6 @@
 //! The restore from the manifest to the proof.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -245,6 +246,7 @@ impl Restore<'_> {
                     current: self.translator.and_then(|translator| translator.current(target.table)),
                     guard: self.guard,
                     progress: self.progress,
+                    counted: Cell::new(0),
                 };
                 load.run(connection)?;
                 let was_last = filling.left.fetch_sub(1, Ordering::SeqCst) == 1;
