@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::wire::Breaker;
 use crate::{Connection, Result};
@@ -79,19 +79,32 @@ impl Stop {
         Ok(self.watch_ending(Ending::Connection(connection.breaker()?)))
     }
 
+    /// Watches a connection that outlives the borrow of this.
+    ///
+    /// # Errors
+    /// If the system has no more file descriptors.
+    pub fn watch_shared(self: &Arc<Self>, connection: &Connection) -> Result<Watched<'static>> {
+        let number = self.insert(Ending::Connection(connection.breaker()?));
+        Ok(Watched { stop: Holder::Shared(Arc::clone(self)), number })
+    }
+
     /// Does the same for something that is no connection to a server: `end` must not wait, and may come more than once.
     pub fn watch_other(&self, end: impl Fn() + Send + 'static) -> Watched<'_> {
         self.watch_ending(Ending::Other(Box::new(end)))
     }
 
     fn watch_ending(&self, ending: Ending) -> Watched<'_> {
+        Watched { stop: Holder::Borrowed(self), number: self.insert(ending) }
+    }
+
+    fn insert(&self, ending: Ending) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(number, ending);
         // Only now: a request before the insertion has not seen this connection.
         if self.is_requested() {
             self.break_connections();
         }
-        Watched { stop: self, number }
+        number
     }
 
     /// A panic of one worker must not keep the others from being stopped.
@@ -103,13 +116,23 @@ impl Stop {
 /// A connection, or something else, that [`Stop`] will end.
 #[derive(Debug)]
 pub struct Watched<'a> {
-    stop: &'a Stop,
+    stop: Holder<'a>,
     number: u64,
+}
+
+#[derive(Debug)]
+enum Holder<'a> {
+    Borrowed(&'a Stop),
+    Shared(Arc<Stop>),
 }
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        self.stop.lock().remove(&self.number);
+        let stop = match &self.stop {
+            Holder::Borrowed(stop) => stop,
+            Holder::Shared(stop) => &**stop,
+        };
+        stop.lock().remove(&self.number);
     }
 }
 

@@ -35,8 +35,8 @@ pub struct Outcome {
 /// A connection that is logged in. It is never reopened: after [`Error::Lost`] and [`Error::Protocol`] it answers
 /// nothing but [`Error::Lost`].
 pub struct Connection {
-    packets: Packets,
-    to: String,
+    pub(super) packets: Packets,
+    pub(super) to: String,
     id: u32,
     takes_bulk: bool,
     state: State,
@@ -282,12 +282,9 @@ impl Connection {
         Ok(())
     }
 
-    fn lost(&mut self, source: io::Error) -> Error {
-        if source.kind() == io::ErrorKind::InvalidData {
-            return self.protocol(&source.to_string());
-        }
+    pub(super) fn lost(&mut self, source: io::Error) -> Error {
         self.state = State::Lost;
-        Error::Lost { to: self.to.clone(), source }
+        lost(&self.to, source)
     }
 
     pub(super) fn protocol(&mut self, what: &str) -> Error {
@@ -300,10 +297,18 @@ impl Connection {
     }
 }
 
+/// The error for a connection to this address that broke, or that brought what it should not.
+pub(super) fn lost(to: &str, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::InvalidData => Error::Protocol { to: to.into(), what: source.to_string() },
+        _ => Error::Lost { to: to.into(), source },
+    }
+}
+
 /// Whether the payload ends the columns or the rows. A row that begins with the same byte holds a field of 2^24 bytes
 /// or more, so it is not short.
 #[inline]
-fn is_end(payload: &[u8]) -> bool {
+pub(super) fn is_end(payload: &[u8]) -> bool {
     payload.first() == Some(&END) && payload.len() < 9
 }
 

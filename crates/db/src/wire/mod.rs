@@ -1,5 +1,5 @@
 //! The client side of the MySQL protocol, as far as drover needs it: text statements, rows as raw bytes, and LOCAL
-//! INFILE streams. It never reconnects: a connection that broke stays broken, so a snapshot cannot be lost unseen.
+//! INFILE streams, binary logs. It never reconnects: a connection that broke stays broken, so a snapshot cannot be lost unseen.
 //!
 //! Login packets and plugins come from `mysql_common`; framing and rows are our own, because they are the row path:
 //! a row is handed out as the bytes that lie in the receive buffer, and one that is larger than the buffer in pieces.
@@ -12,6 +12,7 @@ mod connection;
 mod fields;
 mod handshake;
 mod packet;
+mod replication;
 mod result;
 mod server_key;
 mod stream;
@@ -21,5 +22,6 @@ pub use bulk::{BulkRows, Prepared};
 pub use connection::{Connection, Outcome, RawRow, RowStream};
 pub use fields::{Field, next_field};
 pub use packet::{BUFFER, LargeRow};
+pub use replication::{BinlogRequest, BinlogStart, BinlogStream, EVENT_HEADER};
 pub use result::{Row, Rows};
 pub use stream::Breaker;

@@ -143,7 +143,8 @@ impl Packets {
         self.piece_up_to(usize::MAX)
     }
 
-    fn piece_up_to(&mut self, most: usize) -> io::Result<&[u8]> {
+    /// The same, of at most so many bytes.
+    pub(super) fn piece_up_to(&mut self, most: usize) -> io::Result<&[u8]> {
         while self.left == 0 {
             if !self.more {
                 return Ok(&[]);
@@ -159,6 +160,14 @@ impl Packets {
         self.start += length;
         self.left -= length;
         Ok(&self.buffer[range])
+    }
+
+    /// The first bytes of a payload that is being taken in pieces and of which few were: more than these are left in its first
+    /// packet, which is larger than the buffer.
+    pub(super) fn peek_large<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        self.fill(N)?;
+        let there = self.buffer[self.start..self.end].first_chunk();
+        there.copied().ok_or_else(|| malformed("less than it announced"))
     }
 
     /// The header of a payload's first packet.
