@@ -6,7 +6,6 @@ mod failure;
 mod printer;
 mod progress;
 mod report;
-mod size;
 mod translation;
 
 use std::process::ExitCode;

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use drover_dump::{Progress, ProgressSnapshot};
+use drover_report::size::{bytes, count, duration, rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::printer::Printer;
-use crate::size::{bytes, count, duration, rate};
 
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(10);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use drover_dump::{CheckReport, Refusal, RestoreReport, Rewrite};
+use drover_report::size::{seconds, things};
 
 use crate::report::accounts;
-use crate::size::{seconds, things};
 
 /// How many characters of a statement are shown.
 const WIDTH: usize = 120;

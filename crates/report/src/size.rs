@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Bytes in powers of 1000, with three digits: `1.23 MB`.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     let mut value = count as f64;
     for unit in ["B", "kB", "MB", "GB", "TB"] {
         if value < 999.5 {
@@ -22,7 +22,7 @@ pub(crate) fn bytes(count: u64) -> String {
 }
 
 /// A number with a comma before each three digits.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -35,12 +35,12 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// A number of things: `1 table`, `2,000 tables`.
-pub(crate) fn things(number: u64, thing: &str) -> String {
+pub fn things(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A length of time: `0.42 s`, `12.3 s`, `4 min 05 s`, `2 h 03 min`.
-pub(crate) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.2} s"),
         s if s < 60.0 => format!("{s:.1} s"),
@@ -49,12 +49,22 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-pub(crate) fn duration(duration: Duration) -> String {
+/// A length of time as it stands after "each": `second`, `5 min`, `day`.
+pub fn span(seconds: u64) -> String {
+    const UNITS: [(u64, &str, &str); 4] =
+        [(86_400, "day", "days"), (3600, "hour", "h"), (60, "minute", "min"), (1, "second", "s")];
+    let fits = |(unit, ..): &(u64, &str, &str)| seconds > 0 && seconds.is_multiple_of(*unit);
+    let (unit, one, several) = UNITS.into_iter().find(fits).unwrap_or(UNITS[3]);
+    if seconds == unit { one.to_owned() } else { format!("{} {several}", count(seconds / unit)) }
+}
+
+/// A length of time, as [`seconds`].
+pub fn duration(duration: Duration) -> String {
     seconds(duration.as_secs_f64())
 }
 
 /// Bytes a second.
-pub(crate) fn rate(count: u64, seconds: f64) -> String {
+pub fn rate(count: u64, seconds: f64) -> String {
     format!("{}/s", bytes((count as f64 / seconds.max(0.001)) as u64))
 }
 
@@ -74,6 +84,15 @@ mod tests {
             ["0.42 s", "12.3 s", "4 min 05 s", "2 h 03 min"]
         );
         assert_eq!(rate(1000, 0.5), "2.00 kB/s");
+    }
+
+    #[test]
+    fn spans_of_time() {
+        assert_eq!([1, 5, 60, 300].map(span), ["second", "5 s", "minute", "5 min"]);
+        assert_eq!(
+            [0, 90, 3600, 21_600, 86_400, 604_800].map(span),
+            ["0 s", "90 s", "hour", "6 h", "day", "7 days"]
+        );
     }
 
     #[test]

@@ -1,0 +1,26 @@
+//! What results look like to people: numbers in words, and pages with charts.
+//!
+//! A [`Page`] is one HTML file that needs nothing else: no network, no script, no font. Charts are drawn here, as SVG that is as
+//! wide as its place and whose text keeps its size; the figures that they show stand beside them as text. Light or dark is the
+//! reader's choice. Names come from strangers' logs and servers, and are escaped wherever they are written.
+
+mod axis;
+mod calendar;
+mod chart;
+mod escape;
+mod figures;
+mod lines;
+mod page;
+mod parts;
+pub mod size;
+mod table;
+mod timeline;
+mod unit;
+
+pub use figures::Figures;
+pub use lines::{Axis, Lines, Scale};
+pub use page::{Block, Page, Section};
+pub use parts::Parts;
+pub use table::{Cell, Column, Table};
+pub use timeline::Timeline;
+pub use unit::Unit;
