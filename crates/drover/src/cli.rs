@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Copy(drover_dump::CopyArgs),
     /// Compare a server with a dump, row by row, without changing anything
     Verify(drover_dump::VerifyArgs),
+    /// Binary logs: what is in them, and what it costs
+    Binlog(drover_binlog::BinlogArgs),
     /// Private throw-away servers
     Sandbox(drover_sandbox::SandboxArgs),
 }

@@ -1,6 +1,7 @@
 //! drover: one binary for the people who run MySQL and MariaDB. This crate reads the command line, hands the work to the
 //! family's crate, and prints what comes back.
 
+mod binlog;
 mod cli;
 mod failure;
 mod printer;
@@ -47,7 +48,7 @@ fn listen_for_signals(stop: &Arc<Stop>) -> Result<(), Failure> {
     ctrlc::set_handler(handler).map_err(|error| Failure::new(format!("cannot listen for signals: {error}")))
 }
 
-fn run(cli: &Cli, printer: &Printer, stop: &Stop) -> Result<Outcome, Failure> {
+fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
     match &cli.command {
         Command::Dump(args) => {
             let options = printer.connection(&args.server)?;
@@ -97,6 +98,7 @@ fn run(cli: &Cli, printer: &Printer, stop: &Stop) -> Result<Outcome, Failure> {
                 progress::show(printer, |progress| drover_dump::verify(args, &options, stop, progress))?;
             printer.verify(&report)
         }
+        Command::Binlog(args) => binlog::run(args, printer, stop),
         Command::Sandbox(args) => {
             let mut printed = Ok(());
             let mut ready = |report: &drover_sandbox::SandboxReport| printed = printer.sandbox(report);

@@ -2,8 +2,10 @@
 
 use std::io::{self, Write as _};
 
+use drover_binlog::{LogArgs, SqlReport, StatReport};
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
+use drover_report::size::things;
 use drover_sandbox::SandboxReport;
 use serde::Serialize;
 
@@ -113,6 +115,45 @@ impl Printer {
 
     pub(crate) fn sandbox(self, sandbox: &SandboxReport) -> Result<(), Failure> {
         self.result(sandbox, sandbox.to_text())
+    }
+
+    pub(crate) fn stat(self, stat: &StatReport) -> Result<(), Failure> {
+        self.result(stat, crate::binlog::stat_text(stat))
+    }
+
+    /// What could not be written as SQL is a finding.
+    pub(crate) fn sql(self, sql: &SqlReport) -> Outcome {
+        if !sql.without_names.is_empty() && !self.json {
+            let tables = sql.without_names.join(", ");
+            self.warning(&format!(
+                "the log does not tell the names of the columns of {tables}: they are called @1, @2 …, which no server takes"
+            ));
+        }
+        if sql.not_understood == 0 {
+            return Outcome::Done;
+        }
+        self.warning(&format!("{} could not be read: see the comments", things(sql.not_understood, "event")));
+        Outcome::Found
+    }
+
+    /// Lets `write` write to stdout, piece by piece; where a log is followed, each line at once: nobody knows when the next one
+    /// comes. That who reads it has seen enough is no failure.
+    pub(crate) fn stream(
+        self,
+        logs: &LogArgs,
+        write: impl FnOnce(bool, &mut dyn io::Write) -> drover_binlog::Result<()>,
+    ) -> Result<(), Failure> {
+        let lines = io::stdout().lock();
+        let mut out: Box<dyn io::Write> = match logs.from.follow {
+            true => Box::new(lines),
+            false => Box::new(io::BufWriter::with_capacity(1 << 16, lines)),
+        };
+        match write(self.json, &mut out) {
+            Err(drover_binlog::Error::File { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(())
+            }
+            written => Ok(written?),
+        }
     }
 
     /// The server says much about old syntax: all of it only if asked for.

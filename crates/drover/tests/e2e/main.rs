@@ -12,6 +12,7 @@ mod files;
 mod servers;
 
 mod across;
+mod binlog;
 mod by_hand;
 mod cases;
 mod chunks;

@@ -66,7 +66,8 @@ pub(crate) fn start_mariadb_11(options: &[&str]) -> Server {
     start_at(Flavour::MariaDb, Some(place), options)
 }
 
-fn start_at(flavour: Flavour, server: Option<PathBuf>, options: &[&str]) -> Server {
+/// The same of the server at that place, or else of the one that is found by itself.
+pub(crate) fn start_at(flavour: Flavour, server: Option<PathBuf>, options: &[&str]) -> Server {
     let server_options = options.iter().map(|&option| option.to_owned()).collect();
     Server::start(&StartOptions { server, server_options, ..StartOptions::ephemeral(flavour) })
         .unwrap_or_else(|error| panic!("no {} server: {error}", flavour.title()))

@@ -1,0 +1,96 @@
+//! `drover binlog`: the options that its commands share.
+
+use std::path::PathBuf;
+
+use crate::chain::Chain;
+use crate::filter::FilterArgs;
+use crate::ls::LsArgs;
+use crate::server::{FromServerArgs, Origin, ServerLogs};
+use crate::source::Source;
+use crate::sql::SqlArgs;
+use crate::stat::StatArgs;
+use crate::{Error, Keyring, Result};
+
+/// Binary logs.
+#[derive(Debug, clap::Args)]
+pub struct BinlogArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: BinlogCommand,
+}
+
+/// What can be done with binary logs.
+#[derive(Debug, clap::Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one of it in a process")]
+pub enum BinlogCommand {
+    /// List transactions or events
+    Ls(LsArgs),
+    /// Print statements, and rows as statements or as JSON lines
+    Sql(SqlArgs),
+    /// Tell what fills the logs: types, tables, statements, the largest transactions, the rate over time
+    Stat(StatArgs),
+}
+
+/// The logs to read.
+#[derive(Debug, clap::Args)]
+pub struct LogArgs {
+    /// Logs, in their order; packed with gzip or zstd too. A directory or an .index file stands for the logs that belong to it, -
+    /// for standard input
+    #[arg(value_name = "LOG", required_unless_present = "from_server")]
+    pub logs: Vec<PathBuf>,
+
+    /// Do not compare the events' checksums
+    #[arg(long)]
+    pub no_checksums: bool,
+
+    /// Read encrypted logs with the keys in this file: the one that component_keyring_file (MySQL) or file_key_management
+    /// (MariaDB) has on the server that wrote them
+    #[arg(long, value_name = "FILE", conflicts_with = "from_server")]
+    pub keyring: Option<PathBuf>,
+
+    /// The file with the password that the file of keys is encrypted with (MariaDB: file_key_management_filekey)
+    #[arg(long, value_name = "FILE", requires = "keyring")]
+    pub keyring_password_file: Option<PathBuf>,
+
+    /// Whether they are a server's.
+    #[command(flatten)]
+    pub from: FromServerArgs,
+}
+
+impl LogArgs {
+    /// The logs' events. `origin` is the server of `--from-server`; `filter` says what is left out of them later, so that a server
+    /// need not send it.
+    ///
+    /// # Errors
+    /// If something named is not there, or a server does not send it.
+    pub fn open(&self, origin: Option<&Origin>, filter: Option<&FilterArgs>) -> Result<Chain> {
+        let verifies = !self.no_checksums;
+        if let (true, Some(origin)) = (self.from.from_server, origin) {
+            let logs = ServerLogs::find(origin, &self.from, &self.logs, self.start(filter)?)?;
+            return Ok(Chain::of_server(logs, verifies));
+        }
+        let sources = Source::find(&self.logs)?;
+        if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
+            return Err(Error::found("standard input (-) is named more than once"));
+        }
+        let password = self.keyring_password_file.as_deref();
+        let keyring = self.keyring.as_deref().map(|path| Keyring::read(path, password)).transpose()?;
+        Ok(Chain::new(sources, verifies, keyring))
+    }
+
+    /// Where to begin in the first log of a server, if a position says so.
+    fn start(&self, filter: Option<&FilterArgs>) -> Result<Option<u64>> {
+        let Some(filter) = filter else { return Ok(None) };
+        let begins_elsewhere = self.from.after_gtids.is_some();
+        if begins_elsewhere && filter.start_position.is_some() {
+            return Err(Error::found("--start-position and --after-gtids both say where to begin"));
+        }
+        if filter.stop_position.is_some() && (begins_elsewhere || self.from.follow) {
+            return Err(Error::with_hint(
+                "--stop-position is one in the last log, and which that is nobody knows beforehand with --follow or --after-gtids",
+                "give --stop-datetime, or name the logs",
+            ));
+        }
+        Ok(filter.start_position)
+    }
+}

@@ -1,0 +1,153 @@
+//! The events of several logs, one after the other, each with its place in its transaction.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::log::{Event, Format, Grouper, Place, Reader, Unpacked};
+use crate::server::ServerLogs;
+use crate::source::Source;
+use crate::{Error, Keyring, Result};
+
+/// Reads logs.
+pub struct Chain {
+    /// Those that were not begun.
+    logs: Logs,
+    /// The one at hand, and its number, from 0.
+    log: Option<Unpacked>,
+    number: usize,
+    verifies: bool,
+    grouper: Grouper,
+    place: Place,
+    /// Where in the log at hand the last transaction ends that is whole.
+    whole: u64,
+}
+
+/// Where logs come from.
+enum Logs {
+    /// With the keys for those that are encrypted.
+    Named(VecDeque<Source>, Option<Arc<Keyring>>),
+    /// A server may come to have more while they are read.
+    OfServer(ServerLogs),
+}
+
+/// What a log begins with, in bytes.
+const MAGIC: u64 = 4;
+
+impl Chain {
+    /// Reads these logs in this order. `verifies` says whether checksums are compared; encrypted ones need the keys of their
+    /// server.
+    pub fn new(sources: Vec<Source>, verifies: bool, keyring: Option<Keyring>) -> Self {
+        Self::of(Logs::Named(sources.into(), keyring.map(Arc::new)), verifies)
+    }
+
+    /// Reads the logs of a server.
+    pub fn of_server(logs: ServerLogs, verifies: bool) -> Self {
+        Self::of(Logs::OfServer(logs), verifies)
+    }
+
+    fn of(logs: Logs, verifies: bool) -> Self {
+        Self {
+            logs,
+            log: None,
+            number: 0,
+            verifies,
+            grouper: Grouper::default(),
+            place: Place::Outside,
+            whole: MAGIC,
+        }
+    }
+
+    /// How many logs are read, as far as it is known.
+    pub fn logs(&self) -> usize {
+        self.number + usize::from(self.log.is_some()) + self.logs.left()
+    }
+
+    /// Goes on to the next event; false at the end of the last log.
+    ///
+    /// # Errors
+    /// If a log cannot be read, or is damaged: the error says where the last whole transaction ends.
+    pub fn step(&mut self) -> Result<bool> {
+        let whole = self.whole;
+        self.step_further().map_err(|error| error.with_whole(whole))
+    }
+
+    fn step_further(&mut self) -> Result<bool> {
+        loop {
+            if let Some(log) = &mut self.log {
+                if log.step()? {
+                    break;
+                }
+                self.log = None;
+                self.number += 1;
+            }
+            let Some(reader) = self.logs.open_next(self.verifies)? else { return Ok(false) };
+            self.whole = MAGIC;
+            self.log = Some(Unpacked::new(reader));
+        }
+        let Some(log) = &self.log else { return Ok(false) };
+        let event = log.event();
+        self.place = self.grouper.place(&event, log.format());
+        if self.place.begins() {
+            // A server does not always send what comes before it.
+            self.whole = event.position;
+        }
+        if !self.grouper.is_open() {
+            self.whole = event.end;
+        }
+        Ok(true)
+    }
+
+    /// The event that [`Self::step`] went to.
+    pub fn item(&self) -> Option<Item<'_>> {
+        let log = self.log.as_ref()?;
+        Some(Item {
+            log: log.name(),
+            number: self.number,
+            format: log.format(),
+            event: log.event(),
+            place: self.place,
+        })
+    }
+
+    /// The error for an event whose body is too short, or holds what cannot be.
+    pub(crate) fn malformed(&self) -> Error {
+        let Some(log) = &self.log else { return Error::found("an event does not hold what it should") };
+        let event = log.event();
+        let what = format!("the {} event does not hold what it should", event.header.kind);
+        log.damaged(what).with_whole(self.whole.min(event.position))
+    }
+}
+
+impl Logs {
+    fn left(&self) -> usize {
+        match self {
+            Self::Named(sources, _) => sources.len(),
+            Self::OfServer(logs) => logs.left(),
+        }
+    }
+
+    fn open_next(&mut self, verifies: bool) -> Result<Option<Reader>> {
+        match self {
+            Self::Named(sources, keyring) => {
+                let Some(source) = sources.pop_front() else { return Ok(None) };
+                Reader::new(source.name(), source.open()?, verifies, keyring.clone()).map(Some)
+            }
+            Self::OfServer(logs) => logs.next(verifies),
+        }
+    }
+}
+
+/// An event, and where it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Item<'a> {
+    /// The log it is in.
+    pub log: &'a str,
+    /// The log's number among those that are read, from 0.
+    pub number: usize,
+    /// How the log's events are written.
+    pub format: &'a Format,
+    /// The event.
+    pub event: Event<'a>,
+    /// Where it stands in its transaction.
+    pub place: Place,
+}

@@ -1,0 +1,179 @@
+//! What can go wrong with a binary log; every error names the log and the position.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error that ends the command.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or directory could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A log could not be read on.
+    #[error("{log}: at {position}: {source}")]
+    Read {
+        /// What the log is called.
+        log: String,
+        /// Where the bytes were to be read, from the log's beginning.
+        position: u64,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A log does not hold what it should.
+    #[error("{log}: at {position}: {what}")]
+    Damaged {
+        /// What the log is called.
+        log: String,
+        /// Where the event begins in which the damage is.
+        position: u64,
+        /// What is wrong with it.
+        what: String,
+        /// Where the last transaction ends that is whole; `None` where nobody looked.
+        whole: Option<u64>,
+    },
+    /// A server said no, or is gone.
+    #[error("{doing}: {source}")]
+    Server {
+        /// What was being done.
+        doing: String,
+        /// The server's words.
+        source: Box<drover_db::Error>,
+    },
+    /// A server did not send a log on.
+    #[error("{log}: at {position}: {source}")]
+    Sent {
+        /// The log's name.
+        log: String,
+        /// Where the event begins that was to come.
+        position: u64,
+        /// The server's words, or how the connection ended.
+        source: Box<drover_db::Error>,
+        /// Where the last transaction ends that is whole; `None` where nobody looked.
+        whole: Option<u64>,
+    },
+    /// Something else is wrong with what was asked for or found.
+    #[error("{what}")]
+    Found {
+        /// What is wrong, with the log and the position where it is.
+        what: String,
+        /// What a person can do about it.
+        hint: Option<String>,
+    },
+    /// A person or a signal stopped the work.
+    #[error("stopped by a signal")]
+    Stopped,
+}
+
+impl Error {
+    /// An error without a hint.
+    pub(crate) fn found(what: impl Into<String>) -> Self {
+        Self::Found { what: what.into(), hint: None }
+    }
+
+    /// An error with a hint.
+    pub(crate) fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Found { what: what.into(), hint: Some(hint.into()) }
+    }
+
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::File { path: path.to_owned(), source }
+    }
+
+    /// An error of what a log is read from, which may be one of ours.
+    pub(crate) fn read(log: &str, position: u64, source: io::Error) -> Self {
+        match source.downcast() {
+            Ok(error) => error,
+            Err(source) => Self::Read { log: log.into(), position, source },
+        }
+    }
+
+    /// The same error of a log whose last whole transaction ends there.
+    pub(crate) fn with_whole(self, end: u64) -> Self {
+        match self {
+            Self::Damaged { log, position, what, .. } => {
+                Self::Damaged { log, position, what, whole: Some(end) }
+            }
+            Self::Sent { log, position, source, .. } => {
+                Self::Sent { log, position, source, whole: Some(end) }
+            }
+            other => other,
+        }
+    }
+
+    /// What a person can do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Damaged { whole: Some(end), .. } => Some(format!(
+                "the last whole transaction ends at {end}; all before it is right: --stop-position {end} reads just that"
+            )),
+            Self::Server { source, .. } => server_hint(source),
+            Self::Sent { log, position, source, whole } => server_hint(source).or_else(|| {
+                Some(format!(
+                    "to go on from there: --from-server --start-position {} {log}",
+                    whole.unwrap_or(*position)
+                ))
+            }),
+            Self::Found { hint, .. } => hint.clone(),
+            _ => None,
+        }
+    }
+}
+
+/// What a server says of a stream has one number, and differs by its text. Sources: MySQL `sql/rpl_binlog_sender.cc`, MariaDB
+/// `sql/sql_repl.cc`.
+const STREAM_HINTS: [(&[&str], &str); 6] = [
+    (
+        &["find first log file"],
+        "SHOW BINARY LOGS lists the logs that are there; older ones may have been purged",
+    ),
+    (
+        &["> file size", "impossible position", "bogus data", "max_allowed_packet", "truncated", "corrupt"],
+        "--start-position must be where an event begins, as drover binlog ls tells it; without it, the server's log is damaged",
+    ),
+    (
+        &["same server_uuid", "same server_id"],
+        "another reader came with the same server_id: --server-id-as gives this one another",
+    ),
+    (
+        &[
+            "has purged",
+            "purged required",
+            "gtid state requested",
+            "not in the master's binlog",
+            "missing the gtid",
+            "missing gtids",
+        ],
+        "what comes behind these transactions is in logs that the server does not have any more, or they are not its own",
+    ),
+    (&["gtid_mode"], "that server gives out no GTIDs: name a log and --start-position"),
+    (&["log is not open", "log is not enabled"], NO_LOG),
+];
+
+const NO_LOG: &str = "the server writes no binary log: it has to be started with --log-bin";
+
+fn server_hint(error: &drover_db::Error) -> Option<String> {
+    let hint = match error {
+        drover_db::Error::Server(error) => match error.code {
+            1044 | 1045 | 1227 => {
+                "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account, or use another"
+            }
+            1381 => NO_LOG,
+            _ => {
+                let text = error.message.to_lowercase();
+                let fits = |(texts, _): &&(&[&str], &str)| texts.iter().any(|part| text.contains(part));
+                STREAM_HINTS.iter().find(fits)?.1
+            }
+        },
+        drover_db::Error::Lost { .. } => return None,
+        other => return other.hint(),
+    };
+    Some(hint.into())
+}
+
+/// The result of the binlog family.
+pub type Result<T> = std::result::Result<T, Error>;

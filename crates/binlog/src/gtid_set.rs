@@ -1,0 +1,250 @@
+//! Sets of transactions' identifiers, as either vendor writes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use crate::event::Gtid;
+
+/// Which transactions.
+///
+/// MySQL's are written as its `gtid_executed` shows them: `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:8,…`, with tags as
+/// `UUID:tag:1-5`. MariaDB's are `0-1-5`, or `0-1-5..9` for several numbers of one domain and server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GtidSet {
+    mysql: BTreeMap<([u8; 16], String), Vec<Numbers>>,
+    mariadb: BTreeMap<(u32, u32), Vec<Numbers>>,
+}
+
+/// Of a tag, in characters: MySQL `libs/mysql/gtid/tag.h`.
+const LONGEST_TAG: usize = 32;
+
+/// From one number to another, both included.
+type Numbers = (u64, u64);
+
+impl GtidSet {
+    /// Whether this transaction is in it. One without an identifier never is.
+    pub fn contains(&self, gtid: &Gtid<'_>) -> bool {
+        let (numbers, number) = match gtid {
+            Gtid::Mysql(gtid) if gtid.is_anonymous => return false,
+            Gtid::Mysql(gtid) => {
+                let tag = String::from_utf8_lossy(gtid.tag).into_owned();
+                (self.mysql.get(&(gtid.source, tag)), gtid.number)
+            }
+            Gtid::Mariadb(gtid) => (self.mariadb.get(&(gtid.domain, gtid.server)), gtid.number),
+        };
+        numbers.is_some_and(|numbers| numbers.iter().any(|&(from, to)| (from..=to).contains(&number)))
+    }
+
+    /// As MySQL takes it in a request; `None` if there are transactions of MariaDB in it. Source: MySQL `sql/rpl_gtid_set.cc`,
+    /// `Gtid_set::encode()`.
+    pub(crate) fn mysql_bytes(&self) -> Option<Vec<u8>> {
+        if !self.mariadb.is_empty() {
+            return None;
+        }
+        let has_tags = self.mysql.keys().any(|(_, tag)| !tag.is_empty());
+        let count = self.mysql.len() as u64;
+        // Tags came with 8.3; a set without any is written as before.
+        let head = if has_tags { (1 << 56) | (count << 8) | 1 } else { count };
+        let mut bytes = head.to_le_bytes().to_vec();
+        for ((source, tag), numbers) in &self.mysql {
+            bytes.extend_from_slice(source);
+            if has_tags {
+                bytes.push((tag.len() as u8) << 1);
+                bytes.extend_from_slice(tag.as_bytes());
+            }
+            let ranges = merged(numbers);
+            bytes.extend_from_slice(&(ranges.len() as u64).to_le_bytes());
+            for (from, to) in ranges {
+                bytes.extend_from_slice(&from.to_le_bytes());
+                bytes.extend_from_slice(&to.saturating_add(1).to_le_bytes());
+            }
+        }
+        Some(bytes)
+    }
+
+    /// As a position of MariaDB, which names one transaction of each domain; `None` if it is none.
+    pub(crate) fn mariadb_position(&self) -> Option<String> {
+        if !self.mysql.is_empty() {
+            return None;
+        }
+        let mut domains = BTreeSet::new();
+        let mut position = Vec::new();
+        for ((domain, server), numbers) in &self.mariadb {
+            match numbers[..] {
+                [(from, to)] if from == to && domains.insert(domain) => {
+                    position.push(format!("{domain}-{server}-{to}"));
+                }
+                _ => return None,
+            }
+        }
+        Some(position.join(","))
+    }
+
+    fn add_mysql(&mut self, source: [u8; 16], rest: Option<&str>) -> Result<(), String> {
+        let mut tag = String::new();
+        let mut numbers = 0;
+        for part in rest.into_iter().flat_map(|rest| rest.split(':')).map(str::trim) {
+            if part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                if part.len() > LONGEST_TAG {
+                    return Err(format!(
+                        "'{part}' is longer than the {LONGEST_TAG} characters that a tag may have"
+                    ));
+                }
+                tag = part.to_ascii_lowercase();
+                continue;
+            }
+            let range = range_of(part, "-")?;
+            self.mysql.entry((source, tag.clone())).or_default().push(range);
+            numbers += 1;
+        }
+        if numbers == 0 { Err("a UUID has no numbers behind it".into()) } else { Ok(()) }
+    }
+
+    fn add_mariadb(&mut self, part: &str) -> Result<(), String> {
+        let mut fields = part.splitn(3, '-');
+        let mut field = || fields.next().unwrap_or_default();
+        let (domain, server, numbers) = (field(), field(), field());
+        let number = |text: &str| text.parse::<u32>().map_err(|_| format!("'{part}' is no identifier"));
+        let range = range_of(numbers, "..")?;
+        self.mariadb.entry((number(domain)?, number(server)?)).or_default().push(range);
+        Ok(())
+    }
+}
+
+/// In their order, with nothing twice and nothing that could be one.
+fn merged(numbers: &[Numbers]) -> Vec<Numbers> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    let mut merged: Vec<Numbers> = Vec::new();
+    for (from, to) in sorted {
+        match merged.last_mut() {
+            Some((_, last)) if from <= last.saturating_add(1) => *last = to.max(*last),
+            _ => merged.push((from, to)),
+        }
+    }
+    merged
+}
+
+fn range_of(text: &str, between: &str) -> Result<Numbers, String> {
+    let (from, to) = text.split_once(between).unwrap_or((text, text));
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| format!("'{text}' is no number"));
+    let (from, to) = (number(from)?, number(to)?);
+    if from > to || from == 0 { Err(format!("'{text}' holds no numbers")) } else { Ok((from, to)) }
+}
+
+/// The bytes of a UUID; `None` if the text is none.
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let digits: Vec<u8> = text.trim_matches(['{', '}']).bytes().filter(|&byte| byte != b'-').collect();
+    if digits.len() != 32 {
+        return None;
+    }
+    let mut uuid = [0; 16];
+    for (byte, pair) in uuid.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(uuid)
+}
+
+impl FromStr for GtidSet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut set = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (source, rest) = match part.split_once(':') {
+                Some((source, rest)) => (source.trim(), Some(rest)),
+                None => (part, None),
+            };
+            match uuid(source) {
+                Some(source) => set.add_mysql(source, rest)?,
+                None => set.add_mariadb(part)?,
+            }
+        }
+        Ok(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{MariadbGtid, MysqlGtid};
+
+    const UUID: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
+
+    fn mysql(tag: &'static str, number: u64) -> Gtid<'static> {
+        let source = uuid(UUID).unwrap();
+        Gtid::Mysql(MysqlGtid {
+            is_anonymous: false,
+            source,
+            tag: tag.as_bytes(),
+            number,
+            committed: None,
+            length: None,
+        })
+    }
+
+    fn mariadb(domain: u32, server: u32, number: u64) -> Gtid<'static> {
+        Gtid::Mariadb(MariadbGtid { domain, server, number, flags: 0 })
+    }
+
+    #[test]
+    fn sets_of_mysql() {
+        let set: GtidSet = format!("{UUID}:1-3:7, {}:9:blue:5-6", UUID.to_uppercase()).parse().unwrap();
+        let inside = [("", 1), ("", 3), ("", 7), ("", 9), ("blue", 5), ("blue", 6)];
+        let outside = [("", 4), ("", 5), ("", 8), ("blue", 7), ("blue", 9), ("red", 5)];
+        assert!(inside.iter().all(|&(tag, number)| set.contains(&mysql(tag, number))));
+        assert!(!outside.iter().any(|&(tag, number)| set.contains(&mysql(tag, number))));
+        assert_eq!(mysql("blue", 5).to_string(), format!("{UUID}:blue:5"));
+        let nameless = MysqlGtid {
+            is_anonymous: true,
+            ..match mysql("", 1) {
+                Gtid::Mysql(gtid) => gtid,
+                Gtid::Mariadb(_) => unreachable!(),
+            }
+        };
+        assert!(!set.contains(&Gtid::Mysql(nameless)));
+    }
+
+    #[test]
+    fn sets_of_mariadb() {
+        let set: GtidSet = "0-1-5,0-2-7..9, 4-1-1".parse().unwrap();
+        let inside = [(0, 1, 5), (0, 2, 7), (0, 2, 9), (4, 1, 1)];
+        let outside = [(0, 1, 4), (0, 1, 6), (0, 2, 5), (1, 1, 5), (4, 2, 1)];
+        assert!(
+            inside.iter().all(|&(domain, server, number)| set.contains(&mariadb(domain, server, number)))
+        );
+        assert!(
+            !outside.iter().any(|&(domain, server, number)| set.contains(&mariadb(domain, server, number)))
+        );
+    }
+
+    #[test]
+    fn sets_as_servers_take_them() {
+        let set: GtidSet = format!("{UUID}:5-6:1-3:4:9").parse().unwrap();
+        let uuid = uuid(UUID).unwrap();
+        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let bytes = [&words(&[1])[..], &uuid, &words(&[2, 1, 7, 9, 10])].concat();
+        assert_eq!((set.mysql_bytes(), set.mariadb_position()), (Some(bytes), None));
+        let set: GtidSet = format!("{UUID}:7:ab:1").parse().unwrap();
+        let head = words(&[(1 << 56) | (2 << 8) | 1]);
+        let rest = [&uuid[..], &[0], &words(&[1, 7, 8]), &uuid, b"\x04ab", &words(&[1, 1, 2])].concat();
+        assert_eq!(set.mysql_bytes(), Some([head, rest].concat()));
+        let set: GtidSet = "1-7-12,0-1-5".parse().unwrap();
+        assert_eq!((set.mysql_bytes(), set.mariadb_position()), (None, Some("0-1-5,1-7-12".into())));
+        for text in ["0-1-5,0-2-7", "0-1-5..6", "0-1-5,0-1-6"] {
+            assert_eq!(text.parse::<GtidSet>().unwrap().mariadb_position(), None, "{text}");
+        }
+        let none = GtidSet::default();
+        assert_eq!((none.mysql_bytes(), none.mariadb_position()), (Some(words(&[0])), Some(String::new())));
+    }
+
+    #[test]
+    fn what_is_no_set() {
+        for text in
+            [UUID, "0-1", "0-1-x", "0-1-9..5", "0-1-0", "x", &format!("{UUID}:"), &format!("{UUID}:5-1")]
+        {
+            assert!(text.parse::<GtidSet>().is_err(), "{text}");
+        }
+        assert_eq!("".parse::<GtidSet>(), Ok(GtidSet::default()));
+    }
+}

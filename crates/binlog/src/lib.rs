@@ -1,0 +1,29 @@
+//! Binary logs of MySQL and MariaDB, of all versions since 3.23: what is in them, and what it costs.
+//!
+//! [`log`] makes events of bytes and tells which make up a transaction, [`event`] what is in their bodies; [`chain::Chain`] goes
+//! through several logs. Each command has a module of its own.
+
+mod args;
+pub mod chain;
+mod crypt;
+mod error;
+pub mod event;
+mod filter;
+pub mod gtid_set;
+pub mod json;
+pub mod log;
+mod ls;
+pub mod rows;
+pub mod server;
+pub mod source;
+mod sql;
+mod stat;
+mod time;
+
+pub use args::{BinlogArgs, BinlogCommand, LogArgs};
+pub use crypt::Keyring;
+pub use error::{Error, Result};
+pub use filter::{EventType, Filter, FilterArgs, NameGlob, Verdict};
+pub use ls::{LsArgs, ls};
+pub use sql::{SqlArgs, SqlReport, sql};
+pub use stat::{StatArgs, StatReport, stat};

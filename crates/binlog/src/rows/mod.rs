@@ -1,0 +1,15 @@
+//! Rows in row events: their values, as the columns' types say.
+
+mod column;
+pub(crate) mod decimal;
+pub(crate) mod digits;
+mod image;
+mod table;
+mod temporal;
+mod value;
+
+pub use column::{Column, ColumnType};
+pub use image::{Field, Row, RowReader};
+pub use table::{NotUnderstood, Table, Tables};
+pub use temporal::{Date, DateTime, Time};
+pub use value::{Value, inflate, write_decimal};

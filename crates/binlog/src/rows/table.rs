@@ -1,0 +1,219 @@
+//! Tables, as a log describes them before their rows.
+
+use std::collections::HashMap;
+
+use crate::event::TableMap;
+use crate::log::{Cursor, Format, Short};
+
+use super::column::{Column, ColumnType};
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its schema.
+    pub schema: Vec<u8>,
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its columns, in their order.
+    pub columns: Vec<Column>,
+    /// Which columns its primary key has; none where the log does not tell, or where it has none.
+    pub primary_key: Vec<usize>,
+}
+
+/// What the log tells of a table beyond types. Numbers as in MySQL `rows_event.h`, `Optional_metadata_field_type`.
+mod field {
+    pub(super) const SIGNS: u8 = 1;
+    pub(super) const DEFAULT_COLLATION: u8 = 2;
+    pub(super) const COLLATIONS: u8 = 3;
+    pub(super) const NAMES: u8 = 4;
+    pub(super) const SET_WORDS: u8 = 5;
+    pub(super) const ENUM_WORDS: u8 = 6;
+    pub(super) const PRIMARY_KEY: u8 = 8;
+    pub(super) const PRIMARY_KEY_PREFIXES: u8 = 9;
+    pub(super) const WORDS_DEFAULT_COLLATION: u8 = 10;
+    pub(super) const WORDS_COLLATIONS: u8 = 11;
+}
+
+impl Table {
+    /// Of what the log says.
+    ///
+    /// # Errors
+    /// If it is cut short, or has a type that nobody knows: then its number is in the error.
+    pub fn of(map: &TableMap<'_>, format: &Format) -> Result<Self, NotUnderstood> {
+        let mut metadata = Cursor::new(map.metadata);
+        let mut columns = Vec::with_capacity(map.types.len());
+        for (index, &number) in map.types.iter().enumerate() {
+            let kind = ColumnType::parse(number, &mut metadata)?.ok_or(NotUnderstood::Type(number))?;
+            let is_nullable = map.nullable.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 != 0);
+            let has_collation = kind.has_collation(format.is_mariadb());
+            let (name, is_unsigned, collation, words) = (None, None, None, Vec::new());
+            columns.push(Column { kind, is_nullable, has_collation, name, is_unsigned, collation, words });
+        }
+        let (schema, name) = (map.schema.to_vec(), map.table.to_vec());
+        let mut table = Self { schema, name, columns, primary_key: Vec::new() };
+        table.learn(map.more)?;
+        Ok(table)
+    }
+
+    /// Whether the log tells the columns' names.
+    pub fn has_names(&self) -> bool {
+        self.columns.iter().all(|column| column.name.is_some())
+    }
+
+    fn learn(&mut self, more: &[u8]) -> Result<(), Short> {
+        let mut at = Cursor::new(more);
+        while !at.is_empty() {
+            let kind = at.u8()?;
+            let length = packed(&mut at)?;
+            let mut value = Cursor::new(at.take(length)?);
+            self.learn_field(kind, &mut value)?;
+        }
+        Ok(())
+    }
+
+    fn learn_field(&mut self, kind: u8, value: &mut Cursor<'_>) -> Result<(), Short> {
+        match kind {
+            field::SIGNS => {
+                let bits = value.rest();
+                for (index, column) in self.columns_with(Column::is_number).enumerate() {
+                    // The highest bit of a byte is the first.
+                    column.is_unsigned = bits.get(index / 8).map(|byte| byte << (index % 8) & 0x80 != 0);
+                }
+            }
+            field::DEFAULT_COLLATION => {
+                default_collation(self.columns_with(|column| column.has_collation), value)?
+            }
+            field::WORDS_DEFAULT_COLLATION => default_collation(self.columns_with(Column::has_words), value)?,
+            field::COLLATIONS => collations(self.columns_with(|column| column.has_collation), value)?,
+            field::WORDS_COLLATIONS => collations(self.columns_with(Column::has_words), value)?,
+            field::SET_WORDS => {
+                words(self.columns_with(|column| matches!(column.kind, ColumnType::Set(_))), value)?
+            }
+            field::ENUM_WORDS => {
+                words(self.columns_with(|column| matches!(column.kind, ColumnType::Enum(_))), value)?
+            }
+            field::NAMES => {
+                for column in &mut self.columns {
+                    let length = packed(value)?;
+                    column.name = Some(value.take(length)?.to_vec());
+                }
+            }
+            field::PRIMARY_KEY | field::PRIMARY_KEY_PREFIXES => {
+                while !value.is_empty() {
+                    let index = packed(value)?;
+                    if kind == field::PRIMARY_KEY_PREFIXES {
+                        packed(value)?;
+                    }
+                    self.columns.get(index).ok_or(Short)?;
+                    self.primary_key.push(index);
+                }
+            }
+            // What a geometry is, what is hidden, how many dimensions a vector has: its values tell what is needed.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn columns_with(&mut self, is: impl Fn(&Column) -> bool) -> impl Iterator<Item = &mut Column> {
+        self.columns.iter_mut().filter(move |column| is(column))
+    }
+}
+
+fn packed(at: &mut Cursor<'_>) -> Result<usize, Short> {
+    usize::try_from(at.packed()?).map_err(|_| Short)
+}
+
+fn collation(at: &mut Cursor<'_>) -> Result<u16, Short> {
+    u16::try_from(at.packed()?).map_err(|_| Short)
+}
+
+/// One collation for all of some columns, but for those that are named by their number among them.
+fn default_collation<'a>(
+    columns: impl Iterator<Item = &'a mut Column>,
+    value: &mut Cursor<'_>,
+) -> Result<(), Short> {
+    let mut columns: Vec<_> = columns.collect();
+    let default = collation(value)?;
+    columns.iter_mut().for_each(|column| column.collation = Some(default));
+    while !value.is_empty() {
+        let index = packed(value)?;
+        columns.get_mut(index).ok_or(Short)?.collation = Some(collation(value)?);
+    }
+    Ok(())
+}
+
+fn collations<'a>(
+    columns: impl Iterator<Item = &'a mut Column>,
+    value: &mut Cursor<'_>,
+) -> Result<(), Short> {
+    for column in columns {
+        column.collation = Some(collation(value)?);
+    }
+    Ok(())
+}
+
+fn words<'a>(columns: impl Iterator<Item = &'a mut Column>, value: &mut Cursor<'_>) -> Result<(), Short> {
+    for column in columns {
+        let count = packed(value)?;
+        for _ in 0..count {
+            let length = packed(value)?;
+            column.words.push(value.take(length)?.to_vec());
+        }
+    }
+    Ok(())
+}
+
+/// Why a description is of no use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotUnderstood {
+    /// It is cut short, or holds what cannot be.
+    Short,
+    /// A column is of this type.
+    Type(u8),
+}
+
+impl std::fmt::Display for NotUnderstood {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Short => f.write_str("are not described to the end"),
+            Self::Type(number) => write!(f, "are of type {number}, which nobody knows"),
+        }
+    }
+}
+
+impl From<Short> for NotUnderstood {
+    fn from(_: Short) -> Self {
+        Self::Short
+    }
+}
+
+/// The tables that were described, by their numbers.
+#[derive(Debug, Default)]
+pub struct Tables {
+    by_id: HashMap<u64, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// The description as it came: the same comes again before each statement.
+    description: Vec<u8>,
+    table: std::result::Result<Table, NotUnderstood>,
+}
+
+impl Tables {
+    /// Takes in a description; `body` is that of its event.
+    pub fn learn(&mut self, map: &TableMap<'_>, body: &[u8], format: &Format) {
+        match self.by_id.get(&map.id) {
+            Some(known) if known.description == body => {}
+            _ => {
+                self.by_id
+                    .insert(map.id, Known { description: body.to_vec(), table: Table::of(map, format) });
+            }
+        }
+    }
+
+    /// The table with this number; `None` if it was not described.
+    pub fn get(&self, id: u64) -> Option<Result<&Table, NotUnderstood>> {
+        self.by_id.get(&id).map(|known| known.table.as_ref().map_err(|why| *why))
+    }
+}

@@ -1,0 +1,207 @@
+//! Where logs are: files, packed or not, directories of them, standard input.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+/// A log that can be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file.
+    File(PathBuf),
+    /// What comes in on standard input.
+    Stdin,
+}
+
+impl Source {
+    /// The logs that were named: `-` is standard input, a file is a log or the index of some, a directory stands for the logs that
+    /// its index names, or without one for those that are numbered.
+    ///
+    /// # Errors
+    /// If something named is not there, or a directory holds no log, or those of several servers.
+    pub fn find(named: &[PathBuf]) -> Result<Vec<Self>> {
+        let mut sources = Vec::new();
+        for path in named {
+            match path {
+                path if path.as_os_str() == "-" => sources.push(Self::Stdin),
+                path if path.is_dir() => sources.extend(in_directory(path)?),
+                path if path.extension().is_some_and(|end| end == "index") => sources.extend(in_index(path)?),
+                path => sources.push(Self::File(path.clone())),
+            }
+        }
+        Ok(sources)
+    }
+
+    /// What errors and reports call it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Stdin => "standard input".into(),
+        }
+    }
+
+    /// Its bytes, unpacked if they are packed.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn open(&self) -> Result<Box<dyn Read + Send>> {
+        match self {
+            Self::File(path) => File::open(path).and_then(unpacked).map_err(Error::file(path)),
+            Self::Stdin => unpacked(io::stdin()).map_err(Error::file(Path::new("standard input"))),
+        }
+    }
+}
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Looks at the first bytes, not at the name: a log that was packed may be called anything.
+fn unpacked(mut input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut first = Vec::new();
+    input.by_ref().take(4).read_to_end(&mut first)?;
+    let is_gzip = first.starts_with(GZIP);
+    let is_zstd = first.starts_with(ZSTD);
+    let whole = io::Cursor::new(first).chain(input);
+    Ok(match (is_gzip, is_zstd) {
+        (true, _) => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
+        (_, true) => Box::new(zstd::Decoder::new(whole)?),
+        _ => Box::new(whole),
+    })
+}
+
+fn in_directory(directory: &Path) -> Result<Vec<Source>> {
+    let mut indexes = Vec::new();
+    let mut logs = Vec::new();
+    for entry in fs::read_dir(directory).map_err(Error::file(directory))? {
+        let path = entry.map_err(Error::file(directory))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.ends_with(".index") {
+            indexes.push(path);
+        } else if let Some((base, number)) = numbered(&name) {
+            logs.push((base.to_owned(), number, path));
+        }
+    }
+    match &indexes[..] {
+        [] => {}
+        [index] => return in_index(index),
+        several => {
+            let names: Vec<_> = several.iter().map(|path| path.display().to_string()).collect();
+            let what =
+                format!("{}: there are several indexes in it: {}", directory.display(), names.join(", "));
+            return Err(Error::with_hint(what, "name the one to read"));
+        }
+    }
+    logs.sort();
+    let (Some(first), Some(last)) = (logs.first(), logs.last()) else {
+        let what = format!("{}: there is neither an index nor a numbered log in it", directory.display());
+        return Err(Error::with_hint(what, "name the logs themselves"));
+    };
+    if first.0 != last.0 {
+        let what = format!(
+            "{}: there are logs of several names in it: {}, {}",
+            directory.display(),
+            first.0,
+            last.0
+        );
+        return Err(Error::with_hint(what, "name the logs to read, in their order"));
+    }
+    Ok(logs.into_iter().map(|(_, _, path)| Source::File(path)).collect())
+}
+
+/// The name before a log's number, and the number: `binlog.000017`, also as `binlog.000017.gz`.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    let (base, digits) = name.rsplit_once('.')?;
+    let is_number = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { Some((base, digits.parse().ok()?)) } else { None }
+}
+
+/// The logs that an index names. One that is not where it says, as after a copy, is looked for beside the index.
+fn in_index(index: &Path) -> Result<Vec<Source>> {
+    let text = fs::read_to_string(index).map_err(Error::file(index))?;
+    let directory = index.parent().unwrap_or(Path::new("."));
+    let mut sources = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let named = directory.join(line.strip_prefix("./").unwrap_or(line));
+        let beside = directory.join(Path::new(line).file_name().unwrap_or_default());
+        match [named, beside].into_iter().find(|path| path.is_file()) {
+            Some(path) => sources.push(Source::File(path)),
+            None => {
+                return Err(Error::found(format!(
+                    "{}: it names {line}, which is not there",
+                    index.display()
+                )));
+            }
+        }
+    }
+    if sources.is_empty() {
+        return Err(Error::found(format!("{}: it names no log", index.display())));
+    }
+    Ok(sources)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn directory(names: &[&str]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for name in names {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        directory
+    }
+
+    fn found(directory: &Path) -> std::result::Result<Vec<String>, String> {
+        let sources = Source::find(&[directory.to_owned()]).map_err(|error| error.to_string())?;
+        let strip = |name: String| name.rsplit('/').next().unwrap_or_default().to_owned();
+        Ok(sources.iter().map(|source| strip(source.name())).collect())
+    }
+
+    #[test]
+    fn logs_of_a_directory_come_in_the_order_of_their_numbers() {
+        let some =
+            directory(&["bin.1000000", "bin.000009.gz", "bin.999999", "ibdata1", "bin.00001", "x.frm"]);
+        assert_eq!(found(some.path()).unwrap(), ["bin.000009.gz", "bin.999999", "bin.1000000"]);
+        assert!(
+            found(directory(&["ibdata1"]).path())
+                .unwrap_err()
+                .contains("neither an index nor a numbered log")
+        );
+        assert!(found(directory(&["a.000001", "b.000001"]).path()).unwrap_err().contains("several names"));
+    }
+
+    #[test]
+    fn an_index_says_which_logs_there_are() {
+        let some = directory(&["bin.000001", "bin.000002", "bin.000003"]);
+        let index = some.path().join("bin.index");
+        fs::write(&index, "./bin.000002\n/elsewhere/bin.000003\n").unwrap();
+        assert_eq!(found(some.path()).unwrap(), ["bin.000002", "bin.000003"]);
+        fs::write(&index, "./bin.000004\n").unwrap();
+        assert!(found(some.path()).unwrap_err().contains("it names ./bin.000004, which is not there"));
+        fs::write(&index, "").unwrap();
+        assert!(found(some.path()).unwrap_err().contains("names no log"));
+        fs::write(some.path().join("relay.index"), "").unwrap();
+        assert!(found(some.path()).unwrap_err().contains("several indexes"));
+    }
+
+    #[test]
+    fn packed_files_are_unpacked_whatever_they_are_called() {
+        let directory = tempfile::tempdir().unwrap();
+        let content = b"\xfebin and what follows".repeat(1000);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&content).unwrap();
+        let packed = [gzip.finish().unwrap(), zstd::encode_all(&content[..], 1).unwrap(), content.clone()];
+        for (number, bytes) in packed.iter().enumerate() {
+            let path = directory.path().join(number.to_string());
+            fs::write(&path, bytes).unwrap();
+            let mut read = Vec::new();
+            Source::File(path).open().unwrap().read_to_end(&mut read).unwrap();
+            assert_eq!(read, content, "{number}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Values as SQL literals that give back exactly what was there.
+
+use std::io::Write as _;
+
+use crate::json;
+use crate::log::Short;
+use crate::rows::{Column, ColumnType, Value, write_decimal};
+
+use super::charset::Charset;
+use super::text::{push_hex, push_quoted};
+
+/// Why a value cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unwritable {
+    /// It is cut short, or holds what cannot be.
+    Damaged,
+    /// What was compressed cannot be unpacked.
+    Packed(String),
+    /// A JSON document is none.
+    Json(json::Invalid),
+}
+
+impl From<Short> for Unwritable {
+    fn from(_: Short) -> Self {
+        Self::Damaged
+    }
+}
+
+/// Writes a value of this column.
+pub(crate) fn push_value(value: &Value<'_>, column: &Column, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    match *value {
+        Value::Null => out.extend_from_slice(b"NULL"),
+        Value::Integer(number, bytes) => push_integer(number, bytes, column.is_unsigned, out),
+        Value::Float(number) => push_float(number, out),
+        Value::Double(number) => push_double(number, out),
+        Value::Decimal(bytes, digits, behind) => write_decimal(bytes, digits, behind, out),
+        Value::Bit(bytes) => push_hex(bytes, out),
+        Value::Year(year) => push_number(year, out),
+        Value::Date(date) => quoted(out, |out| date.write(out)),
+        Value::Time(time) => quoted(out, |out| time.write(out)),
+        Value::DateTime(time) | Value::Timestamp(time) => quoted(out, |out| time.write(out)),
+        Value::Bytes(bytes) => match filled(bytes, column) {
+            // What looks like text may be an address or a UUID.
+            Some(whole) => push_hex(&whole, out),
+            None => push_text(bytes, Charset::of(column.collation), out),
+        },
+        Value::Compressed(bytes) => push_text(&inflated(bytes)?, Charset::of(column.collation), out),
+        Value::Json(binary) => json::write_sql(binary, out).map_err(Unwritable::Json)?,
+        Value::Geometry(bytes) | Value::Vector(bytes) => push_hex(bytes, out),
+        Value::Enum(number) => push_number(number, out),
+        Value::Set(bits) => push_number(bits, out),
+    }
+    Ok(())
+}
+
+/// Writes a condition that holds for this value of the column only: text is compared byte by byte, a FLOAT with all the digits that it
+/// has as a DOUBLE.
+pub(crate) fn push_condition(
+    name: &[u8],
+    value: &Value<'_>,
+    column: &Column,
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    out.extend_from_slice(name);
+    match *value {
+        Value::Null => {
+            out.extend_from_slice(b" IS NULL");
+            return Ok(());
+        }
+        Value::Bytes(_) | Value::Compressed(_) => out.extend_from_slice(b" = _binary "),
+        _ => out.extend_from_slice(b" = "),
+    }
+    match *value {
+        Value::Float(number) => push_double(f64::from(number), out),
+        Value::Json(_) => {
+            out.extend_from_slice(b"CAST(");
+            push_value(value, column, out)?;
+            out.extend_from_slice(b" AS JSON)");
+        }
+        _ => push_value(value, column, out)?,
+    }
+    Ok(())
+}
+
+/// A BINARY with the zeros at its end, which are not logged; `None` for a value of any other type. MariaDB's UUID and addresses are
+/// kept as BINARY.
+pub(super) fn filled(bytes: &[u8], column: &Column) -> Option<Vec<u8>> {
+    const BINARY: u16 = 63;
+    let ColumnType::Char(_, length) = column.kind else { return None };
+    if column.collation != Some(BINARY) {
+        return None;
+    }
+    let mut whole = bytes.to_vec();
+    whole.resize(usize::from(length).max(bytes.len()), 0);
+    Some(whole)
+}
+
+fn inflated(bytes: &[u8]) -> Result<Vec<u8>, Unwritable> {
+    crate::rows::inflate(bytes).map_err(Unwritable::Packed)
+}
+
+fn quoted(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    out.push(b'\'');
+    write(out);
+    out.push(b'\'');
+}
+
+fn push_number(number: impl std::fmt::Display, out: &mut Vec<u8>) {
+    let _ = write!(out, "{number}"); // writing to a Vec cannot fail
+}
+
+/// A number whose sign is not known is written with one; where it may be another without, that stands behind it.
+fn push_integer(number: i64, bytes: u8, is_unsigned: Option<bool>, out: &mut Vec<u8>) {
+    let mask = u64::MAX >> (64 - 8 * u32::from(bytes.clamp(1, 8)));
+    let without_sign = number as u64 & mask;
+    match is_unsigned {
+        Some(true) => push_number(without_sign, out),
+        None if number < 0 => {
+            let _ = write!(out, "{number} /* {without_sign} if UNSIGNED */");
+        }
+        _ => push_number(number, out),
+    }
+}
+
+/// The fewest digits that give the number back.
+fn push_double(number: f64, out: &mut Vec<u8>) {
+    let size = number.abs();
+    let _ = if size != 0.0 && !(1e-5..1e17).contains(&size) {
+        write!(out, "{number:e}")
+    } else {
+        write!(out, "{number}")
+    };
+}
+
+/// The same of a FLOAT.
+fn push_float(number: f32, out: &mut Vec<u8>) {
+    let size = number.abs();
+    let _ = if size != 0.0 && !(1e-5..1e9).contains(&size) {
+        write!(out, "{number:e}")
+    } else {
+        write!(out, "{number}")
+    };
+}
+
+/// Text that means the same in every character set stands for itself, other text of UTF-8 too. The bytes of what is in another
+/// character set, or in one that is not known, are written as bytes, which the server takes as they are.
+fn push_text(bytes: &[u8], charset: Charset, out: &mut Vec<u8>) {
+    let stands_for_itself = match charset {
+        Charset::Utf8 => std::str::from_utf8(bytes).is_ok(),
+        Charset::Wide => false,
+        Charset::Other => bytes.is_ascii(),
+    };
+    let is_printable = stands_for_itself && !bytes.contains(&0);
+    if is_printable { push_quoted(bytes, out) } else { push_hex(bytes, out) }
+}

@@ -1,0 +1,91 @@
+//! `drover binlog sql`: what the logs hold, as SQL that a person reads and a server takes, or as JSON lines.
+
+mod charset;
+mod json_lines;
+mod literal;
+mod rows;
+mod session;
+mod statements;
+pub(crate) mod text;
+
+use std::io::{self, Write};
+
+use crate::args::LogArgs;
+use crate::filter::{Filter, FilterArgs, Verdict};
+use crate::server::Origin;
+use crate::{Error, Result};
+
+use statements::Printer;
+
+/// `drover binlog sql`.
+#[derive(Debug, clap::Args)]
+pub struct SqlArgs {
+    /// The logs.
+    #[command(flatten)]
+    pub logs: LogArgs,
+
+    /// Which transactions.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// What was written, and what could not be.
+#[derive(Debug, Default, serde::Serialize)]
+pub struct SqlReport {
+    /// Transactions of which something was written.
+    pub transactions: u64,
+    /// Statements that stood in the log.
+    pub statements: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Events that are of no known type, or of rows that cannot be read: each is a comment.
+    pub not_understood: u64,
+    /// Tables whose columns' names the log does not tell: their rows are called @1, @2…, which no server takes.
+    pub without_names: Vec<String>,
+}
+
+/// Writes what was asked for; `origin` is the server of `--from-server`. `stopped` is asked now and then whether to stop.
+///
+/// # Errors
+/// If a log cannot be read or is damaged, after all before that was written; if the text cannot be written.
+pub fn sql(
+    args: &SqlArgs,
+    origin: Option<&Origin>,
+    is_json: bool,
+    out: &mut dyn Write,
+    stopped: &dyn Fn() -> bool,
+) -> Result<SqlReport> {
+    let mut chain = args.logs.open(origin, Some(&args.filter))?;
+    let mut filter = Filter::new(&args.filter, chain.logs());
+    let mut printer = Printer::new(is_json, out);
+    let mut seen = 0_u32;
+    let read = loop {
+        match chain.step() {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+        let Some(item) = chain.item() else { break Ok(()) };
+        let printed =
+            filter.verdict(&item).map_err(statements::Trouble::from).and_then(|verdict| match verdict {
+                Verdict::Stop => Ok(true),
+                verdict => printer.print(&item, verdict == Verdict::Take, &filter).map(|()| false),
+            });
+        match printed {
+            Ok(false) => {}
+            Ok(true) => break Ok(()),
+            Err(statements::Trouble::Writing(source)) => return Err(writing(source)),
+            Err(statements::Trouble::Malformed) => break Err(chain.malformed()),
+        }
+        seen = seen.wrapping_add(1);
+        if seen.is_multiple_of(1024) && stopped() {
+            break Err(Error::Stopped);
+        }
+    };
+    let report = printer.finish().map_err(writing)?;
+    read.map(|()| report)
+}
+
+fn writing(source: io::Error) -> Error {
+    Error::File { path: "standard output".into(), source }
+}

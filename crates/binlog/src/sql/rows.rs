@@ -1,0 +1,176 @@
+//! Rows as statements.
+
+use std::io::Write as _;
+
+use crate::json::Diffs;
+use crate::log::{RowChange, Short};
+use crate::rows::{Field, Row, RowReader, Table, Value};
+
+use super::literal::{Unwritable, push_condition, push_value};
+use super::text::push_name;
+
+/// Writes the rows of an event as statements that do the same: one INSERT for all that came in, an UPDATE or a DELETE for each that was
+/// changed or went.
+///
+/// Returns how many rows there are.
+pub(crate) fn push_rows(
+    table: &Table,
+    rows: &mut RowReader<'_, '_>,
+    change: RowChange,
+    out: &mut Vec<u8>,
+) -> Result<u64, Unwritable> {
+    let names = Names::of(table);
+    let mut row = Row::default();
+    let mut count = 0;
+    while rows.next(&mut row)? {
+        match change {
+            RowChange::Insert => push_insert(&names, table, &row.after, count == 0, out)?,
+            RowChange::Update => push_update(&names, table, &row, out)?,
+            RowChange::Delete => {
+                let _ = write!(out, "DELETE FROM "); // writing to a Vec cannot fail
+                out.extend_from_slice(&names.table);
+                push_where(&names, table, &row.before, out)?;
+            }
+        }
+        count += 1;
+    }
+    if change == RowChange::Insert && count > 0 {
+        out.extend_from_slice(b";\n");
+    }
+    Ok(count)
+}
+
+/// Names as they are written.
+struct Names {
+    table: Vec<u8>,
+    columns: Vec<Vec<u8>>,
+    /// Whether the log tells the columns' names; else each is called by its number, behind an `@`, which no server takes.
+    are_known: bool,
+}
+
+impl Names {
+    fn of(table: &Table) -> Self {
+        let mut name = Vec::new();
+        push_name(&table.schema, &mut name);
+        name.push(b'.');
+        push_name(&table.name, &mut name);
+        let columns = table.columns.iter().enumerate().map(|(index, column)| match &column.name {
+            Some(name) => {
+                let mut quoted = Vec::new();
+                push_name(name, &mut quoted);
+                quoted
+            }
+            None => format!("@{}", index + 1).into_bytes(),
+        });
+        Self { table: name, columns: columns.collect(), are_known: table.has_names() }
+    }
+}
+
+/// A row that came in; the first begins the statement.
+fn push_insert(
+    names: &Names,
+    table: &Table,
+    fields: &[Field<'_>],
+    is_first: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    if is_first {
+        out.extend_from_slice(b"INSERT INTO ");
+        out.extend_from_slice(&names.table);
+        let is_whole = !fields.contains(&Field::Absent);
+        if names.are_known || !is_whole {
+            push_list(out, present(fields).map(|index| &names.columns[index][..]));
+        }
+        out.extend_from_slice(b" VALUES\n  (");
+    } else {
+        out.extend_from_slice(b",\n  (");
+    }
+    let mut comma: &[u8] = b"";
+    for (field, column) in fields.iter().zip(&table.columns) {
+        if let Field::Value(value) = field {
+            out.extend_from_slice(comma);
+            push_value(value, column, out)?;
+            comma = b", ";
+        }
+    }
+    out.push(b')');
+    Ok(())
+}
+
+fn push_list<'a>(out: &mut Vec<u8>, names: impl Iterator<Item = &'a [u8]>) {
+    let mut start: &[u8] = b" (";
+    for name in names {
+        out.extend_from_slice(start);
+        out.extend_from_slice(name);
+        start = b", ";
+    }
+    if start == b" (" {
+        out.extend_from_slice(start);
+    }
+    out.push(b')');
+}
+
+fn present<'a>(fields: &'a [Field<'_>]) -> impl Iterator<Item = usize> + 'a {
+    fields.iter().enumerate().filter(|(_, field)| **field != Field::Absent).map(|(index, _)| index)
+}
+
+fn push_update(names: &Names, table: &Table, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    out.extend_from_slice(b"UPDATE ");
+    out.extend_from_slice(&names.table);
+    let mut start: &[u8] = b" SET ";
+    for (index, after) in row.after.iter().enumerate() {
+        let is_same = row.before.get(index).is_some_and(|before| before == after);
+        let name = &names.columns[index];
+        match after {
+            Field::Absent => continue,
+            // What did not change is left out, unless nothing did.
+            _ if is_same && !is_last_chance(row, index, start) => continue,
+            Field::Value(value) => {
+                out.extend_from_slice(start);
+                out.extend_from_slice(name);
+                out.extend_from_slice(b" = ");
+                push_value(value, &table.columns[index], out)?;
+            }
+            // An empty list says that nothing changed.
+            Field::JsonDiffs(diffs) if Diffs::new(diffs).is_empty() && !is_last_chance(row, index, start) => {
+                continue;
+            }
+            Field::JsonDiffs(diffs) => {
+                out.extend_from_slice(start);
+                out.extend_from_slice(name);
+                out.extend_from_slice(b" = ");
+                Diffs::new(diffs).write_sql(name, out).map_err(Unwritable::Json)?;
+            }
+        }
+        start = b", ";
+    }
+    push_where(names, table, &row.before, out)
+}
+
+/// Whether nothing was written yet and this is the last column that could be.
+fn is_last_chance(row: &Row<'_>, index: usize, start: &[u8]) -> bool {
+    start == b" SET " && row.after[index + 1..].iter().all(|field| *field == Field::Absent)
+}
+
+/// Which row it is: by the primary key where the log tells it, else by all that it tells of the row.
+fn push_where(
+    names: &Names,
+    table: &Table,
+    fields: &[Field<'_>],
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    let is_there =
+        |&index: &usize| matches!(fields.get(index), Some(Field::Value(value)) if *value != Value::Null);
+    let has_key = !table.primary_key.is_empty() && table.primary_key.iter().all(is_there);
+    let all: Vec<_> = present(fields).collect();
+    let columns = if has_key { &table.primary_key } else { &all };
+    let mut start: &[u8] = b" WHERE ";
+    for &index in columns {
+        let Some(Field::Value(value)) = fields.get(index) else { return Err(Short.into()) };
+        out.extend_from_slice(start);
+        push_condition(&names.columns[index], value, &table.columns[index], out)?;
+        start = b" AND ";
+    }
+    out.extend_from_slice(b" LIMIT 1;\n");
+    Ok(())
+}

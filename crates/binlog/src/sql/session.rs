@@ -1,0 +1,206 @@
+//! What a session must be set to before a statement of a log is run, told as statements: only what differs from what was set
+//! before.
+//!
+//! Sources: MySQL and MariaDB `sql/log_event.cc`, `Query_log_event::print_query_header()`.
+
+use std::io::Write as _;
+
+use crate::event::{Query, Rows, Setting};
+use crate::log::{Format, Header, Short};
+
+use super::charset;
+use super::text::{push_name, push_quoted};
+
+/// What a session is set to, as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    schema: Option<Vec<u8>>,
+    thread: Option<u32>,
+    /// Each variable that was set, with its value as it was written.
+    set: Vec<(&'static str, Vec<u8>)>,
+}
+
+/// Bits of [`Setting::Flags`], the variable each stands for, and its value when the bit is set.
+const FLAGS: [(u32, &str, bool); 4] = [
+    (1 << 14, "sql_auto_is_null", true),
+    (1 << 19, "autocommit", false),
+    (1 << 26, "foreign_key_checks", false),
+    (1 << 27, "unique_checks", false),
+];
+
+/// The bit of `explicit_defaults_for_timestamp` (MariaDB from 10.10 on; found with 10.11).
+const EXPLICIT_TIMESTAMPS: u32 = 1 << 24;
+/// More bits of MariaDB, which servers that do not know the variable never set, and the variable's value when the bit is set (found with
+/// 10.11).
+const MARIADB_FLAGS: [(u32, &str, bool); 3] = [
+    (1 << 15, "check_constraint_checks", false),
+    (1 << 28, "sql_if_exists", true),
+    (1 << 30, "system_versioning_insert_history", true),
+];
+
+impl Session {
+    /// Writes the statements that must come before this one, each ended by `;` and a newline.
+    pub(crate) fn prepare(
+        &mut self,
+        query: &Query<'_>,
+        header: &Header,
+        format: &Format,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Short> {
+        if header.flags & Header::SUPPRESS_USE == 0 && !query.schema.is_empty() {
+            self.use_schema(query.schema, out);
+        }
+        self.thread(query.thread, out);
+        let mut micros = None;
+        let mut changes = Changes { session: self, out, any: false };
+        for setting in query.settings() {
+            match setting? {
+                Setting::Microseconds(number) => micros = Some(number),
+                Setting::Flags(bits) => changes.flags(bits, format),
+                setting => changes.take(setting),
+            }
+        }
+        changes.end();
+        self.time(header.timestamp, micros, out);
+        Ok(())
+    }
+
+    /// Writes what must come before rows: times are in UTC, text in UTF-8, a 0 is no new number for an AUTO_INCREMENT column, and
+    /// what else the sql_mode forbids is allowed. `flags` are those of the event.
+    pub(crate) fn prepare_rows(&mut self, flags: u16, format: &Format, out: &mut Vec<u8>) {
+        let on = |flag: u16| if flags & flag == 0 { b"1".to_vec() } else { b"0".to_vec() };
+        let mut changes = Changes { session: self, out, any: false };
+        changes.set("time_zone", b"'+00:00'".to_vec());
+        changes.set("sql_mode", b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'".to_vec());
+        changes.set("character_set_client", b"utf8mb4".to_vec());
+        changes.set("collation_connection", b"45".to_vec()); // utf8mb4_general_ci, which both vendors have
+        changes.set("foreign_key_checks", on(Rows::NO_FOREIGN_KEY_CHECKS));
+        changes.set("unique_checks", on(Rows::NO_UNIQUE_CHECKS));
+        if format.is_mariadb() && format.is_at_least((10, 2)) {
+            changes.set("check_constraint_checks", b"0".to_vec());
+        }
+        if format.is_mariadb() && format.is_at_least((10, 11)) {
+            changes.set("system_versioning_insert_history", b"1".to_vec());
+        }
+        changes.end();
+    }
+
+    fn use_schema(&mut self, schema: &[u8], out: &mut Vec<u8>) {
+        if self.schema.as_deref() == Some(schema) {
+            return;
+        }
+        out.extend_from_slice(b"USE ");
+        push_name(schema, out);
+        out.extend_from_slice(b";\n");
+        self.schema = Some(schema.to_vec());
+    }
+
+    /// The number by which the server keeps temporary tables of different sessions apart.
+    fn thread(&mut self, thread: u32, out: &mut Vec<u8>) {
+        if self.thread != Some(thread) {
+            let _ = writeln!(out, "SET @@session.pseudo_thread_id = {thread};"); // writing to a Vec cannot fail
+            self.thread = Some(thread);
+        }
+    }
+
+    fn time(&mut self, seconds: u32, micros: Option<u32>, out: &mut Vec<u8>) {
+        let value = match micros {
+            Some(micros) if micros > 0 => format!("{seconds}.{micros:06}"),
+            _ => seconds.to_string(),
+        };
+        let mut changes = Changes { session: self, out, any: false };
+        changes.set("timestamp", value.into_bytes());
+        changes.end();
+    }
+}
+
+/// One SET statement for all that differs.
+struct Changes<'a> {
+    session: &'a mut Session,
+    out: &'a mut Vec<u8>,
+    any: bool,
+}
+
+impl Changes<'_> {
+    fn take(&mut self, setting: Setting<'_>) {
+        let number = |number: u64| number.to_string().into_bytes();
+        match setting {
+            Setting::SqlMode(bits) => self.set("sql_mode", number(bits)),
+            Setting::AutoIncrement(step, first) => {
+                self.set("auto_increment_increment", number(step.into()));
+                self.set("auto_increment_offset", number(first.into()));
+            }
+            Setting::Charset(client, connection, server) => {
+                // MariaDB takes no number of a collation that is not the first of its character set.
+                let name =
+                    charset::name(client.into()).map_or_else(|| number(client.into()), |name| name.into());
+                self.set("character_set_client", name);
+                self.set("collation_connection", number(connection.into()));
+                self.set("collation_server", number(server.into()));
+            }
+            Setting::TimeZone(zone) => {
+                let mut value = Vec::new();
+                push_quoted(zone, &mut value);
+                self.set("time_zone", value);
+            }
+            Setting::TimeNames(language) => self.set("lc_time_names", number(language.into())),
+            Setting::DatabaseCollation(collation) => self.set("collation_database", number(collation.into())),
+            Setting::ExplicitTimestamps(is_on) => {
+                self.set("explicit_defaults_for_timestamp", number(is_on.into()))
+            }
+            Setting::Utf8mb4Collation(collation) => {
+                self.set("default_collation_for_utf8mb4", number(collation.into()))
+            }
+            Setting::RequirePrimaryKey(is_on) => self.set("sql_require_primary_key", number(is_on.into())),
+            Setting::TableEncryption(is_on) => self.set("default_table_encryption", number(is_on.into())),
+            Setting::Flags(_)
+            | Setting::Microseconds(_)
+            | Setting::Invoker(..)
+            | Setting::Xid(_)
+            | Setting::CharsetCollations(_)
+            | Setting::Other(_) => {}
+        }
+    }
+
+    /// What the bits of [`Setting::Flags`] say, of which MariaDB has more.
+    fn flags(&mut self, bits: u32, format: &Format) {
+        for (bit, variable, when_set) in FLAGS {
+            self.set_switch(variable, (bits & bit != 0) == when_set);
+        }
+        if !format.is_mariadb() {
+            return;
+        }
+        if format.is_at_least((10, 10)) {
+            self.set_switch("explicit_defaults_for_timestamp", bits & EXPLICIT_TIMESTAMPS != 0);
+        }
+        for (bit, variable, when_set) in MARIADB_FLAGS {
+            let is_known = self.session.set.iter().any(|(name, _)| *name == variable);
+            if is_known || bits & bit != 0 {
+                self.set_switch(variable, (bits & bit != 0) == when_set);
+            }
+        }
+    }
+
+    fn set_switch(&mut self, variable: &'static str, is_on: bool) {
+        self.set(variable, if is_on { b"1".to_vec() } else { b"0".to_vec() });
+    }
+
+    fn set(&mut self, variable: &'static str, value: Vec<u8>) {
+        let known = self.session.set.iter_mut().find(|(name, _)| *name == variable);
+        match known {
+            Some((_, before)) if *before == value => return,
+            Some((_, before)) => before.clone_from(&value),
+            None => self.session.set.push((variable, value.clone())),
+        }
+        let start = if self.any { ", " } else { "SET " };
+        self.any = true;
+        let _ = write!(self.out, "{start}@@session.{variable} = "); // writing to a Vec cannot fail
+        self.out.extend_from_slice(&value);
+    }
+
+    fn end(self) {
+        if self.any {
+            self.out.extend_from_slice(b";\n");
+        }
+    }
+}

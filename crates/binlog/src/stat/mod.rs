@@ -1,0 +1,61 @@
+//! `drover binlog stat`: what fills the logs.
+//!
+//! Every byte is charged to what caused it, so that the parts add up to the whole: the bytes of a transaction go to the tables whose
+//! rows and the kinds of statements whose text are in it, in proportion to these; what belongs to no transaction is told apart.
+
+mod causes;
+mod kinds;
+mod page;
+mod rate;
+mod report;
+mod tally;
+
+pub use report::StatReport;
+
+use std::path::PathBuf;
+
+use crate::args::LogArgs;
+use crate::server::Origin;
+use crate::{Error, Result};
+
+/// `drover binlog stat`.
+#[derive(Debug, clap::Args)]
+pub struct StatArgs {
+    /// The logs.
+    #[command(flatten)]
+    pub logs: LogArgs,
+
+    /// How many of the largest and the longest transactions to name
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    /// Write a page with charts here too: one file that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// Reads the logs and tells what fills them; `origin` is the server of `--from-server`. `stopped` is asked now and then whether
+/// to stop.
+///
+/// # Errors
+/// If a log cannot be read, or is damaged; if the page cannot be written.
+pub fn stat(args: &StatArgs, origin: Option<&Origin>, stopped: &dyn Fn() -> bool) -> Result<StatReport> {
+    let mut chain = args.logs.open(origin, None)?;
+    let mut tally = tally::Tally::new(args.top);
+    let mut seen = 0_u32;
+    while chain.step()? {
+        let Some(item) = chain.item() else { break };
+        if tally.count(&item).is_err() {
+            return Err(chain.malformed());
+        }
+        seen = seen.wrapping_add(1);
+        if seen.is_multiple_of(4096) && stopped() {
+            return Err(Error::Stopped);
+        }
+    }
+    let report = tally.into_report();
+    if let Some(path) = &args.html {
+        std::fs::write(path, report.page().to_string()).map_err(Error::file(path))?;
+    }
+    Ok(report)
+}

@@ -1,0 +1,112 @@
+//! `drover binlog`: which command does the work, and what its report looks like on a terminal.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use drover_binlog::server::Origin;
+use drover_binlog::{BinlogArgs, BinlogCommand, LogArgs, StatReport};
+use drover_db::Stop;
+use drover_report::size::{bytes, count, things};
+
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::report::Outcome;
+
+pub(crate) fn run(args: &BinlogArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
+    let stopped = || stop.is_requested();
+    match &args.command {
+        BinlogCommand::Ls(args) => {
+            let origin = origin(&args.logs, printer, stop)?;
+            printer.stream(&args.logs, |is_json, out| {
+                drover_binlog::ls(args, origin.as_ref(), is_json, out, &stopped)
+            })?;
+        }
+        BinlogCommand::Stat(args) => {
+            let origin = origin(&args.logs, printer, stop)?;
+            printer.stat(&drover_binlog::stat(args, origin.as_ref(), &stopped)?)?;
+        }
+        BinlogCommand::Sql(args) => {
+            let origin = origin(&args.logs, printer, stop)?;
+            let mut report = None;
+            printer.stream(&args.logs, |is_json, out| {
+                drover_binlog::sql(args, origin.as_ref(), is_json, out, &stopped)
+                    .map(|written| report = Some(written))
+            })?;
+            return Ok(report.map_or(Outcome::Done, |report| printer.sql(&report)));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The server that the logs are read from, if they are a server's.
+fn origin(args: &LogArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Option<Origin>, Failure> {
+    if !args.from.from_server {
+        return Ok(None);
+    }
+    let options = printer.connection(&args.from.server)?;
+    Ok(Some(Origin { options, stop: Arc::clone(stop) }))
+}
+
+/// So many tables and kinds of statements are named.
+const MOST_NAMED: usize = 20;
+
+/// What fills the logs, as a person reads it.
+pub(crate) fn stat_text(stat: &StatReport) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{}, {}, {}",
+        things(stat.logs.len() as u64, "log"),
+        bytes(stat.bytes),
+        things(stat.transactions, "transaction")
+    );
+    let mut parts: Vec<(u64, String, String)> = Vec::new();
+    for table in &stat.by_table {
+        let events = [
+            (table.insert_events, "insert"),
+            (table.update_events, "update"),
+            (table.delete_events, "delete"),
+        ];
+        let events = events.iter().filter(|(events, _)| *events > 0);
+        let events: Vec<_> = events.map(|(events, what)| format!("{} {what}", count(*events))).collect();
+        let what = format!("{} events in {}", events.join(", "), things(table.transactions, "transaction"));
+        parts.push((table.bytes, format!("{}.{}", table.schema, table.table), what));
+    }
+    for statement in &stat.by_statement {
+        let what = things(statement.statements, "statement");
+        parts.push((statement.bytes, statement.statement.clone(), what));
+    }
+    parts.sort_by_key(|part| std::cmp::Reverse(part.0));
+    section(
+        &mut out,
+        "What fills them, with the share of what is around it",
+        stat.bytes,
+        &parts,
+        stat.other_bytes,
+    );
+    let kinds: Vec<_> = stat
+        .by_event
+        .iter()
+        .map(|kind| (kind.bytes, kind.event.clone(), things(kind.events, "event")))
+        .collect();
+    section(&mut out, "By type of event", stat.bytes, &kinds, 0);
+    out
+}
+
+fn section(out: &mut String, title: &str, total: u64, parts: &[(u64, String, String)], other: u64) {
+    let _ = writeln!(out, "\n{title}");
+    let (named, rest) = parts.split_at(parts.len().min(MOST_NAMED));
+    let mut row = |part: u64, name: &str, what: &str| {
+        let percent = part as f64 * 100.0 / total.max(1) as f64;
+        let _ = writeln!(out, "{percent:>6.1} % {:>9}  {name:<32} {what}", bytes(part));
+    };
+    for (part, name, what) in named {
+        row(*part, name, what);
+    }
+    if !rest.is_empty() {
+        row(rest.iter().map(|(part, _, _)| part).sum(), &format!("{} others", rest.len()), "");
+    }
+    if other > 0 {
+        row(other, "other", "belongs to none of these");
+    }
+}

@@ -1,0 +1,6 @@
+//! `drover binlog`.
+
+mod corpus;
+mod encryption;
+mod json;
+mod sql;

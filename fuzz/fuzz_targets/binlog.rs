@@ -1,0 +1,35 @@
+//! A binary log from a stranger: it is listed, counted and printed, as SQL and as JSON. Checksums are not compared, or nothing would
+//! come far.
+#![no_main]
+
+use clap::Parser;
+use drover_binlog::{BinlogArgs, BinlogCommand, ls, sql, stat};
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: BinlogArgs,
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let log = dir.path().join("log");
+    std::fs::write(&log, bytes).expect("a file");
+    let log = log.to_str().expect("a path of ASCII");
+    let go_on = || false;
+    for words in [&["ls"][..], &["ls", "--events"], &["stat"], &["sql"]] {
+        let words = [&["drover"], words, &["--no-checksums", log]].concat();
+        let mut out = std::io::sink();
+        match Cli::parse_from(words).args.command {
+            BinlogCommand::Ls(args) => drop(ls(&args, None, true, &mut out, &go_on)),
+            BinlogCommand::Stat(args) => {
+                drop(stat(&args, None, &go_on).map(|report| report.page().to_string()))
+            }
+            BinlogCommand::Sql(args) => {
+                drop(sql(&args, None, false, &mut out, &go_on));
+                drop(sql(&args, None, true, &mut out, &go_on));
+            }
+        }
+    }
+});

@@ -1,0 +1,83 @@
+//! A server that sends anything at all in place of its binary logs. Of the input each two bytes say how long the next packet is;
+//! their highest bit says whether what follows is an event or stands in place of one.
+#![no_main]
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use drover_binlog::LogArgs;
+use drover_binlog::server::{FromServerArgs, Origin};
+use drover_db::Stop;
+use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use libfuzzer_sys::fuzz_target;
+
+/// A server's greeting, and that it takes the login.
+const LOGIN: &[u8] = include_bytes!("../seeds/server/large-row").split_at(0x58).0;
+const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\xff\0\0\0\xfd\0\0\0\0\0";
+const END: &[u8] = b"\xfe\0\0\x02\0";
+const DONE: &[u8] = b"\0\0\0\x02\0\0\0";
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut sent = LOGIN.to_vec();
+    reply(&mut sent, [&[2], COLUMN, COLUMN, END, b"\x059.7.0\x00", END]);
+    reply(&mut sent, [&[2], COLUMN, COLUMN, END, b"\x08b.000001\x041000", b"\x08b.000002\x041000", END]);
+    (0..3).for_each(|_| reply(&mut sent, [DONE]));
+    reply(&mut sent, packets(bytes).iter().map(Vec::as_slice));
+
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("s");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    std::thread::scope(|scope| {
+        let server = scope.spawn(move || {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let _ = stream.write_all(&sent);
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        read(Address::Socket(path), bytes.len() % 2 == 0);
+        // The scope waits for the closure only; what the thread still holds would look like a leak.
+        let _ = server.join();
+    });
+});
+
+/// Appends the packets with which a server replies to a command.
+fn reply<'a>(sent: &mut Vec<u8>, payloads: impl IntoIterator<Item = &'a [u8]>) {
+    for (number, payload) in payloads.into_iter().enumerate() {
+        let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
+        sent.extend_from_slice(&[a, b, c, (number + 1) as u8]);
+        sent.extend_from_slice(payload);
+    }
+}
+
+fn packets(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut packets = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk() {
+        let length = u16::from_le_bytes(*length);
+        let (payload, rest) = rest.split_at(rest.len().min(usize::from(length & 0x7fff)));
+        let head: &[u8] = if length & 0x8000 == 0 { &[0] } else { &[] };
+        packets.push([head, payload].concat());
+        bytes = rest;
+    }
+    packets
+}
+
+fn read(address: Address, no_checksums: bool) {
+    let options = ConnectOptions {
+        user: "root".into(),
+        password: None,
+        address,
+        database: None,
+        ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
+        connect_timeout: Duration::from_secs(1),
+        logged: Logged::AsUsual,
+    };
+    let from = FromServerArgs { from_server: true, ..FromServerArgs::default() };
+    let args = LogArgs { logs: Vec::new(), no_checksums, from };
+    let origin = Origin { options, stop: Arc::new(Stop::default()) };
+    let Ok(mut chain) = args.open(Some(&origin), None) else { return };
+    while let Ok(true) = chain.step() {
+        let _ = chain.item();
+    }
+}
