@@ -7,6 +7,7 @@ use drover_binlog::{BinlogArgs, BinlogCommand, ls, sql, stat};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Parser)]
+#[command(disable_help_flag = true)] // -h is the server's host
 struct Cli {
     #[command(flatten)]
     args: BinlogArgs,
