@@ -1,9 +1,11 @@
 //! The events of several logs, one after the other, each with its place in its transaction.
 
 use std::collections::VecDeque;
+use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::log::{Event, Format, Grouper, Place, Reader, Unpacked};
+use crate::log::{Event, Format, Grouper, Place, Reader, Short, Unpacked};
 use crate::server::ServerLogs;
 use crate::source::Source;
 use crate::{Error, Keyring, Result};
@@ -109,12 +111,66 @@ impl Chain {
         })
     }
 
+    /// Shows all events to `see`, until that breaks off. `stopped` is asked now and then whether to stop.
+    ///
+    /// # Errors
+    /// If a log cannot be read or is damaged, or with what `see` says.
+    pub(crate) fn walk(
+        &mut self,
+        stopped: &dyn Fn() -> bool,
+        mut see: impl FnMut(&Item<'_>) -> std::result::Result<ControlFlow<()>, Trouble>,
+    ) -> Result<()> {
+        let mut seen = 0_u32;
+        while self.step()? {
+            let Some(item) = self.item() else { break };
+            match see(&item) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => break,
+                Err(Trouble::Malformed) => return Err(self.malformed()),
+                Err(Trouble::Other(error)) => return Err(error),
+            }
+            seen = seen.wrapping_add(1);
+            if seen.is_multiple_of(1024) && stopped() {
+                return Err(Error::Stopped);
+            }
+        }
+        Ok(())
+    }
+
     /// The error for an event whose body is too short, or holds what cannot be.
-    pub(crate) fn malformed(&self) -> Error {
+    fn malformed(&self) -> Error {
         let Some(log) = &self.log else { return Error::found("an event does not hold what it should") };
         let event = log.event();
         let what = format!("the {} event does not hold what it should", event.header.kind);
         log.damaged(what).with_whole(self.whole.min(event.position))
+    }
+}
+
+/// Why the walk through the logs ends at an event.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It does not hold what it should.
+    Malformed,
+    /// What was to be done with it does not work.
+    Other(Error),
+}
+
+impl From<Short> for Trouble {
+    fn from(_: Short) -> Self {
+        Self::Malformed
+    }
+}
+
+/// Of what is written to standard output.
+impl From<io::Error> for Trouble {
+    fn from(source: io::Error) -> Self {
+        Self::Other(Error::writing(source))
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
     }
 }
 

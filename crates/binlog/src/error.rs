@@ -84,6 +84,11 @@ impl Error {
         move |source| Self::File { path: path.to_owned(), source }
     }
 
+    /// An error of standard output.
+    pub(crate) fn writing(source: io::Error) -> Self {
+        Self::File { path: "standard output".into(), source }
+    }
+
     /// An error of what a log is read from, which may be one of ours.
     pub(crate) fn read(log: &str, position: u64, source: io::Error) -> Self {
         match source.downcast() {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -74,14 +75,10 @@ pub fn ls(
     stopped: &dyn Fn() -> bool,
 ) -> Result<()> {
     let mut list = List::new(is_json, out);
-    list.begin().map_err(writing)?;
+    list.begin().map_err(Error::writing)?;
     let read = read(args, origin, &mut list, stopped);
-    list.end().map_err(writing)?;
+    list.end().map_err(Error::writing)?;
     read
-}
-
-fn writing(source: io::Error) -> Error {
-    Error::File { path: "standard output".into(), source }
 }
 
 fn read(
@@ -92,22 +89,23 @@ fn read(
 ) -> Result<()> {
     let mut chain = args.logs.open(origin, Some(&args.filter))?;
     let mut lister = Lister::new(Filter::new(&args.filter, chain.logs()), args.events);
-    let mut seen = 0_u32;
-    while chain.step()? {
-        let Some(item) = chain.item() else { break };
-        match lister.see(&item) {
-            Err(Short) => return Err(chain.malformed()),
-            Ok(Seen::Stop) => return Ok(()),
-            Ok(Seen::Nothing) => {}
-            Ok(Seen::Line(line)) => list.line(&line).map_err(writing)?,
+    let mut is_cut_off = false;
+    chain.walk(stopped, |item| {
+        match lister.see(item)? {
+            Seen::Stop => {
+                is_cut_off = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            Seen::Nothing => {}
+            Seen::Line(line) => list.line(&line).map_err(Error::writing)?,
         }
-        seen = seen.wrapping_add(1);
-        if seen.is_multiple_of(4096) && stopped() {
-            return Err(Error::Stopped);
-        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if is_cut_off {
+        return Ok(());
     }
     match lister.unfinished() {
-        Some(line) => list.line(&line).map_err(writing),
+        Some(line) => list.line(&line).map_err(Error::writing),
         None => Ok(()),
     }
 }

@@ -8,7 +8,8 @@ mod session;
 mod statements;
 pub(crate) mod text;
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::ops::ControlFlow;
 
 use crate::args::LogArgs;
 use crate::filter::{Filter, FilterArgs, Verdict};
@@ -58,34 +59,14 @@ pub fn sql(
     let mut chain = args.logs.open(origin, Some(&args.filter))?;
     let mut filter = Filter::new(&args.filter, chain.logs());
     let mut printer = Printer::new(is_json, out);
-    let mut seen = 0_u32;
-    let read = loop {
-        match chain.step() {
-            Ok(true) => {}
-            Ok(false) => break Ok(()),
-            Err(error) => break Err(error),
+    let read = chain.walk(stopped, |item| {
+        let verdict = filter.verdict(item)?;
+        if verdict == Verdict::Stop {
+            return Ok(ControlFlow::Break(()));
         }
-        let Some(item) = chain.item() else { break Ok(()) };
-        let printed =
-            filter.verdict(&item).map_err(statements::Trouble::from).and_then(|verdict| match verdict {
-                Verdict::Stop => Ok(true),
-                verdict => printer.print(&item, verdict == Verdict::Take, &filter).map(|()| false),
-            });
-        match printed {
-            Ok(false) => {}
-            Ok(true) => break Ok(()),
-            Err(statements::Trouble::Writing(source)) => return Err(writing(source)),
-            Err(statements::Trouble::Malformed) => break Err(chain.malformed()),
-        }
-        seen = seen.wrapping_add(1);
-        if seen.is_multiple_of(1024) && stopped() {
-            break Err(Error::Stopped);
-        }
-    };
-    let report = printer.finish().map_err(writing)?;
+        printer.print(item, verdict == Verdict::Take, &filter)?;
+        Ok(ControlFlow::Continue(()))
+    });
+    let report = printer.finish().map_err(Error::writing)?;
     read.map(|()| report)
-}
-
-fn writing(source: io::Error) -> Error {
-    Error::File { path: "standard output".into(), source }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 
-use crate::chain::Item;
+use crate::chain::{Item, Trouble};
 use crate::event::{
     ExecuteLoad, Gtid, Intvar, MariadbGtid, OldLoad, Query, Rows, TableMap, UserVar, XaName, file_id,
     incident, rand_seeds, statement_of_rows,
@@ -21,24 +21,6 @@ use super::literal::Unwritable;
 use super::rows::push_rows;
 use super::session::Session;
 use super::text::{push_hex, push_name};
-
-/// Why no more can be written.
-pub(super) enum Trouble {
-    Malformed,
-    Writing(io::Error),
-}
-
-impl From<Short> for Trouble {
-    fn from(_: Short) -> Self {
-        Self::Malformed
-    }
-}
-
-impl From<io::Error> for Trouble {
-    fn from(source: io::Error) -> Self {
-        Self::Writing(source)
-    }
-}
 
 /// A statement that loads a file, of which the log has only the parts.
 struct OldStatement {

@@ -12,6 +12,7 @@ mod tally;
 
 pub use report::StatReport;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::args::LogArgs;
@@ -42,17 +43,10 @@ pub struct StatArgs {
 pub fn stat(args: &StatArgs, origin: Option<&Origin>, stopped: &dyn Fn() -> bool) -> Result<StatReport> {
     let mut chain = args.logs.open(origin, None)?;
     let mut tally = tally::Tally::new(args.top);
-    let mut seen = 0_u32;
-    while chain.step()? {
-        let Some(item) = chain.item() else { break };
-        if tally.count(&item).is_err() {
-            return Err(chain.malformed());
-        }
-        seen = seen.wrapping_add(1);
-        if seen.is_multiple_of(4096) && stopped() {
-            return Err(Error::Stopped);
-        }
-    }
+    chain.walk(stopped, |item| {
+        tally.count(item)?;
+        Ok(ControlFlow::Continue(()))
+    })?;
     let report = tally.into_report();
     if let Some(path) = &args.html {
         std::fs::write(path, report.page().to_string()).map_err(Error::file(path))?;
