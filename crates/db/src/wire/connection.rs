@@ -14,6 +14,11 @@ use crate::options::ConnectOptions;
 use crate::{Error, Result, ServerError};
 
 const COM_QUERY: u8 = 0x03;
+const COM_SET_OPTION: u8 = 0x1b;
+/// Of COM_SET_OPTION: MYSQL_OPTION_MULTI_STATEMENTS_ON.
+const SEVERAL_STATEMENTS: [u8; 2] = [0, 0];
+/// In the status of a reply: SERVER_MORE_RESULTS_EXISTS.
+const MORE_FOLLOWS: u16 = 0x0008;
 /// Known to MySQL from 5.7.3 and MariaDB from 10.2.4 on.
 const COM_RESET_CONNECTION: u8 = 0x1f;
 /// What the packet after the columns and the one after the rows begin with.
@@ -30,6 +35,8 @@ pub struct Outcome {
     pub warnings: u16,
     /// The server's summary, such as `Records: 3  Deleted: 0  Skipped: 0  Warnings: 0`; often empty.
     pub info: String,
+    /// Whether the reply to a further statement of the same packet follows.
+    pub(super) more_follows: bool,
 }
 
 /// A connection that is logged in. It is never reopened: after [`Error::Lost`] and [`Error::Protocol`] it answers
@@ -101,6 +108,36 @@ impl Connection {
             Reply::Done(outcome) => Ok(outcome),
             Reply::Columns(count) => self.rows(count)?.finish(),
             Reply::WantsFile => Err(self.file_not_offered()),
+        }
+    }
+
+    /// Allows [`Connection::execute_several`] from here on.
+    ///
+    /// # Errors
+    /// If the server does not know how to, or the connection is lost.
+    pub fn allow_several(&mut self) -> Result<()> {
+        self.send_command(COM_SET_OPTION, &[&SEVERAL_STATEMENTS])?;
+        self.read_payload()?;
+        match self.scratch.first() {
+            Some(&(0x00 | END)) => Ok(()),
+            _ => Err(self.protocol("a reply to COM_SET_OPTION that is none")),
+        }
+    }
+
+    /// Runs statements that return no rows, separated by `;`, in one round trip; those behind one that fails are not run.
+    /// Returns what the last one did.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection is lost.
+    pub fn execute_several(&mut self, sql: impl AsRef<[u8]>) -> Result<Outcome> {
+        let mut reply = self.begin(sql.as_ref())?;
+        loop {
+            match reply {
+                Reply::Done(outcome) if outcome.more_follows => reply = self.read_reply()?,
+                Reply::Done(outcome) => return Ok(outcome),
+                Reply::Columns(_) => return Err(self.protocol("rows for statements that return none")),
+                Reply::WantsFile => return Err(self.file_not_offered()),
+            }
         }
     }
 
@@ -421,14 +458,16 @@ fn outcome(payload: &[u8]) -> Outcome {
     let mut rest = payload.get(1..).unwrap_or_default();
     let affected = next_integer(&mut rest).unwrap_or_default();
     let _insert_id = next_integer(&mut rest);
-    let warnings = rest.get(2..4).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+    let number = |bytes: Option<&[u8]>| bytes.map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+    let more_follows = number(rest.get(..2)) & MORE_FOLLOWS != 0;
+    let warnings = number(rest.get(2..4));
     let mut info = rest.get(4..).unwrap_or_default();
     // MySQL sends the text with its length before it, MariaDB sends it bare.
     let mut counted = info;
     if next_integer(&mut counted) == Some(counted.len() as u64) {
         info = counted;
     }
-    Outcome { affected, warnings, info: String::from_utf8_lossy(info).into_owned() }
+    Outcome { affected, warnings, info: String::from_utf8_lossy(info).into_owned(), more_follows }
 }
 
 pub(super) fn server_error(payload: &[u8]) -> ServerError {
