@@ -20,7 +20,7 @@ mod sql;
 mod stat;
 mod time;
 
-pub use args::{BinlogArgs, BinlogCommand, LogArgs};
+pub use args::{BinlogArgs, BinlogCommand, FileArgs, LogArgs};
 pub use crypt::Keyring;
 pub use error::{Error, Result};
 pub use filter::{EventType, Filter, FilterArgs, NameGlob, Verdict};

@@ -144,7 +144,7 @@ impl Printer {
         write: impl FnOnce(bool, &mut dyn io::Write) -> drover_binlog::Result<()>,
     ) -> Result<(), Failure> {
         let lines = io::stdout().lock();
-        let mut out: Box<dyn io::Write> = match logs.from.follow {
+        let mut out: Box<dyn io::Write> = match logs.from.stream.follow {
             true => Box::new(lines),
             false => Box::new(io::BufWriter::with_capacity(1 << 16, lines)),
         };

@@ -10,7 +10,7 @@ mod rows;
 mod small;
 mod table_map;
 
-pub use gtid::{Gtid, MariadbGtid, MysqlGtid, XaName};
+pub use gtid::{Clock, Gtid, MariadbGtid, MysqlGtid, XaName};
 pub use load::{Block, Clauses, Duplicates, ExecuteLoad, OldLoad};
 pub use query::{Query, Setting, Status};
 pub use rows::{Rows, rows_head_length};
