@@ -11,6 +11,7 @@ pub mod event;
 mod filter;
 pub mod gtid_set;
 pub mod json;
+mod loads;
 pub mod log;
 mod ls;
 pub mod rows;

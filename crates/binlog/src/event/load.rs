@@ -1,5 +1,7 @@
 //! Files that LOAD DATA reads: their content, and the statements.
 
+use std::ops::Range;
+
 use crate::log::{Cursor, Format, Kind, Short};
 
 use super::query::Query;
@@ -31,6 +33,17 @@ pub enum Duplicates {
     Ignore,
     /// The row that comes stays.
     Replace,
+}
+
+impl Duplicates {
+    /// The word in a statement that says so, with a space before it.
+    pub(crate) fn words(self) -> &'static [u8] {
+        match self {
+            Self::Error => b"",
+            Self::Ignore => b" IGNORE",
+            Self::Replace => b" REPLACE",
+        }
+    }
 }
 
 /// The statement that loads a file (from 5.0.3 on).
@@ -153,27 +166,44 @@ impl<'a> OldLoad<'a> {
 impl OldLoad<'_> {
     /// The statement that loads a file of this name.
     pub fn statement(&self, file_name: &[u8]) -> Vec<u8> {
-        let mut out = b"LOAD DATA INFILE ".to_vec();
+        let (mut out, _) = self.statement_to_name(file_name);
+        self.push_rest(&mut out);
+        out
+    }
+
+    /// The statement with the name that the file had, and where in it the words ` INFILE 'name' INTO` are.
+    pub(crate) fn statement_and_name(&self) -> (Vec<u8>, Range<usize>) {
+        let (mut out, name) = self.statement_to_name(self.file_name);
+        self.push_rest(&mut out);
+        (out, name)
+    }
+
+    fn statement_to_name(&self, file_name: &[u8]) -> (Vec<u8>, Range<usize>) {
+        let mut out = b"LOAD DATA".to_vec();
+        let start = out.len();
+        out.extend_from_slice(b" INFILE ");
         push_quoted(file_name, &mut out);
-        out.extend_from_slice(match self.clauses.duplicates {
-            Duplicates::Error => b"",
-            Duplicates::Ignore => b" IGNORE",
-            Duplicates::Replace => b" REPLACE",
-        });
-        out.extend_from_slice(b" INTO TABLE ");
-        push_name(self.table, &mut out);
-        self.clauses.push(&mut out);
+        out.extend_from_slice(self.clauses.duplicates.words());
+        out.extend_from_slice(b" INTO");
+        let end = out.len();
+        (out, start..end)
+    }
+
+    /// What comes behind INTO.
+    fn push_rest(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b" TABLE ");
+        push_name(self.table, out);
+        self.clauses.push(out);
         if self.skipped_lines > 0 {
             out.extend_from_slice(format!(" IGNORE {} LINES", self.skipped_lines).as_bytes());
         }
         for (index, column) in self.columns.iter().enumerate() {
             out.extend_from_slice(if index == 0 { b" (" } else { b", " });
-            push_name(column, &mut out);
+            push_name(column, out);
         }
         if !self.columns.is_empty() {
             out.push(b')');
         }
-        out
     }
 }
 

@@ -1,6 +1,7 @@
 //! `drover binlog sql`: what the logs hold, as SQL that a person reads and a server takes, or as JSON lines.
 
-mod charset;
+mod before;
+pub(crate) mod charset;
 mod json_lines;
 mod literal;
 mod rows;
@@ -17,6 +18,10 @@ use crate::server::Origin;
 use crate::{Error, Result};
 
 use statements::Printer;
+
+pub(crate) use before::Before;
+pub(crate) use session::Session;
+pub(crate) use statements::push_statement;
 
 /// `drover binlog sql`.
 #[derive(Debug, clap::Args)]

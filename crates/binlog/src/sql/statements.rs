@@ -7,20 +7,21 @@ use jiff::tz::TimeZone;
 
 use crate::chain::{Item, Trouble};
 use crate::event::{
-    ExecuteLoad, Gtid, Intvar, MariadbGtid, OldLoad, Query, Rows, TableMap, UserVar, XaName, file_id,
-    incident, rand_seeds, statement_of_rows,
+    ExecuteLoad, Gtid, MariadbGtid, OldLoad, Query, Rows, TableMap, XaName, file_id, incident,
+    statement_of_rows,
 };
 use crate::filter::Filter;
-use crate::log::{Event, Format, Kind, RowChange, Short};
+use crate::log::{Format, Kind, RowChange, Short};
 use crate::rows::{Field, NotUnderstood, Row, RowReader, Table, Tables};
 use crate::time::shown;
 
 use super::SqlReport;
+use super::before::Before;
 use super::json_lines::{push_changes, push_image, push_string};
 use super::literal::Unwritable;
 use super::rows::push_rows;
 use super::session::Session;
-use super::text::{push_hex, push_name};
+use super::text::push_hex;
 
 /// A statement that loads a file, of which the log has only the parts.
 struct OldStatement {
@@ -42,7 +43,7 @@ pub(super) struct Printer<'a> {
     /// Whether something of the transaction was written.
     is_begun: bool,
     /// What the next statement depends on.
-    before: Vec<u8>,
+    before: Before,
     /// The statement that the rows to come are of.
     cause: Vec<u8>,
     gtid: String,
@@ -62,7 +63,7 @@ impl<'a> Printer<'a> {
             report: SqlReport::default(),
             head: Vec::new(),
             is_begun: false,
-            before: Vec::new(),
+            before: Before::default(),
             cause: Vec::new(),
             gtid: String::new(),
             old_loads: BTreeMap::new(),
@@ -152,7 +153,9 @@ impl<'a> Printer<'a> {
                 let end = xa_prepare(event.body)?;
                 self.print_end(&end)?;
             }
-            Kind::INTVAR | Kind::RAND | Kind::USER_VAR => self.note_before(event)?,
+            Kind::INTVAR | Kind::RAND | Kind::USER_VAR => self.before.note(event)?,
+            // Each block of a file has before it what its statement depends on, and so has the statement itself.
+            Kind::BEGIN_LOAD_QUERY | Kind::APPEND_BLOCK => self.before.clear(),
             Kind::ROWS_QUERY | Kind::MARIADB_ANNOTATE_ROWS => {
                 self.cause = statement_of_rows(event.kind, event.body)?.to_vec();
             }
@@ -209,7 +212,7 @@ impl<'a> Printer<'a> {
             self.text.extend_from_slice(b"}\n");
         } else {
             self.session.prepare(query, &event.header, item.format, &mut self.text)?;
-            self.text.append(&mut self.before);
+            self.before.move_to(&mut self.text);
             push_statement(query.text, &mut self.text);
         }
         Ok(self.flush_text()?)
@@ -238,25 +241,6 @@ impl<'a> Printer<'a> {
             writeln!(self.text, "-- at {position}: {}", comment.replace(['\n', '\r'], " "))?;
         }
         Ok(self.flush_text()?)
-    }
-
-    fn note_before(&mut self, event: &Event<'_>) -> Result<(), Trouble> {
-        match event.kind {
-            Kind::INTVAR => match Intvar::parse(event.body)? {
-                Intvar::InsertId(value) => writeln!(self.before, "SET INSERT_ID = {value};")?,
-                Intvar::LastInsertId(value) => writeln!(self.before, "SET LAST_INSERT_ID = {value};")?,
-                Intvar::Other(..) => return Err(Trouble::Malformed),
-            },
-            Kind::RAND => {
-                let (first, second) = rand_seeds(event.body)?;
-                writeln!(
-                    self.before,
-                    "SET @@session.rand_seed1 = {first}, @@session.rand_seed2 = {second};"
-                )?;
-            }
-            _ => push_variable(&UserVar::parse(event.body)?, &mut self.before)?,
-        }
-        Ok(())
     }
 
     fn print_old_load(&mut self, item: &Item<'_>, filter: &Filter<'_>) -> Result<(), Trouble> {
@@ -451,7 +435,7 @@ fn is_pre_ga(kind: Kind) -> bool {
 }
 
 /// A statement and what ends it: another delimiter where it holds a semicolon itself, as the bodies of programs do.
-fn push_statement(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn push_statement(text: &[u8], out: &mut Vec<u8>) {
     const DELIMITERS: [&str; 4] = [";;", "$$", "//", "/*end*/"];
     if !text.contains(&b';') {
         out.extend_from_slice(text);
@@ -486,40 +470,4 @@ fn push_xa(verb: &[u8], name: &XaName<'_>, out: &mut Vec<u8>) {
     out.push(b',');
     push_hex(name.branch, out);
     out.extend_from_slice(format!(",{}", name.format).as_bytes());
-}
-
-/// SET of a user's variable, of the type that it had.
-fn push_variable(variable: &UserVar<'_>, out: &mut Vec<u8>) -> Result<(), Trouble> {
-    out.extend_from_slice(b"SET @");
-    push_name(variable.name, out);
-    out.extend_from_slice(b" := ");
-    match &variable.value {
-        None => out.extend_from_slice(b"NULL"),
-        Some(value) => push_user_value(value, out)?,
-    }
-    out.extend_from_slice(b";\n");
-    Ok(())
-}
-
-fn push_user_value(value: &crate::event::UserValue<'_>, out: &mut Vec<u8>) -> Result<(), Trouble> {
-    let mut at = crate::log::Cursor::new(value.bytes);
-    match value.kind {
-        0 => {
-            let name = super::charset::name(value.collation).ok_or(Trouble::Malformed)?;
-            write!(out, "_{name} ")?;
-            push_hex(value.bytes, out);
-        }
-        1 => write!(out, "{:e}", f64::from_bits(at.u64()?))?,
-        2 if value.is_unsigned => write!(out, "{}", at.u64()?)?,
-        2 => write!(out, "{}", at.u64()? as i64)?,
-        4 => {
-            let (digits, behind) = (at.u8()?, at.u8()?);
-            if behind > digits || digits > 81 {
-                return Err(Trouble::Malformed);
-            }
-            crate::rows::write_decimal(at.rest(), digits, behind, out);
-        }
-        _ => return Err(Trouble::Malformed),
-    }
-    Ok(())
 }
