@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::chain::Chain;
 use crate::filter::FilterArgs;
 use crate::ls::LsArgs;
+use crate::replay::ReplayArgs;
 use crate::server::{FromServerArgs, Origin, ServerLogs};
 use crate::source::Source;
 use crate::sql::SqlArgs;
@@ -25,6 +26,8 @@ pub struct BinlogArgs {
 pub enum BinlogCommand {
     /// List transactions or events
     Ls(LsArgs),
+    /// Apply logs to a server: each transaction as a whole, and it goes on where it was ended
+    Replay(ReplayArgs),
     /// Print statements, and rows as statements or as JSON lines
     Sql(SqlArgs),
     /// Tell what fills the logs: types, tables, statements, the largest transactions, the rate over time

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use drover_binlog::{LogArgs, SqlReport, StatReport};
+use drover_binlog::{LogArgs, ReplayReport, SqlReport, StatReport};
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_report::size::things;
@@ -119,6 +119,15 @@ impl Printer {
 
     pub(crate) fn stat(self, stat: &StatReport) -> Result<(), Failure> {
         self.result(stat, crate::binlog::stat_text(stat))
+    }
+
+    /// What cannot be applied is a finding.
+    pub(crate) fn replay(self, replay: &ReplayReport) -> Result<Outcome, Failure> {
+        for at in &replay.abandoned {
+            self.warning(&format!("{at}: a transaction whose end is not in the logs; it was not applied"));
+        }
+        self.result(replay, crate::binlog::replay_text(replay))?;
+        Ok(if replay.problems.is_empty() { Outcome::Done } else { Outcome::Found })
     }
 
     /// What could not be written as SQL is a finding.

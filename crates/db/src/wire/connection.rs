@@ -17,8 +17,6 @@ const COM_QUERY: u8 = 0x03;
 const COM_SET_OPTION: u8 = 0x1b;
 /// Of COM_SET_OPTION: MYSQL_OPTION_MULTI_STATEMENTS_ON.
 const SEVERAL_STATEMENTS: [u8; 2] = [0, 0];
-/// In the status of a reply: SERVER_MORE_RESULTS_EXISTS.
-const MORE_FOLLOWS: u16 = 0x0008;
 /// Known to MySQL from 5.7.3 and MariaDB from 10.2.4 on.
 const COM_RESET_CONNECTION: u8 = 0x1f;
 /// What the packet after the columns and the one after the rows begin with.
@@ -35,8 +33,6 @@ pub struct Outcome {
     pub warnings: u16,
     /// The server's summary, such as `Records: 3  Deleted: 0  Skipped: 0  Warnings: 0`; often empty.
     pub info: String,
-    /// Whether the reply to a further statement of the same packet follows.
-    pub(super) more_follows: bool,
 }
 
 /// A connection that is logged in. It is never reopened: after [`Error::Lost`] and [`Error::Protocol`] it answers
@@ -124,21 +120,23 @@ impl Connection {
         }
     }
 
-    /// Runs statements that return no rows, separated by `;`, in one round trip; those behind one that fails are not run.
-    /// Returns what the last one did.
+    /// Runs so many statements that return no rows, separated by `;`, in one round trip; those behind one that fails are not
+    /// run.
+    ///
+    /// How many there are must be right: MySQL does not say behind a BINLOG statement that more replies follow.
     ///
     /// # Errors
     /// What the server said, or that the connection is lost.
-    pub fn execute_several(&mut self, sql: impl AsRef<[u8]>) -> Result<Outcome> {
-        let mut reply = self.begin(sql.as_ref())?;
-        loop {
-            match reply {
-                Reply::Done(outcome) if outcome.more_follows => reply = self.read_reply()?,
-                Reply::Done(outcome) => return Ok(outcome),
+    pub fn execute_several(&mut self, sql: impl AsRef<[u8]>, statements: usize) -> Result<()> {
+        self.send_command(COM_QUERY, &[sql.as_ref()])?;
+        for _ in 0..statements {
+            match self.read_reply()? {
+                Reply::Done(_) => {}
                 Reply::Columns(_) => return Err(self.protocol("rows for statements that return none")),
                 Reply::WantsFile => return Err(self.file_not_offered()),
             }
         }
+        Ok(())
     }
 
     /// Runs a statement and reads its rows whole.
@@ -458,16 +456,14 @@ fn outcome(payload: &[u8]) -> Outcome {
     let mut rest = payload.get(1..).unwrap_or_default();
     let affected = next_integer(&mut rest).unwrap_or_default();
     let _insert_id = next_integer(&mut rest);
-    let number = |bytes: Option<&[u8]>| bytes.map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
-    let more_follows = number(rest.get(..2)) & MORE_FOLLOWS != 0;
-    let warnings = number(rest.get(2..4));
+    let warnings = rest.get(2..4).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
     let mut info = rest.get(4..).unwrap_or_default();
     // MySQL sends the text with its length before it, MariaDB sends it bare.
     let mut counted = info;
     if next_integer(&mut counted) == Some(counted.len() as u64) {
         info = counted;
     }
-    Outcome { affected, warnings, info: String::from_utf8_lossy(info).into_owned(), more_follows }
+    Outcome { affected, warnings, info: String::from_utf8_lossy(info).into_owned() }
 }
 
 pub(super) fn server_error(payload: &[u8]) -> ServerError {
