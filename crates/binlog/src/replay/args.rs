@@ -10,6 +10,7 @@ use crate::args::{FileArgs, LogArgs};
 use crate::filter::FilterArgs;
 use crate::server::{FromServerArgs, StreamArgs};
 use crate::source::log_name;
+use crate::sql::Session;
 
 /// `drover binlog replay`.
 #[derive(Debug, clap::Args)]
@@ -123,6 +124,7 @@ impl ReplayArgs {
     /// What each session is set to.
     pub(super) fn session_settings(&self) -> Vec<Vec<u8>> {
         let mut settings = vec![b"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_vec()];
+        Session::default().prepare_events(&mut settings);
         if self.skip_binlog {
             settings.push(b"SET @@session.sql_log_bin = 0".to_vec());
         }

@@ -273,10 +273,20 @@ impl<'a> Builder<'a> {
 
     fn push_statements(&mut self) -> Result<(), Trouble> {
         for text in std::mem::take(&mut self.statements) {
+            self.settle_for_rows()?;
             self.push(Piece::Rows(text))?;
-            self.session = Session::default();
         }
         Ok(())
+    }
+
+    /// Behind statements, the session is set again to what rows need.
+    fn settle_for_rows(&mut self) -> Result<()> {
+        if self.now.as_ref().is_none_or(|now| now.transaction.mode == Mode::Rows) {
+            return Ok(());
+        }
+        let mut settings = Vec::new();
+        self.session.prepare_events(&mut settings);
+        settings.into_iter().try_for_each(|text| self.push(Piece::Settings(text, 1)))
     }
 
     /// Statements that were gathered come before what follows.
@@ -467,6 +477,7 @@ impl<'a> Builder<'a> {
     /// The transaction at hand is whole.
     fn end(&mut self, position: u64) -> Result<(), Trouble> {
         self.flush_rows()?;
+        self.settle_for_rows()?;
         let Some(Now { mut transaction, sender, end }) = self.now.take() else { return Ok(()) };
         let last = Piece::End { text: end, position };
         let commits_by_itself = matches!(transaction.mode, Mode::Definitions | Mode::Prepared);

@@ -19,6 +19,8 @@ pub(super) struct Worker<'a> {
     context: &'a Context<'a>,
     connection: Connection,
     _watched: Watched<'static>,
+    /// One with the settings that a session begins with, to look at definitions.
+    side: Option<(Connection, Watched<'static>)>,
     /// What an earlier run was at when it ended, which only the first worker comes by.
     pending: Option<Pending>,
     /// Statements that were not sent yet, with `;` between, and how many these are.
@@ -64,6 +66,7 @@ impl<'a> Worker<'a> {
             context,
             connection,
             _watched: watched,
+            side: None,
             pending,
             packet: Vec::new(),
             statements: 0,
@@ -222,9 +225,7 @@ impl<'a> Worker<'a> {
     fn define(&mut self, definition: &Definition, work: &mut Work<'_>) -> Result<()> {
         let Definition { position, schema, text, error } = definition;
         self.flush(work.at)?;
-        let doing = || format!("{}: looking at what the statement changes", work.at);
-        let print = fingerprint(&mut self.connection, schema, text);
-        let print = print.map_err(|source| self.context.destination.failed(doing(), source))?;
+        let print = self.fingerprint(schema, text, work.at)?;
         let was_begun = self.is_pending(*position, work.at);
         let was_run = was_begun
             && self
@@ -247,6 +248,16 @@ impl<'a> Worker<'a> {
             work.is_done = was_run;
         }
         Ok(())
+    }
+
+    fn fingerprint(&mut self, schema: &[u8], text: &[u8], at: &Start) -> Result<String> {
+        let destination = self.context.destination;
+        let (connection, _) = match &mut self.side {
+            Some(side) => side,
+            None => self.side.insert(destination.connect()?),
+        };
+        let doing = || format!("{at}: looking at what the statement changes");
+        fingerprint(connection, schema, text).map_err(|source| destination.failed(doing(), source))
     }
 
     /// A statement that an earlier run began may have come to its end: then it fails now with what it did.
@@ -339,6 +350,11 @@ impl<'a> Worker<'a> {
     }
 }
 
+/// Settings that are in no log. What a statement did under them on the logs' server it does under these too: with others it failed there,
+/// or it fails here.
+const LENIENT: [&str; 3] =
+    ["innodb_strict_mode = 0", "restrict_fk_on_non_standard_key = 0", "system_versioning_alter_history = 1"];
+
 impl Context<'_> {
     /// A session that is made ready.
     fn connect(&self, worker: usize) -> Result<(Connection, Watched<'static>)> {
@@ -348,6 +364,13 @@ impl Context<'_> {
         self.positions.lock_worker(&mut connection, worker).map_err(failed)?;
         for statement in self.settings.iter().chain(&self.target.begin_session()) {
             connection.execute(statement).map_err(failed)?;
+        }
+        for setting in LENIENT {
+            match connection.execute(format!("SET @@session.{setting}")) {
+                // Not every server has it, or lets this account change it.
+                Err(drover_db::Error::Server(_)) => {}
+                set => drop(set.map_err(failed)?),
+            }
         }
         Ok((connection, watched))
     }

@@ -38,6 +38,9 @@ const MARIADB_FLAGS: [(u32, &str, bool); 3] = [
     (1 << 30, "system_versioning_insert_history", true),
 ];
 
+/// The mode for rows: a 0 is no new number for an AUTO_INCREMENT column, and what else a mode forbids is allowed.
+const ROWS_MODE: &[u8] = b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'";
+
 impl Session {
     /// Writes the statements that must come before this one, each ended by `;` and a newline.
     pub(crate) fn prepare(
@@ -65,13 +68,12 @@ impl Session {
         Ok(())
     }
 
-    /// Writes what must come before rows: times are in UTC, text in UTF-8, a 0 is no new number for an AUTO_INCREMENT column, and
-    /// what else the sql_mode forbids is allowed. `flags` are those of the event.
+    /// Writes what must come before rows: times are in UTC, text in UTF-8. `flags` are those of the event.
     pub(crate) fn prepare_rows(&mut self, flags: u16, format: &Format, out: &mut Vec<u8>) {
         let on = |flag: u16| if flags & flag == 0 { b"1".to_vec() } else { b"0".to_vec() };
         let mut changes = Changes { session: self, out, any: false };
         changes.set("time_zone", b"'+00:00'".to_vec());
-        changes.set("sql_mode", b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'".to_vec());
+        changes.set("sql_mode", ROWS_MODE.to_vec());
         changes.set("character_set_client", b"utf8mb4".to_vec());
         changes.set("collation_connection", b"45".to_vec()); // utf8mb4_general_ci, which both vendors have
         changes.set("foreign_key_checks", on(Rows::NO_FOREIGN_KEY_CHECKS));
@@ -83,6 +85,18 @@ impl Session {
             changes.set("system_versioning_insert_history", b"1".to_vec());
         }
         changes.end();
+    }
+
+    /// Adds the statement that must come before row events, unless that is so already: no mode forbids what is in them. Servers may have
+    /// changed other settings when these were applied.
+    pub(crate) fn prepare_events(&mut self, out: &mut Vec<Vec<u8>>) {
+        self.set.retain(|(name, _)| !["foreign_key_checks", "unique_checks"].contains(name));
+        let mut text = Vec::new();
+        let mut changes = Changes { session: self, out: &mut text, any: false };
+        changes.set("sql_mode", ROWS_MODE.to_vec());
+        if changes.any {
+            out.push(text);
+        }
     }
 
     fn use_schema(&mut self, schema: &[u8], out: &mut Vec<u8>) {

@@ -9,7 +9,7 @@ use drover_binlog::event::{Rows, TableMap};
 use drover_binlog::json::{Diffs, write_sql, write_text};
 use drover_binlog::log::{Kind, Reader, Unpacked};
 use drover_binlog::rows::{Field, Row, RowReader, Tables, Value};
-use drover_binlog::source::Source;
+use drover_binlog::source::{Counter, Source};
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{run_script, sql};
@@ -73,7 +73,9 @@ enum Logged {
 fn logged(server: &Server, table: &str) -> Vec<(i64, Logged)> {
     let mut found = Vec::new();
     for source in Source::find(&[server.datadir().to_owned()]).unwrap() {
-        let mut log = Unpacked::new(Reader::new(source.name(), source.open().unwrap(), true, None).unwrap());
+        let mut log = Unpacked::new(
+            Reader::new(source.name(), source.open(&Counter::default()).unwrap(), true, None).unwrap(),
+        );
         let mut tables = Tables::default();
         while log.step().unwrap() {
             let (event, format) = (log.event(), log.format());

@@ -3,4 +3,5 @@
 mod corpus;
 mod encryption;
 mod json;
+mod replay;
 mod sql;
