@@ -86,10 +86,12 @@ fn read(
         is_cut_off |= next == ControlFlow::Break(());
         Ok(next)
     });
-    if is_cut_off || matches!(walked, Err(Error::Stopped)) {
+    // Where a log breaks off, what was under way is told before the damage.
+    let is_end =
+        matches!(walked, Ok(()) | Err(Error::Damaged { .. } | Error::Read { .. } | Error::Sent { .. }));
+    if is_cut_off || !is_end {
         return walked;
     }
-    // What was under way where a damaged log breaks off is told before the damage.
     let rest = walk.finish();
     walked.and(rest)
 }

@@ -143,7 +143,7 @@ impl Rebuilt {
     fn see_table(&mut self, map: &TableMap<'_>) {
         let Some(table) = &self.asked.table else { return };
         let is_schema = table.schema.as_ref().is_none_or(|schema| schema.eq_ignore_ascii_case(map.schema));
-        if is_schema && table.name.eq_ignore_ascii_case(map.table) && self.rows == 0 {
+        if is_schema && table.name.eq_ignore_ascii_case(map.table) && self.id.is_none() {
             self.id = Some(map.id);
         }
     }

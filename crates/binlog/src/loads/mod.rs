@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use crate::Error;
 use crate::chain::{Item, Trouble};
+use crate::error::{Error, FREE_SPACE};
 use crate::event::{Block, ExecuteLoad, OldLoad, file_id};
 use crate::log::Kind;
 
@@ -210,7 +210,8 @@ pub(crate) fn cannot_keep(start: &Spot, keep: &Keep, error: &io::Error) -> Troub
     let what = format!(
         "{log}: at {position}: the file of the LOAD DATA that begins there cannot be kept in {place}: {error}"
     );
-    Trouble::Other(Error::found(what))
+    let hint = (error.kind() == io::ErrorKind::StorageFull).then(|| FREE_SPACE.into());
+    Trouble::Other(Error::Found { what, hint })
 }
 
 fn start_of(item: &Item<'_>) -> Spot {

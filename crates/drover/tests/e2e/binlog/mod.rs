@@ -2,5 +2,8 @@
 
 mod corpus;
 mod encryption;
+mod extract;
+mod extract_files;
+mod extract_rows;
 mod json;
 mod sql;
