@@ -45,8 +45,21 @@ pub(super) fn of_load(
     Ok(out)
 }
 
+/// Errors that come from outside, not from a row: shutdown, KILL, limits of time of MariaDB and of MySQL.
+const STOPPED: [u16; 5] = [1053, 1317, 1927, 1969, 3024];
+
 /// What to know of a load that failed: LOCAL makes warnings of errors in rows.
 fn push_failure(code: u16, statement: &Statement, name: &[u8], out: &mut Vec<u8>) {
+    if STOPPED.contains(&code) {
+        out.extend_from_slice(
+            format!(
+                "-- It was STOPPED (error {code}) after some of the rows had come in, and the server read the file up to there only. The log\n\
+                 -- does not tell which row was the last one: of this file, all rows come in.\n"
+            )
+            .as_bytes(),
+        );
+        return;
+    }
     out.extend_from_slice(
         format!(
             "-- It FAILED with error {code} after some of the rows had come in, and the server read the file up to there only.\n\
