@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drover_binlog::LogArgs;
+use drover_binlog::{FileArgs, LogArgs};
 use drover_binlog::server::{FromServerArgs, Origin};
 use drover_db::Stop;
 use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
@@ -74,7 +74,7 @@ fn read(address: Address, no_checksums: bool) {
         logged: Logged::AsUsual,
     };
     let from = FromServerArgs { from_server: true, ..FromServerArgs::default() };
-    let args = LogArgs { logs: Vec::new(), no_checksums, from };
+    let args = LogArgs { files: FileArgs { no_checksums, ..FileArgs::default() }, from };
     let origin = Origin { options, stop: Arc::new(Stop::default()) };
     let Ok(mut chain) = args.open(Some(&origin), None) else { return };
     while let Ok(true) = chain.step() {

@@ -6,6 +6,7 @@ use crate::chain::Chain;
 use crate::extract::ExtractArgs;
 use crate::filter::FilterArgs;
 use crate::ls::LsArgs;
+use crate::replay::ReplayArgs;
 use crate::server::{FromServerArgs, Origin, ServerLogs};
 use crate::source::Source;
 use crate::sql::SqlArgs;
@@ -26,6 +27,8 @@ pub struct BinlogArgs {
 pub enum BinlogCommand {
     /// List transactions or events
     Ls(LsArgs),
+    /// Apply logs to a server: each transaction as a whole, and it goes on where it was ended
+    Replay(ReplayArgs),
     /// Print statements, and rows as statements or as JSON lines
     Sql(SqlArgs),
     /// Tell what fills the logs: types, tables, statements, the largest transactions, the rate over time
@@ -34,9 +37,21 @@ pub enum BinlogCommand {
     Extract(ExtractArgs),
 }
 
-/// The logs to read.
-#[derive(Debug, clap::Args)]
+/// The logs to read, as files or from a server.
+#[derive(Debug, Clone, clap::Args)]
 pub struct LogArgs {
+    /// Which they are.
+    #[command(flatten)]
+    pub files: FileArgs,
+
+    /// Whether they are a server's.
+    #[command(flatten)]
+    pub from: FromServerArgs,
+}
+
+/// Which logs to read, and how they are opened.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct FileArgs {
     /// Logs, in their order; packed with gzip or zstd too. A directory or an .index file stands for the logs that belong to it, -
     /// for standard input
     #[arg(value_name = "LOG", required_unless_present = "from_server")]
@@ -54,10 +69,6 @@ pub struct LogArgs {
     /// The file with the password that the file of keys is encrypted with (MariaDB: file_key_management_filekey)
     #[arg(long, value_name = "FILE", requires = "keyring")]
     pub keyring_password_file: Option<PathBuf>,
-
-    /// Whether they are a server's.
-    #[command(flatten)]
-    pub from: FromServerArgs,
 }
 
 impl LogArgs {
@@ -67,28 +78,47 @@ impl LogArgs {
     /// # Errors
     /// If something named is not there, or a server does not send it.
     pub fn open(&self, origin: Option<&Origin>, filter: Option<&FilterArgs>) -> Result<Chain> {
-        let verifies = !self.no_checksums;
+        self.open_at(origin, filter, None)
+    }
+
+    /// The same, but nothing of the logs before the one with this name, and of a server's log what comes from this position on.
+    ///
+    /// # Errors
+    /// The same, and if no log has that name.
+    pub(crate) fn open_at(
+        &self,
+        origin: Option<&Origin>,
+        filter: Option<&FilterArgs>,
+        at: Option<(&str, u64)>,
+    ) -> Result<Chain> {
+        let FileArgs { logs, no_checksums, .. } = &self.files;
+        let verifies = !no_checksums;
         if let (true, Some(origin)) = (self.from.from_server, origin) {
-            let logs = ServerLogs::find(origin, &self.from, &self.logs, self.start(filter)?)?;
+            let start = self.start(filter)?;
+            let logs = ServerLogs::find(origin, &self.from.stream, logs, start, at)?;
             return Ok(Chain::of_server(logs, verifies));
         }
-        let sources = Source::find(&self.logs)?;
+        let mut sources = Source::find(logs)?;
+        if let Some((log, _)) = at {
+            let first = sources.iter().position(|source| source.log_name() == log);
+            sources.drain(..first.ok_or_else(|| not_named(log))?);
+        }
         if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
             return Err(Error::found("standard input (-) is named more than once"));
         }
-        let password = self.keyring_password_file.as_deref();
-        let keyring = self.keyring.as_deref().map(|path| Keyring::read(path, password)).transpose()?;
+        let password = self.files.keyring_password_file.as_deref();
+        let keyring = self.files.keyring.as_deref().map(|path| Keyring::read(path, password)).transpose()?;
         Ok(Chain::new(sources, verifies, keyring))
     }
 
     /// Where to begin in the first log of a server, if a position says so.
     fn start(&self, filter: Option<&FilterArgs>) -> Result<Option<u64>> {
         let Some(filter) = filter else { return Ok(None) };
-        let begins_elsewhere = self.from.after_gtids.is_some();
+        let begins_elsewhere = self.from.stream.after_gtids.is_some();
         if begins_elsewhere && filter.start_position.is_some() {
             return Err(Error::found("--start-position and --after-gtids both say where to begin"));
         }
-        if filter.stop_position.is_some() && (begins_elsewhere || self.from.follow) {
+        if filter.stop_position.is_some() && (begins_elsewhere || self.from.stream.follow) {
             return Err(Error::with_hint(
                 "--stop-position is one in the last log, and which that is nobody knows beforehand with --follow or --after-gtids",
                 "give --stop-datetime, or name the logs",
@@ -96,4 +126,12 @@ impl LogArgs {
         }
         Ok(filter.start_position)
     }
+}
+
+/// The error for a log that is to be gone on with.
+pub(crate) fn not_named(log: &str) -> Error {
+    Error::with_hint(
+        format!("{log} is where to go on, and it is not among the logs that are named"),
+        "name it, and those behind it",
+    )
 }

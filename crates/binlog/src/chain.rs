@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::log::{Event, Format, Grouper, Place, Reader, Short, Unpacked};
 use crate::server::ServerLogs;
-use crate::source::Source;
+use crate::source::{Counter, Source};
 use crate::{Error, Keyring, Result};
 
 /// Reads logs.
@@ -22,6 +22,9 @@ pub struct Chain {
     place: Place,
     /// Where in the log at hand the last transaction ends that is whole.
     whole: u64,
+    /// What there is to be read, in bytes as it lies there, and how much was.
+    total: u64,
+    counter: Counter,
 }
 
 /// Where logs come from.
@@ -49,6 +52,8 @@ impl Chain {
 
     fn of(logs: Logs, verifies: bool) -> Self {
         Self {
+            total: logs.size(),
+            counter: Counter::default(),
             logs,
             log: None,
             number: 0,
@@ -62,6 +67,16 @@ impl Chain {
     /// How many logs are read, as far as it is known.
     pub fn logs(&self) -> usize {
         self.number + usize::from(self.log.is_some()) + self.logs.left()
+    }
+
+    /// How many bytes there are to be read, as they lie there; 0 where nobody knows.
+    pub fn size(&self) -> u64 {
+        self.total
+    }
+
+    /// Counts those that were read.
+    pub fn counter(&self) -> Counter {
+        self.counter.clone()
     }
 
     /// Goes on to the next event; false at the end of the last log.
@@ -82,7 +97,7 @@ impl Chain {
                 self.log = None;
                 self.number += 1;
             }
-            let Some(reader) = self.logs.open_next(self.verifies)? else { return Ok(false) };
+            let Some(reader) = self.logs.open_next(self.verifies, &self.counter)? else { return Ok(false) };
             self.whole = MAGIC;
             self.log = Some(Unpacked::new(reader));
         }
@@ -182,13 +197,21 @@ impl Logs {
         }
     }
 
-    fn open_next(&mut self, verifies: bool) -> Result<Option<Reader>> {
+    /// In bytes, as they lie there; 0 where nobody knows.
+    fn size(&self) -> u64 {
+        match self {
+            Self::Named(sources, _) => sources.iter().map(Source::size).sum(),
+            Self::OfServer(logs) => logs.size(),
+        }
+    }
+
+    fn open_next(&mut self, verifies: bool, counter: &Counter) -> Result<Option<Reader>> {
         match self {
             Self::Named(sources, keyring) => {
                 let Some(source) = sources.pop_front() else { return Ok(None) };
-                Reader::new(source.name(), source.open()?, verifies, keyring.clone()).map(Some)
+                Reader::new(source.name(), source.open(counter)?, verifies, keyring.clone()).map(Some)
             }
-            Self::OfServer(logs) => logs.next(verifies),
+            Self::OfServer(logs) => logs.next(verifies, counter),
         }
     }
 }

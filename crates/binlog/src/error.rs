@@ -56,6 +56,14 @@ pub enum Error {
         /// Where the last transaction ends that is whole; `None` where nobody looked.
         whole: Option<u64>,
     },
+    /// The server that logs are applied to said no, or is gone.
+    #[error("{doing}: {source}")]
+    Target {
+        /// What was being done, with the log and the position.
+        doing: String,
+        /// The server's words.
+        source: Box<drover_db::Error>,
+    },
     /// Something else is wrong with what was asked for or found.
     #[error("{what}")]
     Found {
@@ -126,6 +134,7 @@ impl Error {
             Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some(FREE_SPACE.into())
             }
+            Self::Target { source, .. } => target_hint(source),
             Self::Found { hint, .. } => hint.clone(),
             _ => None,
         }
@@ -186,5 +195,22 @@ fn server_hint(error: &drover_db::Error) -> Option<String> {
     Some(hint.into())
 }
 
+fn target_hint(error: &drover_db::Error) -> Option<String> {
+    let hint = match error.code() {
+        Some(1032 | 1062 | 1050 | 1051 | 1146 | 1049 | 1007) => {
+            "the target is not what the logs' server was where the logs begin: restore the dump, then give the position \
+             that its manifest tells as --start-position"
+        }
+        Some(1044 | 1045 | 1142 | 1227) => {
+            "the account needs all rights on what is changed, and BINLOG_ADMIN, SESSION_VARIABLES_ADMIN (MySQL) or BINLOG REPLAY, \
+             BINLOG ADMIN (MariaDB); and may make the schema drover"
+        }
+        Some(1148 | 3948 | 4166) => "SET GLOBAL local_infile = ON on the target",
+        Some(1153) => "SET GLOBAL max_allowed_packet on the target, to 1G at most",
+        _ => return error.hint(),
+    };
+    Some(hint.into())
+}
+
 /// The result of the binlog family.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -180,11 +180,12 @@ mod tests {
             number,
             committed: None,
             length: None,
+            clock: None,
         })
     }
 
     fn mariadb(domain: u32, server: u32, number: u64) -> Gtid<'static> {
-        Gtid::Mariadb(MariadbGtid { domain, server, number, flags: 0 })
+        Gtid::Mariadb(MariadbGtid { domain, server, number, flags: 0, group: None })
     }
 
     #[test]

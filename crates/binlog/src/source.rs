@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, Result};
 
@@ -42,16 +44,76 @@ impl Source {
         }
     }
 
-    /// Its bytes, unpacked if they are packed.
+    /// The log's name, wherever it lies and however it is packed.
+    pub fn log_name(&self) -> String {
+        match self {
+            Self::File(path) => log_name(path),
+            Self::Stdin => self.name(),
+        }
+    }
+
+    /// How many bytes it has as it lies there; 0 where nobody knows.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::File(path) => fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            Self::Stdin => 0,
+        }
+    }
+
+    /// Its bytes, unpacked if they are packed; `counter` is told how many were read of it as it lies there.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn open(&self) -> Result<Box<dyn Read + Send>> {
+    pub fn open(&self, counter: &Counter) -> Result<Box<dyn Read + Send>> {
         match self {
-            Self::File(path) => File::open(path).and_then(unpacked).map_err(Error::file(path)),
-            Self::Stdin => unpacked(io::stdin()).map_err(Error::file(Path::new("standard input"))),
+            Self::File(path) => {
+                let opened = File::open(path).and_then(|file| unpacked(counter.counted(file)));
+                opened.map_err(Error::file(path))
+            }
+            Self::Stdin => {
+                unpacked(counter.counted(io::stdin())).map_err(Error::file(Path::new("standard input")))
+            }
         }
     }
+}
+
+/// Counts bytes that are read.
+#[derive(Debug, Clone, Default)]
+pub struct Counter(Arc<AtomicU64>);
+
+impl Counter {
+    /// How many there were.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The same input, of which each byte is counted.
+    pub(crate) fn counted<R: Read>(&self, input: R) -> impl Read + use<R> {
+        Counted { input, counter: self.clone() }
+    }
+}
+
+struct Counted<R> {
+    input: R,
+    counter: Counter,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(into)?;
+        self.counter.0.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// The name of the log in a file.
+pub(crate) fn log_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    without_packing(&name).to_owned()
+}
+
+fn without_packing(name: &str) -> &str {
+    name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
 }
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -112,7 +174,7 @@ fn in_directory(directory: &Path) -> Result<Vec<Source>> {
 
 /// The name before a log's number, and the number: `binlog.000017`, also as `binlog.000017.gz`.
 fn numbered(name: &str) -> Option<(&str, u64)> {
-    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    let name = without_packing(name);
     let (base, digits) = name.rsplit_once('.')?;
     let is_number = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { Some((base, digits.parse().ok()?)) } else { None }
@@ -200,7 +262,7 @@ mod tests {
             let path = directory.path().join(number.to_string());
             fs::write(&path, bytes).unwrap();
             let mut read = Vec::new();
-            Source::File(path).open().unwrap().read_to_end(&mut read).unwrap();
+            Source::File(path).open(&Counter::default()).unwrap().read_to_end(&mut read).unwrap();
             assert_eq!(read, content, "{number}");
         }
     }

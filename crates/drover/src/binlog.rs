@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use drover_binlog::server::Origin;
-use drover_binlog::{BinlogArgs, BinlogCommand, LogArgs, StatReport};
+use drover_binlog::{BinlogArgs, BinlogCommand, Destination, LogArgs, ReplayArgs, ReplayReport, StatReport};
 use drover_db::Stop;
 use drover_report::size::{bytes, count, things};
 
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::progress;
 use crate::report::Outcome;
 
 pub(crate) fn run(args: &BinlogArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
@@ -43,8 +44,25 @@ pub(crate) fn run(args: &BinlogArgs, printer: &Printer, stop: &Arc<Stop>) -> Res
             })?;
             return Ok(report.map_or(Outcome::Done, |report| printer.extract(report)));
         }
+        BinlogCommand::Replay(args) => return replay(args, printer, stop),
     }
     Ok(Outcome::Done)
+}
+
+fn replay(args: &ReplayArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
+    let stop = Arc::clone(stop);
+    let origin = match &args.from {
+        None => None,
+        Some(_) => {
+            let options = printer.connection_to("the server to read", &args.source_server())?;
+            Some(Origin { options, stop: Arc::clone(&stop) })
+        }
+    };
+    let destination = Destination { options: printer.connection(&args.server)?, stop };
+    let report = progress::show(printer, |progress| {
+        drover_binlog::replay(args, origin.as_ref(), &destination, progress)
+    })?;
+    printer.replay(&report)
 }
 
 /// The server that the logs are read from, if they are a server's.
@@ -54,6 +72,35 @@ fn origin(args: &LogArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Option<
     }
     let options = printer.connection(&args.from.server)?;
     Ok(Some(Origin { options, stop: Arc::clone(stop) }))
+}
+
+/// What was applied, as a person reads it.
+pub(crate) fn replay_text(replay: &ReplayReport) -> String {
+    let mut out = String::new();
+    let done = if replay.dry_run { "would be applied" } else { "applied" };
+    let _ = writeln!(
+        out,
+        "{} {done}: {}, {}, {}; {} of logs",
+        things(replay.transactions, "transaction"),
+        things(replay.row_events, "row event"),
+        things(replay.statements, "statement"),
+        things(replay.loads, "file"),
+        bytes(replay.bytes),
+    );
+    if replay.applied_before > 0 {
+        let _ = writeln!(out, "{} had been applied before", things(replay.applied_before, "transaction"));
+    }
+    if !replay.dry_run && !replay.log.is_empty() {
+        let _ = writeln!(out, "the target is where {} is at {}", replay.log, replay.position);
+    }
+    for problem in &replay.problems {
+        let at = if problem.at.is_empty() { String::new() } else { format!("{}: ", problem.at) };
+        let _ = writeln!(out, "cannot be applied: {at}{}", problem.what);
+        if !problem.hint.is_empty() {
+            let _ = writeln!(out, "  hint: {}", problem.hint);
+        }
+    }
+    out
 }
 
 /// So many tables and kinds of statements are named.

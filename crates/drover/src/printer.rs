@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use drover_binlog::{ExtractReport, LogArgs, SqlReport, StatReport};
+use drover_binlog::{ExtractReport, LogArgs, ReplayReport, SqlReport, StatReport};
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_report::size::things;
@@ -121,6 +121,15 @@ impl Printer {
         self.result(stat, crate::binlog::stat_text(stat))
     }
 
+    /// What cannot be applied is a finding.
+    pub(crate) fn replay(self, replay: &ReplayReport) -> Result<Outcome, Failure> {
+        for at in &replay.abandoned {
+            self.warning(&format!("{at}: a transaction whose end is not in the logs; it was not applied"));
+        }
+        self.result(replay, crate::binlog::replay_text(replay))?;
+        Ok(if replay.problems.is_empty() { Outcome::Done } else { Outcome::Found })
+    }
+
     /// What could not be written as SQL is a finding.
     pub(crate) fn sql(self, sql: &SqlReport) -> Outcome {
         if !sql.without_names.is_empty() && !self.json {
@@ -153,7 +162,7 @@ impl Printer {
         write: impl FnOnce(bool, &mut dyn io::Write) -> drover_binlog::Result<()>,
     ) -> Result<(), Failure> {
         let lines = io::stdout().lock();
-        let mut out: Box<dyn io::Write> = match logs.from.follow {
+        let mut out: Box<dyn io::Write> = match logs.from.stream.follow {
             true => Box::new(lines),
             false => Box::new(io::BufWriter::with_capacity(1 << 16, lines)),
         };

@@ -74,7 +74,9 @@ fn describe(now: &ProgressSnapshot, eta: &mut Eta) -> String {
     let speed = rate(now.bytes, elapsed.as_secs_f64());
     let left =
         eta.left(now).map_or_else(|| "ETA unknown".to_owned(), |left| format!("ETA {}", duration(left)));
-    format!("{} rows, {}, {speed}, {left}", count(now.rows), bytes(now.bytes))
+    // Where nobody looks into rows, they are not counted.
+    let rows = if now.rows == 0 { String::new() } else { format!("{} rows, ", count(now.rows)) };
+    format!("{rows}{}, {speed}, {left}", bytes(now.bytes))
 }
 
 /// Guesses the time that is left from the rate of the work since it began to be counted.

@@ -22,6 +22,7 @@ mod translate;
 mod users;
 
 pub use copy::{CopyArgs, CopyReport, check_copy, copy};
+pub use drover_report::{Progress, ProgressSnapshot};
 pub use dump::{DumpArgs, DumpReport, SourceArgs, dump};
 pub use error::{Error, Result};
 #[doc(hidden)]
@@ -29,7 +30,6 @@ pub use foreign::statements;
 pub use foreign::{ForeignReport, ForeignTable, is_foreign, restore_foreign};
 pub use format::manifest;
 pub use guard::{GuardArgs, Load, Seconds, Size};
-pub use progress::{Progress, Snapshot as ProgressSnapshot};
 pub use restore::{
     CheckReport, Difference, RestoreArgs, RestoreReport, TargetArgs, UsersReport, VerifyArgs, VerifyReport,
     check, restore, verify,

@@ -1,4 +1,4 @@
-//! What results look like to people: numbers in words, and pages with charts.
+//! What results look like to people: numbers in words, pages with charts, how far the work is.
 //!
 //! A [`Page`] is one HTML file that needs nothing else: no network, no script, no font. Charts are drawn here, as SVG that is as
 //! wide as its place and whose text keeps its size; the figures that they show stand beside them as text. Light or dark is the
@@ -12,6 +12,7 @@ mod figures;
 mod lines;
 mod page;
 mod parts;
+mod progress;
 pub mod size;
 mod table;
 mod timeline;
@@ -21,6 +22,7 @@ pub use figures::Figures;
 pub use lines::{Axis, Lines, Scale};
 pub use page::{Block, Page, Section};
 pub use parts::Parts;
+pub use progress::{Progress, ProgressSnapshot};
 pub use table::{Cell, Column, Table};
 pub use timeline::Timeline;
 pub use unit::Unit;

@@ -28,6 +28,24 @@ pub struct MysqlGtid<'a> {
     pub committed: Option<u64>,
     /// How long it is in the log, this event included, in bytes (from 8.0 on).
     pub length: Option<u64>,
+    /// Its place among the log's transactions (from 5.7 on); `None` where none is told.
+    pub clock: Option<Clock>,
+}
+
+/// Which transactions of a log can be applied at once: one may begin when all up to `after` have been committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// The number of the last transaction that it depends on (`last_committed`).
+    pub after: u64,
+    /// Its own number (`sequence_number`), from 1.
+    pub number: u64,
+}
+
+impl Clock {
+    /// Of two numbers of an event, which are 0 where the server had none to give.
+    fn of(after: u64, number: u64) -> Option<Self> {
+        (number > after).then_some(Self { after, number })
+    }
 }
 
 /// Of MariaDB.
@@ -41,11 +59,15 @@ pub struct MariadbGtid {
     pub number: u64,
     /// See the constants.
     pub flags: u8,
+    /// The number of the group that was committed at once, of which all may be applied at once; `None` of one by itself.
+    pub group: Option<u64>,
 }
 
 impl MariadbGtid {
     /// Nothing commits it: it is one statement.
     pub const STANDALONE: u8 = 0x01;
+    /// It was committed in a group.
+    const GROUP_COMMIT: u8 = 0x02;
     /// It changes definitions.
     pub const DDL: u8 = 0x20;
     /// It ends prepared, by XA PREPARE.
@@ -55,14 +77,13 @@ impl MariadbGtid {
 
     /// The name of the transaction that begins with this event, of one that XA PREPARE ends.
     pub fn xa_name(body: &[u8]) -> Result<Option<XaName<'_>>, Short> {
-        const GROUP_COMMIT: u8 = 0x02;
         let mut at = Cursor::new(body);
         at.take(12)?;
         let flags = at.u8()?;
         if flags & Self::PREPARED_XA == 0 {
             return Ok(None);
         }
-        if flags & GROUP_COMMIT != 0 {
+        if flags & Self::GROUP_COMMIT != 0 {
             at.u64()?;
         }
         let (format, global, branch) = (at.u32()?, at.u8()?, at.u8()?);
@@ -71,7 +92,9 @@ impl MariadbGtid {
 
     fn parse(body: &[u8], server: u32) -> Result<Self, Short> {
         let mut at = Cursor::new(body);
-        Ok(Self { number: at.u64()?, domain: at.u32()?, flags: at.u8()?, server })
+        let (number, domain, flags) = (at.u64()?, at.u32()?, at.u8()?);
+        let group = if flags & Self::GROUP_COMMIT != 0 { at.u64().ok() } else { None };
+        Ok(Self { domain, server, number, flags, group })
     }
 }
 
@@ -118,12 +141,21 @@ impl<'a> MysqlGtid<'a> {
         at.u8()?; // flags
         let mut source = [0; 16];
         source.copy_from_slice(at.take(16)?);
-        let mut gtid =
-            Self { is_anonymous, source, tag: &[], number: at.u64()?, committed: None, length: None };
+        let mut gtid = Self {
+            is_anonymous,
+            source,
+            tag: &[],
+            number: at.u64()?,
+            committed: None,
+            length: None,
+            clock: None,
+        };
         // Each of what follows came with a later version.
-        if at.u8() != Ok(LOGICAL_CLOCK) || at.take(16).is_err() {
+        if at.u8() != Ok(LOGICAL_CLOCK) {
             return Ok(gtid);
         }
+        let (Ok(after), Ok(number)) = (at.u64(), at.u64()) else { return Ok(gtid) };
+        gtid.clock = Clock::of(after, number);
         let Ok(time) = at.u56() else { return Ok(gtid) };
         gtid.committed = Some(time & !HAS_ORIGINAL);
         if time & HAS_ORIGINAL != 0 {
@@ -142,7 +174,9 @@ impl<'a> MysqlGtid<'a> {
             return Err(Short);
         }
         let (source, number, tag) = ([0; 16], 0, &[][..]);
-        let mut gtid = Self { is_anonymous: false, source, tag, number, committed: None, length: None };
+        let (committed, length, clock) = (None, None, None);
+        let mut gtid = Self { is_anonymous: false, source, tag, number, committed, length, clock };
+        let (mut after, mut sequence) = (0, 0);
         while !at.is_empty() {
             match at.varied()? {
                 1 => {
@@ -156,15 +190,19 @@ impl<'a> MysqlGtid<'a> {
                     let length = usize::try_from(at.varied()?).map_err(|_| Short)?;
                     gtid.tag = at.take(length)?;
                 }
+                // So have these.
+                4 => after = at.varied()? >> 1,
+                5 => sequence = at.varied()? >> 1,
                 6 => gtid.committed = Some(at.varied()?),
                 8 => gtid.length = Some(at.varied()?),
-                0 | 4 | 5 | 7 | 9..=11 => {
+                0 | 7 | 9..=11 => {
                     at.varied()?;
                 }
                 // Nothing that is needed comes behind those.
                 _ => break,
             }
         }
+        gtid.clock = Clock::of(after, sequence);
         Ok(gtid)
     }
 }

@@ -10,9 +10,9 @@ mod rows;
 mod small;
 mod table_map;
 
-pub use gtid::{Gtid, MariadbGtid, MysqlGtid, XaName};
+pub use gtid::{Clock, Gtid, MariadbGtid, MysqlGtid, XaName};
 pub use load::{Block, Clauses, Duplicates, ExecuteLoad, OldLoad};
 pub use query::{Query, Setting, Status};
-pub use rows::{Rows, rows_head_length};
+pub use rows::{Rows, rows_head_length, rows_masks_start};
 pub use small::{Intvar, Rotate, UserValue, UserVar, file_id, incident, rand_seeds, statement_of_rows, xid};
 pub use table_map::TableMap;

@@ -63,13 +63,19 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    fn parse(kind: Kind, at: &mut Cursor<'a>, format: &Format) -> Result<Self, Short> {
+    /// The number of the table, and the flags; passes what stands between them and the columns.
+    fn parse_ids(kind: Kind, at: &mut Cursor<'a>, format: &Format) -> Result<(u64, u16), Short> {
         let (table, flags) = (table_id(at, kind, format)?, at.u16()?);
         if format.post_header(kind) == Some(SECOND_VERSION) {
             // Its own two bytes count too.
             let more = usize::from(at.u16()?).checked_sub(2).ok_or(Short)?;
             check_more(at.take(more)?)?;
         }
+        Ok((table, flags))
+    }
+
+    fn parse(kind: Kind, at: &mut Cursor<'a>, format: &Format) -> Result<Self, Short> {
+        let (table, flags) = Self::parse_ids(kind, at, format)?;
         let columns = length(at)?;
         let before = at.take(columns.div_ceil(8))?;
         let is_update = kind.row_change() == Some(RowChange::Update);
@@ -93,6 +99,13 @@ fn check_more(bytes: &[u8]) -> Result<(), Short> {
         at.take(length)?;
     }
     Ok(())
+}
+
+/// Where the number of columns stands, with the columns that the rows hold behind it.
+pub fn rows_masks_start(kind: Kind, body: &[u8], format: &Format) -> Result<usize, Short> {
+    let mut at = Cursor::new(body);
+    Head::parse_ids(kind, &mut at, format)?;
+    Ok(body.len() - at.len())
 }
 
 /// How much stands before the rows, which is what is not compressed of a compressed event.

@@ -16,7 +16,7 @@ use crate::event::{Block, ExecuteLoad, OldLoad, file_id};
 use crate::log::Kind;
 
 pub(crate) use spool::{Keep, Spool, SpoolReader};
-pub(crate) use statement::{Asked, Statement, TableName, asked};
+pub(crate) use statement::{Asked, Statement, TableName, asked, dialect};
 
 /// So many files may be under way at once: each may hold a file open and has a little memory.
 const MOST_OPEN: usize = 400;
@@ -232,7 +232,7 @@ mod tests {
     /// What comes of events of a kind, a server, a file's number and bytes.
     fn loads(events: &[(Kind, u32, u32, &[u8])]) -> (Vec<Load>, Vec<Load>) {
         let format = Format::of_tests("10.11.6-MariaDB");
-        let mut loads = Loads::new(Keep::In(std::env::temp_dir()));
+        let mut loads = Loads::new(Keep::in_temp());
         let mut ended = Vec::new();
         for (number, &(kind, server_id, file, bytes)) in events.iter().enumerate() {
             let number = number as u64;

@@ -15,6 +15,11 @@ pub(crate) enum Keep {
 }
 
 impl Keep {
+    /// In the system's directory of temporary files.
+    pub(crate) fn in_temp() -> Self {
+        Self::In(std::env::temp_dir())
+    }
+
     /// Where files are.
     pub(super) fn place(&self) -> &Path {
         match self {

@@ -110,7 +110,7 @@ impl Statement {
 }
 
 /// How a statement's text is to be read, by the settings of its session.
-fn dialect(query: &Query<'_>) -> Result<Dialect, Short> {
+pub(crate) fn dialect(query: &Query<'_>) -> Result<Dialect, Short> {
     const ANSI_QUOTES: u64 = 1 << 2;
     const NO_BACKSLASH_ESCAPES: u64 = 1 << 20;
     let mut dialect = Dialect::default();

@@ -74,6 +74,11 @@ impl<'t, 'a> RowReader<'t, 'a> {
         if self.at.len() == left { Err(Short) } else { Ok(true) }
     }
 
+    /// How many bytes of rows are left.
+    pub fn left(&self) -> usize {
+        self.at.len()
+    }
+
     /// One image: a bit for each column that is there, set if it is NULL, then the values of those that are not.
     fn image(&mut self, present: &[u8], is_partial: bool, into: &mut Vec<Field<'a>>) -> Result<(), Short> {
         let at = &mut self.at;

@@ -15,6 +15,18 @@ pub struct FromServerArgs {
     #[arg(long, help_heading = HEADING)]
     pub from_server: bool,
 
+    /// What of them.
+    #[command(flatten)]
+    pub stream: StreamArgs,
+
+    /// Where the server is.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// What a server is asked to send of its logs.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct StreamArgs {
     /// Where the last log ends, wait for more, also in later logs, until Ctrl-C
     #[arg(long, requires = "from_server", help_heading = HEADING)]
     pub follow: bool,
@@ -40,8 +52,4 @@ pub struct FromServerArgs {
         help_heading = HEADING,
     )]
     pub server_id_as: Option<u32>,
-
-    /// Where the server is.
-    #[command(flatten)]
-    pub server: ServerArgs,
 }

@@ -7,8 +7,9 @@ use drover_db::wire::{BinlogRequest, BinlogStart, BinlogStream};
 use drover_db::{Connection, Server, Vendor, Watched};
 
 use super::Origin;
-use super::args::FromServerArgs;
+use super::args::StreamArgs;
 use super::listing::{self, Listed};
+use crate::args::not_named;
 use crate::gtid_set::GtidSet;
 use crate::log::{Header, Kind, MAGIC, widened};
 use crate::{Error, Result};
@@ -60,28 +61,35 @@ impl Dump {
     /// Has the server begin to send.
     pub(super) fn begin(
         origin: &Origin,
-        args: &FromServerArgs,
+        args: &StreamArgs,
         named: Vec<String>,
         position: Option<u64>,
+        at: Option<(&str, u64)>,
     ) -> Result<Self> {
         let (mut connection, watched) = origin.connect()?;
         let server = Server::of(&mut connection);
         let vendor = server.map_err(|source| origin.failed("connecting", source))?.vendor;
         let listed = listing::list(&mut connection, origin)?;
+        let mut wanted = listing::wanted(&listed, named)?;
+        if let Some((log, _)) = at {
+            let first = wanted.iter().position(|name| name == log).ok_or_else(|| not_named(log))?;
+            wanted.drain(..first);
+        }
         let mut dump = Self {
             origin: origin.clone(),
             vendor,
             follows: args.follow,
             server_id: args.server_id_as,
-            wanted: listing::wanted(&listed, named)?,
+            wanted,
             listed,
             session: None,
             coming: None,
             at: At::default(),
         };
-        let session = match &args.after_gtids {
-            Some(set) => dump.send_behind(connection, watched, set),
-            None => dump.send_from(connection, watched, position),
+        let session = match (at, &args.after_gtids) {
+            (Some((_, position)), _) => dump.send_from(connection, watched, Some(position)),
+            (None, Some(set)) => dump.send_behind(connection, watched, set),
+            (None, None) => dump.send_from(connection, watched, position),
         };
         dump.session = Some(session?);
         Ok(dump)
@@ -90,6 +98,12 @@ impl Dump {
     /// How many logs are known that were not begun.
     pub(super) fn left(&self) -> usize {
         self.wanted.len()
+    }
+
+    /// How many bytes those have that were not begun; 0 where more may come.
+    pub(super) fn size(&self) -> u64 {
+        let sizes = self.listed.iter().filter(|log| self.wanted.contains(&log.name)).map(|log| log.end);
+        if self.follows { 0 } else { sizes.sum() }
     }
 
     /// Has the server send the first log that is wanted, from this position on, and those behind it.

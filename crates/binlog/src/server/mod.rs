@@ -16,9 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Stop, Watched};
 
-pub use args::FromServerArgs;
+pub use args::{FromServerArgs, StreamArgs};
 
 use crate::log::Reader;
+use crate::source::Counter;
 use crate::{Error, Result};
 use dump::Dump;
 
@@ -54,18 +55,20 @@ impl Origin {
 pub struct ServerLogs(Arc<Mutex<Dump>>);
 
 impl ServerLogs {
-    /// Those that were named, or all; in the first of them from this position on.
+    /// Those that were named, or all; in the first of them from this position on. `at` says that those before a log with
+    /// some name are left out, and where in it to begin.
     ///
     /// # Errors
     /// If the server is not there, does not have them, or does not let this account read them.
     pub(crate) fn find(
         origin: &Origin,
-        args: &FromServerArgs,
+        args: &StreamArgs,
         named: &[PathBuf],
         position: Option<u64>,
+        at: Option<(&str, u64)>,
     ) -> Result<Self> {
         let named = named.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-        Dump::begin(origin, args, named, position).map(|dump| Self(Arc::new(Mutex::new(dump))))
+        Dump::begin(origin, args, named, position, at).map(|dump| Self(Arc::new(Mutex::new(dump))))
     }
 
     /// How many logs are known that were not begun.
@@ -73,10 +76,15 @@ impl ServerLogs {
         lock(&self.0).left()
     }
 
-    /// Begins to read the next log; `None` behind the last.
-    pub(crate) fn next(&mut self, verifies: bool) -> Result<Option<Reader>> {
+    /// How many bytes those have that are to be read; 0 where more may come.
+    pub(crate) fn size(&self) -> u64 {
+        lock(&self.0).size()
+    }
+
+    /// Begins to read the next log, whose bytes `counter` counts; `None` behind the last.
+    pub(crate) fn next(&mut self, verifies: bool, counter: &Counter) -> Result<Option<Reader>> {
         let Some(name) = lock(&self.0).next_log()? else { return Ok(None) };
-        let input = Box::new(LogBytes(Arc::clone(&self.0)));
+        let input = Box::new(counter.counted(LogBytes(Arc::clone(&self.0))));
         Reader::of_stream(name, input, verifies).map(Some)
     }
 }

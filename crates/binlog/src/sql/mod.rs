@@ -21,7 +21,7 @@ use statements::Printer;
 
 pub(crate) use before::Before;
 pub(crate) use session::Session;
-pub(crate) use statements::push_statement;
+pub(crate) use statements::{push_statement, push_xa, xa_prepare};
 
 /// `drover binlog sql`.
 #[derive(Debug, clap::Args)]

@@ -20,10 +20,10 @@ pub(crate) struct Session {
     set: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// Bits of [`Setting::Flags`], the variable each stands for, and its value when the bit is set.
-const FLAGS: [(u32, &str, bool); 4] = [
+/// Bits of [`Setting::Flags`], the variable each stands for, and its value when the bit is set. That of `autocommit`, `1 << 19`, is left
+/// alone: a log tells where each transaction begins and ends, and to set it on within one would commit that.
+const FLAGS: [(u32, &str, bool); 3] = [
     (1 << 14, "sql_auto_is_null", true),
-    (1 << 19, "autocommit", false),
     (1 << 26, "foreign_key_checks", false),
     (1 << 27, "unique_checks", false),
 ];

@@ -451,7 +451,7 @@ pub(crate) fn push_statement(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// What XA PREPARE, or XA COMMIT … ONE PHASE, left in the log. Source: MySQL `control_events.h`, `XA_prepare_event`.
-fn xa_prepare(body: &[u8]) -> Result<Vec<u8>, Short> {
+pub(crate) fn xa_prepare(body: &[u8]) -> Result<Vec<u8>, Short> {
     let mut at = crate::log::Cursor::new(body);
     let (is_one_phase, format) = (at.u8()? != 0, at.u32()?);
     let (global, branch) = (at.u32()? as usize, at.u32()? as usize);
@@ -464,7 +464,7 @@ fn xa_prepare(body: &[u8]) -> Result<Vec<u8>, Short> {
     Ok(text)
 }
 
-fn push_xa(verb: &[u8], name: &XaName<'_>, out: &mut Vec<u8>) {
+pub(crate) fn push_xa(verb: &[u8], name: &XaName<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(verb);
     push_hex(name.global, out);
     out.push(b',');

@@ -14,6 +14,9 @@ use crate::options::ConnectOptions;
 use crate::{Error, Result, ServerError};
 
 const COM_QUERY: u8 = 0x03;
+const COM_SET_OPTION: u8 = 0x1b;
+/// Of COM_SET_OPTION: MYSQL_OPTION_MULTI_STATEMENTS_ON.
+const SEVERAL_STATEMENTS: [u8; 2] = [0, 0];
 /// Known to MySQL from 5.7.3 and MariaDB from 10.2.4 on.
 const COM_RESET_CONNECTION: u8 = 0x1f;
 /// What the packet after the columns and the one after the rows begin with.
@@ -102,6 +105,38 @@ impl Connection {
             Reply::Columns(count) => self.rows(count)?.finish(),
             Reply::WantsFile => Err(self.file_not_offered()),
         }
+    }
+
+    /// Allows [`Connection::execute_several`] from here on.
+    ///
+    /// # Errors
+    /// If the server does not know how to, or the connection is lost.
+    pub fn allow_several(&mut self) -> Result<()> {
+        self.send_command(COM_SET_OPTION, &[&SEVERAL_STATEMENTS])?;
+        self.read_payload()?;
+        match self.scratch.first() {
+            Some(&(0x00 | END)) => Ok(()),
+            _ => Err(self.protocol("a reply to COM_SET_OPTION that is none")),
+        }
+    }
+
+    /// Runs so many statements that return no rows, separated by `;`, in one round trip; those behind one that fails are not
+    /// run.
+    ///
+    /// How many there are must be right: MySQL does not say behind a BINLOG statement that more replies follow.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection is lost.
+    pub fn execute_several(&mut self, sql: impl AsRef<[u8]>, statements: usize) -> Result<()> {
+        self.send_command(COM_QUERY, &[sql.as_ref()])?;
+        for _ in 0..statements {
+            match self.read_reply()? {
+                Reply::Done(_) => {}
+                Reply::Columns(_) => return Err(self.protocol("rows for statements that return none")),
+                Reply::WantsFile => return Err(self.file_not_offered()),
+            }
+        }
+        Ok(())
     }
 
     /// Runs a statement and reads its rows whole.

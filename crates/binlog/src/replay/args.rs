@@ -1,0 +1,131 @@
+//! The options of `drover binlog replay`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
+
+use drover_db::options::{Secret, ServerArgs};
+
+use crate::args::{FileArgs, LogArgs};
+use crate::filter::FilterArgs;
+use crate::server::{FromServerArgs, StreamArgs};
+use crate::source::log_name;
+
+/// `drover binlog replay`.
+#[derive(Debug, clap::Args)]
+pub struct ReplayArgs {
+    /// The logs.
+    #[command(flatten)]
+    pub files: FileArgs,
+
+    /// Read the logs of this server, as a replica does: mysql://USER:PASSWORD@HOST:PORT. Each LOG is the name of one there; all
+    /// that it has, if none is named
+    #[arg(
+        id = "from_server",
+        long = "from",
+        value_name = "URL",
+        value_parser = clap::value_parser!(Secret),
+        help_heading = "Logs of a server",
+    )]
+    pub from: Option<Secret>,
+
+    /// What of them.
+    #[command(flatten)]
+    pub stream: StreamArgs,
+
+    /// Which transactions.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    /// Apply nothing: tell what would be applied, what cannot be and why
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Go on where an earlier replay of this name was ended, whatever ended it
+    #[arg(long, conflicts_with = "restart")]
+    pub resume: bool,
+
+    /// Begin anew, as after the target was filled anew: what an earlier replay noted there is forgotten
+    #[arg(long)]
+    pub restart: bool,
+
+    /// What the replay is called in the table drover.replay on the target, which tells where it is [default: the logs' name without
+    /// their number]
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub name: Option<String>,
+
+    /// Connections to the target: transactions that the logs' server committed at once are applied at once [default: as many as
+    /// there are processors, at most 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub workers: Option<u16>,
+
+    /// Where an earlier replay was ended within a transaction on tables that keep none: apply it again, or take it as applied
+    #[arg(long, value_name = "WHAT", requires = "resume")]
+    pub interrupted: Option<Interrupted>,
+
+    /// Write nothing of it into the target's own binary log
+    #[arg(long)]
+    pub skip_binlog: bool,
+
+    /// Where the target is.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// What to do with a transaction that may have been applied in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Interrupted {
+    /// It is applied from its beginning.
+    Again,
+    /// It is left out.
+    Skip,
+}
+
+fn name(text: &str) -> Result<String, String> {
+    match text.len() {
+        1..=190 => Ok(text.into()),
+        _ => Err("a name has 1 to 190 bytes".into()),
+    }
+}
+
+impl ReplayArgs {
+    /// The logs, as other commands have them.
+    pub(super) fn logs(&self) -> LogArgs {
+        let from = FromServerArgs {
+            from_server: self.from.is_some(),
+            stream: self.stream.clone(),
+            server: self.source_server(),
+        };
+        LogArgs { files: self.files.clone(), from }
+    }
+
+    /// The server to read.
+    pub fn source_server(&self) -> ServerArgs {
+        ServerArgs { url: self.from.clone(), no_defaults: true, ..ServerArgs::default() }
+    }
+
+    pub(super) fn replay_name(&self) -> String {
+        let base = || {
+            let first = self.files.logs.first()?;
+            let name = log_name(&if first.is_dir() { PathBuf::from("binlog") } else { first.clone() });
+            let base = name.rsplit_once('.').map_or(name.clone(), |(base, _)| base.to_owned());
+            Some(base).filter(|base| !base.is_empty())
+        };
+        self.name.clone().or_else(base).unwrap_or_else(|| "binlog".into())
+    }
+
+    pub(super) fn workers(&self) -> usize {
+        const MOST: usize = 8;
+        let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST);
+        self.workers.map_or_else(processors, usize::from)
+    }
+
+    /// What each session is set to.
+    pub(super) fn session_settings(&self) -> Vec<Vec<u8>> {
+        let mut settings = vec![b"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_vec()];
+        if self.skip_binlog {
+            settings.push(b"SET @@session.sql_log_bin = 0".to_vec());
+        }
+        settings
+    }
+}

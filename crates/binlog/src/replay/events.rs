@@ -1,0 +1,355 @@
+//! Events as a server takes them in a BINLOG statement: without checksums, in the versions that it knows, not larger than a packet.
+//!
+//! What comes before the first is a description of their format, made here for the target, so that the log's own version and
+//! lengths do not matter.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use drover_db::{Server, Vendor};
+
+use crate::event::{Rows, TableMap};
+use crate::log::{Format, Header, Kind, Short};
+use crate::rows::{Row, RowReader, Table};
+
+/// What a server takes.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) vendor: Vendor,
+    pub(super) version: String,
+    /// The longest statement, in bytes.
+    pub(super) max_packet: usize,
+}
+
+/// What a BINLOG statement has around the events, and other statements of ours may have beside it, in bytes.
+const AROUND: usize = 64 << 10;
+/// Statements are ended at about so many bytes of events: the server works on one while the next is made.
+const USUAL: usize = 768 << 10;
+/// MariaDB's time for a BINLOG statement grows with the square of the tables that are described in it; MySQL's does not.
+const MARIADB_STATEMENTS: usize = 1;
+const MYSQL_STATEMENTS: usize = 1 << 12;
+
+impl Target {
+    /// Of this server, whose `max_allowed_packet` is so many bytes.
+    pub(super) fn new(server: &Server, max_packet: usize) -> Self {
+        Self { vendor: server.vendor, version: server.version.clone(), max_packet }
+    }
+
+    /// How many bytes of events fit into one statement.
+    pub(super) fn capacity(&self) -> usize {
+        self.max_packet.saturating_sub(AROUND).max(AROUND) / 4 * 3
+    }
+
+    fn usual(&self) -> usize {
+        USUAL.min(self.capacity())
+    }
+
+    fn statements(&self) -> usize {
+        match self.vendor {
+            Vendor::MariaDb => MARIADB_STATEMENTS,
+            Vendor::MySql => MYSQL_STATEMENTS,
+        }
+    }
+
+    /// The statements that a session begins with. Behind a format description, MySQL waits for an identifier of the next
+    /// transaction unless it is told to make one itself.
+    pub(super) fn begin_session(&self) -> Vec<Vec<u8>> {
+        let mut statements = vec![binlog_statement(&self.format_description())];
+        if self.vendor == Vendor::MySql {
+            statements.push(b"SET @@session.gtid_next = 'AUTOMATIC'".to_vec());
+        }
+        statements
+    }
+
+    /// Sources: MySQL `libs/mysql/binlog/event/control_events.h`, MariaDB `sql/log_event.h`.
+    fn format_description(&self) -> Vec<u8> {
+        let mut body = 4_u16.to_le_bytes().to_vec();
+        let version = self.version.as_bytes();
+        body.extend_from_slice(&version[..version.len().min(49)]);
+        body.resize(2 + 50 + 4, 0);
+        body.push(Header::LENGTH as u8);
+        body.extend_from_slice(match self.vendor {
+            Vendor::MariaDb => &MARIADB_LENGTHS,
+            Vendor::MySql => &MYSQL_LENGTHS,
+        });
+        // No event has a checksum; this one always has room for it.
+        body.extend_from_slice(&[0; 5]);
+        let header = Header { kind: Kind::FORMAT_DESCRIPTION, server_id: 1, ..Header::default() };
+        let mut event = Vec::new();
+        push_event(&header, header.kind, &[&body], &mut event);
+        event
+    }
+}
+
+/// Of what comes first in the body of each kind of event, in bytes; as MySQL 8.0 has it.
+const MYSQL_LENGTHS: [u8; 41] = lengths(&[
+    (Kind::TABLE_MAP, 8),
+    (Kind::WRITE_ROWS_V1, 8),
+    (Kind::UPDATE_ROWS_V1, 8),
+    (Kind::DELETE_ROWS_V1, 8),
+    (Kind::WRITE_ROWS, 10),
+    (Kind::UPDATE_ROWS, 10),
+    (Kind::DELETE_ROWS, 10),
+    (Kind::PARTIAL_UPDATE_ROWS, 10),
+    (Kind::FORMAT_DESCRIPTION, 98),
+]);
+/// The same of MariaDB 10.11.
+const MARIADB_LENGTHS: [u8; 171] = lengths(&[
+    (Kind::TABLE_MAP, 8),
+    (Kind::WRITE_ROWS_V1, 8),
+    (Kind::UPDATE_ROWS_V1, 8),
+    (Kind::DELETE_ROWS_V1, 8),
+    (Kind::WRITE_ROWS, 10),
+    (Kind::UPDATE_ROWS, 10),
+    (Kind::DELETE_ROWS, 10),
+    (Kind::FORMAT_DESCRIPTION, 228),
+    (Kind::MARIADB_GTID, 19),
+]);
+
+const fn lengths<const N: usize>(some: &[(Kind, u8)]) -> [u8; N] {
+    // What both vendors have had since 5.0; of the kinds that are not named nothing is sent.
+    const SHARED: [u8; 18] = [56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 0, 0, 4, 26];
+    let mut all = [0; N];
+    let mut at = 0;
+    while at < SHARED.len() {
+        all[at] = SHARED[at];
+        at += 1;
+    }
+    at = 0;
+    while at < some.len() {
+        all[some[at].0.0 as usize - 1] = some[at].1;
+        at += 1;
+    }
+    all
+}
+
+/// The statement that applies events.
+fn binlog_statement(events: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(events.len().div_ceil(3) * 4 + 16);
+    push_binlog_statement(events, &mut text);
+    text
+}
+
+fn push_binlog_statement(events: &[u8], text: &mut Vec<u8>) {
+    text.extend_from_slice(b"BINLOG '");
+    let start = text.len();
+    text.resize(start + events.len().div_ceil(3) * 4, 0);
+    // The room is exactly what base64 takes.
+    let written = STANDARD.encode_slice(events, &mut text[start..]).unwrap_or(0);
+    text.truncate(start + written);
+    text.push(b'\'');
+}
+
+/// Writes an event of this kind with the header's time and server and a body of these parts.
+fn push_event(header: &Header, kind: Kind, body: &[&[u8]], out: &mut Vec<u8>) {
+    let length: usize = body.iter().map(|part| part.len()).sum();
+    out.extend_from_slice(&header.timestamp.to_le_bytes());
+    out.push(kind.0);
+    out.extend_from_slice(&header.server_id.to_le_bytes());
+    out.extend_from_slice(&((Header::LENGTH + length) as u32).to_le_bytes());
+    out.extend_from_slice(&[0; 4 + 2]);
+    body.iter().for_each(|part| out.extend_from_slice(part));
+}
+
+/// Why rows cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// The event does not hold what it should.
+    Malformed,
+    /// A row takes so many bytes, with what describes its table.
+    TooLarge(usize),
+    /// The target takes no such events.
+    Unknown(Kind),
+}
+
+impl From<Short> for Unfit {
+    fn from(_: Short) -> Self {
+        Self::Malformed
+    }
+}
+
+/// Gathers events of rows for BINLOG statements.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    events: Vec<u8>,
+    /// The tables of the statement at hand.
+    maps: Vec<Map>,
+    /// Where the last event of rows is among the events, and its flags, as long as its statement has no end.
+    open: Option<usize>,
+    /// How many statements there are.
+    statements: usize,
+}
+
+/// The description of a table.
+#[derive(Debug)]
+struct Map {
+    id: u64,
+    event: Vec<u8>,
+    /// Whether it is among the events.
+    is_in: bool,
+}
+
+/// Rows of one event.
+pub(super) struct RowsEvent<'a> {
+    pub(super) header: &'a Header,
+    pub(super) kind: Kind,
+    pub(super) body: &'a [u8],
+    pub(super) format: &'a Format,
+    /// The table, as far as it is understood.
+    pub(super) table: Option<&'a Table>,
+}
+
+impl Batch {
+    /// Takes the description of a table.
+    pub(super) fn describe(&mut self, header: &Header, map: &TableMap<'_>, body: &[u8], format: &Format) {
+        // Its number has six bytes now, and had four before 5.1.4.
+        let rest = if format.post_header(Kind::TABLE_MAP) == Some(6) { 4 } else { 6 };
+        let mut event = Vec::with_capacity(Header::LENGTH + body.len() + 2);
+        let rest = body.get(rest..).unwrap_or_default();
+        push_event(header, Kind::TABLE_MAP, &[&map.id.to_le_bytes()[..6], rest], &mut event);
+        self.maps.retain(|known| known.id != map.id);
+        self.maps.push(Map { id: map.id, event, is_in: false });
+    }
+
+    /// Takes rows, and writes statements where there are enough. `is_last` says that the statement ends with them.
+    pub(super) fn take(
+        &mut self,
+        rows: &RowsEvent<'_>,
+        target: &Target,
+        out: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Unfit> {
+        let Rewritten { kind, head, mut flags, masks, rows: bytes } = Rewritten::of(rows, target.vendor)?;
+        let is_last = flags & Rows::STATEMENT_END != 0;
+        flags &= !Rows::STATEMENT_END;
+        let flags_at = head.len() - 2 * usize::from(kind_is_second(kind)) - 2;
+        let mut head = head;
+        head[flags_at..flags_at + 2].copy_from_slice(&flags.to_le_bytes());
+        let around = Header::LENGTH + head.len() + masks.len();
+        let room = target.capacity().saturating_sub(around + self.maps_length());
+        for part in parts(rows, bytes, room)? {
+            if self.events.len() + around + part.len() + self.maps_length() > target.capacity() {
+                self.flush(out);
+            }
+            self.push_maps();
+            self.open = Some(self.events.len() + Header::LENGTH + flags_at);
+            push_event(rows.header, kind, &[&head, masks, part], &mut self.events);
+            if self.events.len() >= target.usual() {
+                self.flush(out);
+            }
+        }
+        if is_last {
+            self.end_statement(target, out);
+        }
+        Ok(())
+    }
+
+    /// The statement at hand is at its end, though the event that says so may have been left out.
+    pub(super) fn end_statement(&mut self, target: &Target, out: &mut Vec<Vec<u8>>) {
+        self.close();
+        self.maps.clear();
+        self.statements += 1;
+        if self.statements >= target.statements() {
+            self.flush(out);
+        }
+    }
+
+    /// Writes what there is as a statement. The server forgets its tables with it.
+    pub(super) fn flush(&mut self, out: &mut Vec<Vec<u8>>) {
+        self.close();
+        self.statements = 0;
+        self.maps.iter_mut().for_each(|map| map.is_in = false);
+        if !self.events.is_empty() {
+            out.push(binlog_statement(&self.events));
+            self.events.clear();
+        }
+    }
+
+    /// Begins anew.
+    pub(super) fn clear(&mut self) {
+        *self = Self { events: std::mem::take(&mut self.events), ..Self::default() };
+        self.events.clear();
+    }
+
+    fn maps_length(&self) -> usize {
+        self.maps.iter().map(|map| map.event.len()).sum()
+    }
+
+    fn push_maps(&mut self) {
+        for map in self.maps.iter_mut().filter(|map| !map.is_in) {
+            self.events.extend_from_slice(&map.event);
+            map.is_in = true;
+        }
+    }
+
+    /// Says in the last event of the statement at hand that it is the last.
+    fn close(&mut self) {
+        if let Some(flags) = self.open.take().and_then(|at| self.events.get_mut(at)) {
+            *flags |= Rows::STATEMENT_END as u8;
+        }
+    }
+}
+
+fn kind_is_second(kind: Kind) -> bool {
+    matches!(kind, Kind::WRITE_ROWS | Kind::UPDATE_ROWS | Kind::DELETE_ROWS | Kind::PARTIAL_UPDATE_ROWS)
+}
+
+/// An event of rows in the version that the target takes.
+struct Rewritten<'a> {
+    kind: Kind,
+    /// The table's number, flags, and of the second version the length of what nobody needs.
+    head: Vec<u8>,
+    flags: u16,
+    /// How many columns there are, and which of them the rows hold.
+    masks: &'a [u8],
+    rows: &'a [u8],
+}
+
+impl<'a> Rewritten<'a> {
+    fn of(event: &RowsEvent<'a>, vendor: Vendor) -> Result<Self, Unfit> {
+        let kind = match (event.kind, vendor) {
+            // MySQL applies no events of the first version from 8.4 on: they differ in the length of the head alone.
+            (Kind::WRITE_ROWS_V1, Vendor::MySql) => Kind::WRITE_ROWS,
+            (Kind::UPDATE_ROWS_V1, Vendor::MySql) => Kind::UPDATE_ROWS,
+            (Kind::DELETE_ROWS_V1, Vendor::MySql) => Kind::DELETE_ROWS,
+            (Kind::PARTIAL_UPDATE_ROWS, Vendor::MariaDb) => return Err(Unfit::Unknown(event.kind)),
+            (kind @ (Kind::PRE_GA_WRITE_ROWS | Kind::PRE_GA_UPDATE_ROWS | Kind::PRE_GA_DELETE_ROWS), _) => {
+                return Err(Unfit::Unknown(kind));
+            }
+            (kind, _) => kind,
+        };
+        let rows = Rows::parse(event.kind, event.body, event.format)?;
+        let mut head = rows.table.to_le_bytes()[..6].to_vec();
+        head.extend_from_slice(&rows.flags.to_le_bytes());
+        if kind_is_second(kind) {
+            // Which partition a row is of is found anew.
+            head.extend_from_slice(&2_u16.to_le_bytes());
+        }
+        let masks = event.body.len() - rows.rows.len();
+        let columns = crate::event::rows_masks_start(event.kind, event.body, event.format)?;
+        let masks = event.body.get(columns..masks).ok_or(Short)?;
+        Ok(Self { kind, head, flags: rows.flags, masks, rows: rows.rows })
+    }
+}
+
+/// Rows in parts of at most `room` bytes.
+fn parts<'a>(event: &RowsEvent<'a>, bytes: &'a [u8], room: usize) -> Result<Vec<&'a [u8]>, Unfit> {
+    if bytes.len() <= room {
+        return Ok(vec![bytes]);
+    }
+    let table = event.table.ok_or(Unfit::TooLarge(bytes.len()))?;
+    let mut reader = RowReader::new(table, Rows::parse(event.kind, event.body, event.format)?)?;
+    let (mut parts, mut row) = (Vec::new(), Row::default());
+    let (mut start, mut end) = (0, 0);
+    while reader.next(&mut row)? {
+        let next = bytes.len() - reader.left();
+        if next - end > room {
+            return Err(Unfit::TooLarge(next - end));
+        }
+        if next - start > room {
+            parts.push(&bytes[start..end]);
+            start = end;
+        }
+        end = next;
+    }
+    parts.push(&bytes[start..end]);
+    Ok(parts)
+}

@@ -1,0 +1,226 @@
+//! Where a replay is, in a table on the target.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use drover_db::{Connection, quote};
+
+use super::marks::{Mark, read_done};
+use super::transaction::Start;
+
+/// The table and the rows in it of one replay: one for each worker.
+#[derive(Debug)]
+pub(super) struct Positions {
+    /// The replay's name.
+    name: String,
+}
+
+/// What earlier runs left.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) mark: Mark,
+    /// Transactions behind the mark that were applied: the log's name and where they begin.
+    pub(super) done: HashSet<(String, u64)>,
+    /// What was being done that no transaction holds together.
+    pub(super) pending: Option<Pending>,
+    /// How many workers there were.
+    workers: usize,
+}
+
+/// An event whose statement may have been run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) log: String,
+    pub(super) position: u64,
+    /// What the target was like before.
+    pub(super) state: String,
+}
+
+const TABLE: &str = "`drover`.`replay`";
+/// Seconds to wait for sessions of an earlier run to end, which were told to.
+const PATIENCE: u32 = 60;
+
+impl Positions {
+    pub(super) fn of(name: &str) -> Self {
+        Self { name: name.into() }
+    }
+
+    /// Makes the table, if it is not there.
+    pub(super) fn create(&self, connection: &mut Connection) -> drover_db::Result<()> {
+        connection.execute("CREATE DATABASE IF NOT EXISTS `drover`")?;
+        connection.execute(format!(
+            "CREATE TABLE IF NOT EXISTS {TABLE} (`name` VARBINARY(190) NOT NULL, `worker` SMALLINT UNSIGNED NOT NULL, \
+             `log` VARBINARY(512) NOT NULL, `position` BIGINT UNSIGNED NOT NULL, `done` MEDIUMBLOB NOT NULL, \
+             `pending` VARBINARY(600), `state` VARBINARY(64), PRIMARY KEY (`name`, `worker`)) ENGINE = InnoDB"
+        ))?;
+        Ok(())
+    }
+
+    /// What earlier runs of this replay left; `None` if there was none. The table need not be there.
+    pub(super) fn find(&self, connection: &mut Connection) -> drover_db::Result<Option<Found>> {
+        let rows = connection.query(format!(
+            "SELECT `log`, `position`, `done`, `pending`, `state` FROM {TABLE} WHERE `name` = {}",
+            self.quoted()
+        ));
+        let rows = match rows {
+            // No such table, no such schema.
+            Err(error) if matches!(error.code(), Some(1146 | 1049)) => return Ok(None),
+            rows => rows?,
+        };
+        let mut found: Option<Found> = None;
+        for row in rows {
+            let mark = Mark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
+            let done = read_done(&row.string(2));
+            let pending = pending(&row.string(3), row.string(4));
+            match &mut found {
+                None => found = Some(Found { mark, done, pending, workers: 1 }),
+                Some(found) => {
+                    if later(&mark, &found.mark) {
+                        found.mark = mark;
+                    }
+                    found.done.extend(done);
+                    found.pending = found.pending.take().or(pending);
+                    found.workers += 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Begins anew, or goes on: one row for each worker.
+    pub(super) fn begin(
+        &self,
+        connection: &mut Connection,
+        found: Option<&Found>,
+        mark: &Mark,
+        workers: usize,
+    ) -> drover_db::Result<()> {
+        let name = self.quoted();
+        let mut insert = format!(
+            "INSERT INTO {TABLE} (`name`, `worker`, `log`, `position`, `done`, `pending`, `state`) VALUES "
+        );
+        let done = found.map_or_else(String::new, |found| {
+            found.done.iter().fold(String::new(), |mut text, (log, position)| {
+                let _ = writeln!(text, "{log}:{position}"); // writing to a String cannot fail
+                text
+            })
+        });
+        let pending = found.and_then(|found| found.pending.as_ref());
+        for worker in 0..workers {
+            let comma = if worker == 0 { "" } else { ", " };
+            let (pending, state) = match pending {
+                Some(pending) if worker == 0 => {
+                    let place = format!("{}:{}", pending.log, pending.position);
+                    (quote::hex(place.as_bytes()), quote::hex(pending.state.as_bytes()))
+                }
+                _ => ("NULL".into(), "NULL".into()),
+            };
+            let done = if worker == 0 { quote::hex(done.as_bytes()) } else { "''".into() };
+            let (log, position) = (quote::hex(mark.log.as_bytes()), mark.position);
+            // Writing to a String cannot fail.
+            let _ =
+                write!(insert, "{comma}({name}, {worker}, {log}, {position}, {done}, {pending}, {state})");
+        }
+        connection.execute("START TRANSACTION")?;
+        connection.execute(format!("DELETE FROM {TABLE} WHERE `name` = {name}"))?;
+        connection.execute(insert)?;
+        connection.execute("COMMIT")?;
+        Ok(())
+    }
+
+    /// The statement that notes a worker's position.
+    pub(super) fn update(&self, worker: usize, mark: &Mark, done: &str) -> Vec<u8> {
+        let (log, position) = (quote::hex(mark.log.as_bytes()), mark.position);
+        let done = if done.is_empty() { "''".into() } else { quote::hex(done.as_bytes()) };
+        let name = self.quoted();
+        format!(
+            "UPDATE {TABLE} SET `log` = {log}, `position` = {position}, `done` = {done}, `pending` = NULL, `state` = NULL \
+             WHERE `name` = {name} AND `worker` = {worker}"
+        )
+        .into_bytes()
+    }
+
+    /// The statement that notes what is about to be done.
+    pub(super) fn pending(&self, worker: usize, at: &Start, position: u64, state: &str) -> Vec<u8> {
+        let place = quote::hex(format!("{}:{position}", at.log).as_bytes());
+        let state = quote::hex(state.as_bytes());
+        let name = self.quoted();
+        format!(
+            "UPDATE {TABLE} SET `pending` = {place}, `state` = {state} WHERE `name` = {name} AND `worker` = {worker}"
+        )
+        .into_bytes()
+    }
+
+    /// Keeps other replays of this name away. False if there is one.
+    pub(super) fn lock(&self, connection: &mut Connection) -> drover_db::Result<bool> {
+        let lock = self.lock_name("reader");
+        let row = connection.first(format!("SELECT GET_LOCK('{lock}', 0)"))?;
+        Ok(row.is_some_and(|row| row.string(0) == "1"))
+    }
+
+    /// Ends sessions of an earlier run that are still at work: their client is gone.
+    pub(super) fn end_sessions(&self, connection: &mut Connection, found: &Found) -> drover_db::Result<()> {
+        for worker in 0..found.workers {
+            let lock = self.lock_name(&worker.to_string());
+            let holder = connection.first(format!("SELECT IS_USED_LOCK('{lock}')"))?;
+            let Some(id) = holder.and_then(|row| row.text(0)) else { continue };
+            match connection.execute(format!("KILL CONNECTION {id}")) {
+                // It has ended by itself.
+                Err(error) if error.code() == Some(1094) => {}
+                killed => drop(killed?),
+            }
+            connection.execute(format!("DO GET_LOCK('{lock}', {PATIENCE}) AND RELEASE_LOCK('{lock}')"))?;
+        }
+        Ok(())
+    }
+
+    /// Marks a worker's session as one of this replay.
+    pub(super) fn lock_worker(&self, connection: &mut Connection, worker: usize) -> drover_db::Result<()> {
+        let lock = self.lock_name(&worker.to_string());
+        connection.execute(format!("DO GET_LOCK('{lock}', {PATIENCE})")).map(drop)
+    }
+
+    /// Of at most 64 characters, as MySQL takes it.
+    fn lock_name(&self, who: &str) -> String {
+        let digest = ring::digest::digest(&ring::digest::SHA256, self.name.as_bytes());
+        let digest = digest.as_ref().iter().take(12).fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
+            text
+        });
+        format!("drover replay {digest} {who}")
+    }
+
+    fn quoted(&self) -> String {
+        quote::hex(self.name.as_bytes())
+    }
+}
+
+fn pending(place: &str, state: String) -> Option<Pending> {
+    let (log, position) = place.rsplit_once(':')?;
+    Some(Pending { log: log.into(), position: position.parse().ok()?, state })
+}
+
+/// Whether a mark is behind another: logs have numbers at the end of their names.
+fn later(mark: &Mark, than: &Mark) -> bool {
+    let key = |mark: &Mark| (number_of(&mark.log), Arc::clone(&mark.log), mark.position);
+    key(mark) > key(than)
+}
+
+/// The number at the end of a log's name; 0 where there is none.
+pub(super) fn number_of(log: &str) -> u64 {
+    log.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_in_the_order_of_their_logs() {
+        let mark = |log: &str, position| Mark { log: log.into(), position };
+        assert!(later(&mark("b.1000000", 4), &mark("b.999999", 5000)));
+        assert!(later(&mark("b.000007", 5), &mark("b.000007", 4)));
+        assert!(!later(&mark("b.000007", 4), &mark("b.000007", 4)));
+    }
+}

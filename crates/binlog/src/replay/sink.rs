@@ -1,0 +1,250 @@
+//! Where transactions go: to workers, or in a dry run to nobody.
+
+use std::collections::HashMap;
+use std::sync::mpsc::SyncSender;
+
+use drover_db::{Connection, quote};
+
+use crate::event::{Query, TableMap};
+use crate::{Error, Result};
+
+use super::events::Target;
+use super::position::{Found, Positions, number_of};
+use super::queue::Queue;
+use super::transaction::{Piece, Start, Transaction};
+use super::{Destination, Interrupted, Problem, ReplayReport};
+
+/// Where transactions go.
+pub(super) struct Sink<'a> {
+    pub(super) destination: &'a Destination,
+    pub(super) target: &'a Target,
+    /// For questions beside the work.
+    pub(super) connection: Connection,
+    pub(super) goes: Goes<'a>,
+    /// Where an earlier run ended.
+    pub(super) found: Option<Found>,
+    pub(super) interrupted: Option<Interrupted>,
+    /// Tables that were asked for, and whether they keep no transactions; `None` for one that is not there.
+    pub(super) tables: HashMap<(Vec<u8>, Vec<u8>), Option<bool>>,
+    pub(super) report: ReplayReport,
+    /// In a dry run, what definitions the log has so far.
+    pub(super) defined: String,
+    pub(super) loads_are_checked: bool,
+}
+
+pub(super) enum Goes<'a> {
+    ToWorkers(&'a Queue, &'a Positions),
+    Nowhere,
+}
+
+/// More text of definitions is not kept: then no table is said to be missing.
+const MOST_DEFINED: usize = 4 << 20;
+/// So many problems are told.
+const MOST_PROBLEMS: usize = 100;
+
+impl Sink<'_> {
+    pub(super) fn target(&self) -> &Target {
+        self.target
+    }
+
+    /// A log begins.
+    pub(super) fn enter(&mut self, log: &str) {
+        log.clone_into(&mut self.report.log);
+    }
+
+    /// Whether an earlier run has applied the transaction that begins there.
+    pub(super) fn was_applied(&mut self, at: &Start) -> bool {
+        let Some(Found { mark, done, .. }) = &self.found else { return false };
+        let (its, marked) = (number_of(&at.log), number_of(&mark.log));
+        let is_before = match at.log == mark.log {
+            true => at.position < mark.position,
+            false => its < marked,
+        };
+        let was_applied = is_before || done.contains(&(at.log.to_string(), at.position));
+        self.report.applied_before += u64::from(was_applied);
+        was_applied
+    }
+
+    /// Whether a table keeps no transactions on the target.
+    pub(super) fn is_guarded(&mut self, map: &TableMap<'_>) -> Result<bool> {
+        let key = (map.schema.to_vec(), map.table.to_vec());
+        if let Some(known) = self.tables.get(&key) {
+            return Ok(known.unwrap_or(false));
+        }
+        let schema = String::from_utf8_lossy(map.schema).into_owned();
+        let table = String::from_utf8_lossy(map.table).into_owned();
+        let row = self.connection.first(format!(
+            "SELECT e.TRANSACTIONS FROM information_schema.TABLES t \
+             LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
+             WHERE t.TABLE_SCHEMA = {} AND t.TABLE_NAME = {}",
+            quote::string(&schema),
+            quote::string(&table)
+        ));
+        let row = row.map_err(|source| self.destination.failed("asking for a table's engine", source))?;
+        let known = row.map(|row| row.string(0) != "YES");
+        if known.is_none() {
+            self.miss(&schema, &table);
+        }
+        self.tables.insert(key, known);
+        Ok(known.unwrap_or(false))
+    }
+
+    /// In a dry run, a table that is not there is a problem, unless the log may make it.
+    fn miss(&mut self, schema: &str, table: &str) {
+        let may_be_made = self.defined.len() > MOST_DEFINED || self.defined.contains(&table.to_lowercase());
+        if let (Goes::Nowhere, false) = (&self.goes, may_be_made) {
+            let what = format!("there is no table {schema}.{table}, and nothing in the logs makes it");
+            let hint =
+                "restore the dump first, and begin where it was taken: its manifest tells the position";
+            self.report.problems.push(Problem { at: String::new(), what, hint: hint.into() });
+        }
+    }
+
+    /// A statement changes definitions.
+    pub(super) fn defines(&mut self, query: &Query<'_>) {
+        self.tables.clear();
+        if let (Goes::Nowhere, true) = (&self.goes, self.defined.len() <= MOST_DEFINED) {
+            self.defined.push_str(&String::from_utf8_lossy(query.text).to_lowercase());
+        }
+    }
+
+    /// A file is to be loaded: the target must take it from a client.
+    pub(super) fn loads(&mut self) -> Result<()> {
+        self.report.loads += 1;
+        if std::mem::replace(&mut self.loads_are_checked, true) {
+            return Ok(());
+        }
+        let is_on = self.connection.first("SELECT @@GLOBAL.local_infile");
+        let is_on = is_on.map_err(|source| self.destination.failed("asking for local_infile", source))?;
+        if is_on.is_some_and(|row| row.string(0) == "1") {
+            return Ok(());
+        }
+        let at = Start { log: self.report.log.as_str().into(), position: 0 };
+        let what = "the log has LOAD DATA, and the target takes no files from clients";
+        self.problem(at, what, "SET GLOBAL local_infile = ON there")
+    }
+
+    /// Something that cannot be applied: the end, but in a dry run.
+    pub(super) fn problem(&mut self, at: Start, what: &str, hint: &str) -> Result<()> {
+        if let Goes::ToWorkers(queue, _) = &self.goes {
+            queue.drain()?;
+            let what = format!("{at}: {what}");
+            return Err(match hint {
+                "" => Error::found(what),
+                hint => Error::with_hint(what, hint),
+            });
+        }
+        if self.report.problems.len() < MOST_PROBLEMS {
+            let problem = Problem { at: at.to_string(), what: what.into(), hint: hint.into() };
+            self.report.problems.push(problem);
+        }
+        Ok(())
+    }
+
+    /// Says beforehand that a transaction is being applied to tables that keep none. False if it is to be left out, since an earlier run
+    /// came to it.
+    pub(super) fn guard(&mut self, transaction: &Transaction) -> Result<bool> {
+        let Goes::ToWorkers(queue, _) = &self.goes else { return Ok(true) };
+        queue.drain()?;
+        let at = &transaction.at;
+        let pending = self.found.as_ref().and_then(|found| found.pending.as_ref());
+        let was_begun =
+            pending.is_some_and(|pending| pending.log == *at.log && pending.position == at.position);
+        match (was_begun, self.interrupted) {
+            (true, None) => return Err(interrupted(at)),
+            (true, Some(Interrupted::Skip)) => return Ok(false),
+            _ => {}
+        }
+        self.note(transaction).map(|()| true)
+    }
+
+    /// Says beforehand that a transaction is being applied whose position cannot be committed with it.
+    pub(super) fn note(&mut self, transaction: &Transaction) -> Result<()> {
+        let Goes::ToWorkers(queue, positions) = &self.goes else { return Ok(()) };
+        queue.drain()?;
+        let at = &transaction.at;
+        let note = positions.pending(0, at, at.position, "");
+        let noted = self.connection.execute(note);
+        noted.map(drop).map_err(|source| self.destination.failed(format!("{at}: noting it"), source))
+    }
+
+    /// Hands on a transaction, or the beginning of one.
+    pub(super) fn submit(&mut self, transaction: Transaction) -> Result<()> {
+        match &self.goes {
+            Goes::ToWorkers(queue, _) => queue.submit(transaction),
+            Goes::Nowhere => Ok(()),
+        }
+    }
+
+    /// Hands on a piece of one that was begun.
+    pub(super) fn send(&mut self, sender: &SyncSender<Piece>, piece: Piece) -> Result<()> {
+        let Goes::ToWorkers(queue, _) = &self.goes else { return Ok(()) };
+        match sender.send(piece) {
+            Ok(()) => Ok(()),
+            // The worker is gone, and has said why.
+            Err(_) => Err(queue.drain().err().unwrap_or(Error::Stopped)),
+        }
+    }
+
+    /// In a dry run, tries whether the account may apply rows at all.
+    pub(super) fn try_session(&mut self) -> Result<()> {
+        for statement in self.target.begin_session() {
+            match self.connection.execute(statement) {
+                Ok(_) => {}
+                Err(source @ drover_db::Error::Server(_)) => {
+                    let error = self.destination.failed("BINLOG", source);
+                    let (what, hint) = (error.to_string(), error.hint().unwrap_or_default());
+                    self.report.problems.push(Problem { at: String::new(), what, hint });
+                    break;
+                }
+                Err(source) => return Err(self.destination.failed("trying a session", source)),
+            }
+        }
+        Ok(())
+    }
+
+    /// A transaction of which nothing is to be applied.
+    pub(super) fn pass(&mut self, transaction: Transaction, end: u64) -> Result<()> {
+        if let Goes::ToWorkers(queue, _) = &self.goes {
+            queue.pass(transaction.ordinal, transaction.at, end);
+        }
+        Ok(())
+    }
+
+    /// A transaction was handed on as a whole.
+    pub(super) fn ended(&mut self) {
+        self.report.transactions += 1;
+    }
+
+    pub(super) fn count_rows(&mut self) {
+        self.report.row_events += 1;
+    }
+
+    pub(super) fn count_statement(&mut self) {
+        self.report.statements += 1;
+    }
+
+    /// A transaction was given up.
+    pub(super) fn abandoned(&mut self, at: &Start) -> Result<()> {
+        self.report.abandoned.push(at.to_string());
+        self.drain()
+    }
+
+    /// Waits until all was applied.
+    pub(super) fn drain(&mut self) -> Result<()> {
+        match &self.goes {
+            Goes::ToWorkers(queue, _) => queue.drain(),
+            Goes::Nowhere => Ok(()),
+        }
+    }
+}
+
+fn interrupted(at: &Start) -> Error {
+    Error::with_hint(
+        format!(
+            "{at}: an earlier replay ended while it applied this transaction to tables that keep no transactions: \
+             nobody knows how much of it is there"
+        ),
+        "look at the tables that it changes (drover binlog sql shows them), then give --interrupted again or --interrupted skip",
+    )
+}

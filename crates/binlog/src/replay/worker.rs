@@ -1,0 +1,361 @@
+//! Applies transactions over one connection.
+
+use std::io::Read as _;
+
+use drover_db::{Connection, Vendor, Watched};
+
+use super::Destination;
+use super::definitions::{ALREADY_SO, fingerprint};
+use super::events::Target;
+use super::position::{Pending, Positions};
+use super::queue::Queue;
+use super::transaction::{Definition, Mode, Piece, Start, Transaction};
+use crate::loads::Spool;
+use crate::{Error, Result};
+
+/// A connection to the target, and what it does.
+pub(super) struct Worker<'a> {
+    number: usize,
+    context: &'a Context<'a>,
+    connection: Connection,
+    _watched: Watched<'static>,
+    /// What an earlier run was at when it ended, which only the first worker comes by.
+    pending: Option<Pending>,
+    /// Statements that were not sent yet, with `;` between, and how many these are.
+    packet: Vec<u8>,
+    statements: usize,
+}
+
+/// What all workers share.
+pub(super) struct Context<'a> {
+    pub(super) destination: &'a Destination,
+    pub(super) target: &'a Target,
+    pub(super) positions: &'a Positions,
+    pub(super) queue: &'a Queue,
+    /// What each session begins with.
+    pub(super) settings: &'a [Vec<u8>],
+}
+
+/// What is done for a transaction, from piece to piece.
+struct Work<'a> {
+    at: &'a Start,
+    ordinal: u64,
+    mode: Mode,
+    /// Whether a transaction is open on the target.
+    is_open: bool,
+    /// Whether it takes rows of a new table only, and no position.
+    is_closed_to_others: bool,
+    /// Whether an earlier run has done all of it.
+    is_done: bool,
+}
+
+/// Deadlocks and lock timeouts: what was done is rolled back, and can be done again.
+const TRANSIENT: [u16; 2] = [1205, 1213];
+const ATTEMPTS: u32 = 20;
+/// Blocks of files are sent in so many bytes.
+const BLOCK: usize = 64 << 10;
+
+impl<'a> Worker<'a> {
+    /// Connects.
+    pub(super) fn new(number: usize, context: &'a Context<'a>, pending: Option<Pending>) -> Result<Self> {
+        let (connection, watched) = context.connect(number)?;
+        Ok(Self {
+            number,
+            context,
+            connection,
+            _watched: watched,
+            pending,
+            packet: Vec::new(),
+            statements: 0,
+        })
+    }
+
+    /// Applies what the queue has until there will be no more.
+    pub(super) fn run(&mut self) {
+        while let Some(transaction) = self.context.queue.next(self.number) {
+            let ordinal = transaction.ordinal;
+            match self.apply(transaction) {
+                Ok(end) => self.context.queue.complete(ordinal, end),
+                Err(error) => return self.context.queue.fail(error),
+            }
+        }
+    }
+
+    /// Applies a transaction, and tells where the log goes on behind it.
+    fn apply(&mut self, mut transaction: Transaction) -> Result<u64> {
+        let can_repeat = matches!(transaction.mode, Mode::Rows | Mode::Statements)
+            && !transaction.is_guarded
+            && transaction.rest.is_none()
+            && !transaction.pieces.iter().any(|piece| matches!(piece, Piece::Load(..)));
+        let mut attempts = 1;
+        loop {
+            match self.attempt(&mut transaction) {
+                Err(Error::Target { source, .. })
+                    if can_repeat
+                        && attempts < ATTEMPTS
+                        && source.code().is_some_and(|code| TRANSIENT.contains(&code)) =>
+                {
+                    attempts += 1;
+                    self.clear();
+                    self.execute(b"ROLLBACK", &transaction.at)?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn attempt(&mut self, transaction: &mut Transaction) -> Result<u64> {
+        let Transaction { at, ordinal, mode, .. } = &*transaction;
+        let mut work = Work {
+            at: &at.clone(),
+            ordinal: *ordinal,
+            mode: *mode,
+            is_open: false,
+            is_closed_to_others: false,
+            is_done: false,
+        };
+        for piece in &mut transaction.pieces {
+            if let Some(end) = self.take(piece, &mut work)? {
+                return Ok(end);
+            }
+        }
+        let rest = transaction.rest.take();
+        for mut piece in rest.iter().flatten() {
+            if let Some(end) = self.take(&mut piece, &mut work)? {
+                return Ok(end);
+            }
+        }
+        // The log has no end for it: nothing of it may stay.
+        self.clear();
+        self.execute(b"ROLLBACK", work.at)?;
+        Ok(work.at.position)
+    }
+
+    /// Does a piece; at the end, tells where the log goes on.
+    fn take(&mut self, piece: &mut Piece, work: &mut Work<'_>) -> Result<Option<u64>> {
+        if let Piece::End { text, position } = piece {
+            return self.end(text, *position, work).map(|()| Some(*position));
+        }
+        if work.is_done {
+            return Ok(None);
+        }
+        match piece {
+            Piece::Settings(text, statements) => self.push_several(text, *statements, work)?,
+            Piece::Rows(text) => {
+                self.open(work)?;
+                self.push(text, work)?;
+            }
+            Piece::Statement(text, error) => {
+                self.open(work)?;
+                self.flush(work.at)?;
+                let ended = self.statement(text, *error, work.at);
+                match work.mode {
+                    Mode::Prepared => self.unless_done_before(ended, work.at.position, work)?,
+                    _ => ended?,
+                }
+            }
+            Piece::Definition(definition) => self.define(definition, work)?,
+            Piece::Load(text, spool) => {
+                self.open(work)?;
+                self.flush(work.at)?;
+                let spool =
+                    spool.take().ok_or_else(|| Error::found(format!("{}: a file is gone", work.at)))?;
+                self.load(text, spool, work.at)?;
+            }
+            Piece::End { .. } => {}
+        }
+        Ok(None)
+    }
+
+    /// Opens a transaction, unless one is open.
+    fn open(&mut self, work: &mut Work<'_>) -> Result<()> {
+        if work.is_open || work.mode == Mode::Prepared {
+            return Ok(());
+        }
+        work.is_open = true;
+        self.push(b"START TRANSACTION", work)
+    }
+
+    /// Commits, with the position where that can be.
+    fn end(&mut self, text: &[u8], end: u64, work: &mut Work<'_>) -> Result<()> {
+        let position = self.position(work.ordinal, end);
+        let rolls_back = text.eq_ignore_ascii_case(b"ROLLBACK");
+        match work.mode {
+            _ if work.is_done => self.push(&position, work)?,
+            Mode::Rows | Mode::Statements if !work.is_open => self.push(&position, work)?,
+            Mode::Prepared => {
+                self.flush(work.at)?;
+                let ended = self.statement(text, 0, work.at);
+                self.unless_done_before(ended, work.at.position, work)?;
+                self.leave_prepared()?;
+                self.push(&position, work)?;
+            }
+            _ if work.is_closed_to_others || (rolls_back && work.is_open) => {
+                self.push(text, work)?;
+                self.push(&position, work)?;
+            }
+            _ => {
+                self.push(&position, work)?;
+                if work.is_open {
+                    self.push(b"COMMIT", work)?;
+                }
+            }
+        }
+        self.flush(work.at)
+    }
+
+    /// A session of MariaDB that has prepared a transaction can do nothing but end it.
+    fn leave_prepared(&mut self) -> Result<()> {
+        if self.context.target.vendor == Vendor::MariaDb {
+            (self.connection, self._watched) = self.context.connect(self.number)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an earlier run ended at the event that begins there.
+    fn is_pending(&self, position: u64, at: &Start) -> bool {
+        let pending = self.pending.as_ref();
+        pending.is_some_and(|pending| pending.log == *at.log && pending.position == position)
+    }
+
+    /// Runs a statement that commits by itself. What it changes is noted before, so that it can be told later whether it was run.
+    fn define(&mut self, definition: &Definition, work: &mut Work<'_>) -> Result<()> {
+        let Definition { position, schema, text, error } = definition;
+        self.flush(work.at)?;
+        let doing = || format!("{}: looking at what the statement changes", work.at);
+        let print = fingerprint(&mut self.connection, schema, text);
+        let print = print.map_err(|source| self.context.destination.failed(doing(), source))?;
+        let was_begun = self.is_pending(*position, work.at);
+        let was_run = was_begun
+            && self
+                .pending
+                .as_ref()
+                .is_some_and(|pending| !pending.state.is_empty() && pending.state != print);
+        if !was_run {
+            if !was_begun {
+                let note = self.context.positions.pending(self.number, work.at, *position, &print);
+                self.execute(&note, work.at)?;
+            }
+            let ended = self.statement(text, *error, work.at);
+            match was_begun {
+                true => self.unless_done_before(ended, *position, work)?,
+                false => ended?,
+            }
+        }
+        if definition.opens_transaction() {
+            (work.is_open, work.is_closed_to_others) = (!was_run, true);
+            work.is_done = was_run;
+        }
+        Ok(())
+    }
+
+    /// A statement that an earlier run began may have come to its end: then it fails now with what it did.
+    fn unless_done_before(&self, ended: Result<()>, position: u64, work: &mut Work<'_>) -> Result<()> {
+        match ended {
+            Err(Error::Target { source, .. })
+                if self.is_pending(position, work.at)
+                    && source.code().is_some_and(|code| ALREADY_SO.contains(&code)) =>
+            {
+                work.is_done = work.mode == Mode::Prepared;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Runs a statement of the log, which must end as it did there.
+    fn statement(&mut self, text: &[u8], error: u16, at: &Start) -> Result<()> {
+        match (self.connection.execute(text), error) {
+            (Ok(_), 0) => Ok(()),
+            (Ok(_), code) => Err(Error::found(format!(
+                "{at}: a statement ended with error {code} there and with none here: {}",
+                shortened(text)
+            ))),
+            (Err(source), code) if code != 0 && source.code() == Some(code) => Ok(()),
+            (Err(source), _) => {
+                let doing = format!("{at}: {}", shortened(text));
+                Err(self.context.destination.failed(doing, source))
+            }
+        }
+    }
+
+    fn load(&mut self, text: &[u8], spool: Spool, at: &Start) -> Result<()> {
+        let doing = || format!("{at}: {}", shortened(text));
+        let failed = |source| self.context.destination.failed(doing(), source);
+        let mut file = spool.into_reader().map_err(Error::file("the file of a LOAD DATA".as_ref()))?;
+        self.connection.begin_load(text).map_err(failed)?;
+        let mut block = vec![0; BLOCK];
+        loop {
+            let read = file.read(&mut block).map_err(Error::file("the file of a LOAD DATA".as_ref()))?;
+            if read == 0 {
+                break;
+            }
+            self.connection.send(&block[..read]).map_err(failed)?;
+        }
+        self.connection.end_load().map(drop).map_err(failed)
+    }
+
+    fn position(&self, ordinal: u64, end: u64) -> Vec<u8> {
+        let (mark, done) = self.context.queue.position_with(ordinal, end);
+        self.context.positions.update(self.number, &mark, &done)
+    }
+
+    /// Adds a statement to those that are sent together.
+    fn push(&mut self, text: &[u8], work: &Work<'_>) -> Result<()> {
+        self.push_several(text, 1, work)
+    }
+
+    fn push_several(&mut self, text: &[u8], statements: usize, work: &Work<'_>) -> Result<()> {
+        if self.packet.len() + text.len() + 2 > self.context.target.max_packet.saturating_sub(1) {
+            self.flush(work.at)?;
+        }
+        if !self.packet.is_empty() {
+            self.packet.extend_from_slice(b";\n");
+        }
+        self.packet.extend_from_slice(text);
+        self.statements += statements;
+        Ok(())
+    }
+
+    fn flush(&mut self, at: &Start) -> Result<()> {
+        if self.packet.is_empty() {
+            return Ok(());
+        }
+        let packet = std::mem::take(&mut self.packet);
+        let done = self.connection.execute_several(&packet, self.statements);
+        self.packet = packet;
+        self.clear();
+        done.map_err(|source| self.context.destination.failed(format!("{at}: applying it"), source))
+    }
+
+    fn clear(&mut self) {
+        self.packet.clear();
+        self.statements = 0;
+    }
+
+    fn execute(&mut self, statement: &[u8], at: &Start) -> Result<()> {
+        let done = self.connection.execute(statement);
+        done.map(drop).map_err(|source| self.context.destination.failed(format!("{at}: applying it"), source))
+    }
+}
+
+impl Context<'_> {
+    /// A session that is made ready.
+    fn connect(&self, worker: usize) -> Result<(Connection, Watched<'static>)> {
+        let (mut connection, watched) = self.destination.connect()?;
+        let failed = |source| self.destination.failed("making a session ready", source);
+        connection.allow_several().map_err(failed)?;
+        self.positions.lock_worker(&mut connection, worker).map_err(failed)?;
+        for statement in self.settings.iter().chain(&self.target.begin_session()) {
+            connection.execute(statement).map_err(failed)?;
+        }
+        Ok((connection, watched))
+    }
+}
+
+/// The beginning of a statement, for messages.
+pub(super) fn shortened(text: &[u8]) -> String {
+    const MOST: usize = 200;
+    let text = String::from_utf8_lossy(text.get(..MOST).unwrap_or(text)).into_owned();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
