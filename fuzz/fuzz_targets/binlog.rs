@@ -1,9 +1,9 @@
-//! A binary log from a stranger: it is listed, counted and printed, as SQL and as JSON. Checksums are not compared, or nothing would
-//! come far.
+//! A binary log from a stranger: it is listed, counted and printed, as SQL and as JSON, and its files are taken out. Checksums are not
+//! compared, or nothing would come far.
 #![no_main]
 
 use clap::Parser;
-use drover_binlog::{BinlogArgs, BinlogCommand, ls, sql, stat};
+use drover_binlog::{BinlogArgs, BinlogCommand, extract, ls, sql, stat};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Parser)]
@@ -18,8 +18,10 @@ fuzz_target!(|bytes: &[u8]| {
     let log = dir.path().join("log");
     std::fs::write(&log, bytes).expect("a file");
     let log = log.to_str().expect("a path of ASCII");
+    let files = dir.path().join("files");
+    let files = files.to_str().expect("a path of ASCII");
     let go_on = || false;
-    for words in [&["ls"][..], &["ls", "--events"], &["stat"], &["sql"]] {
+    for words in [&["ls"][..], &["ls", "--events"], &["stat"], &["sql"], &["extract", "--out", files]] {
         let words = [&["drover"], words, &["--no-checksums", log]].concat();
         let mut out = std::io::sink();
         match Cli::parse_from(words).args.command {
@@ -31,6 +33,9 @@ fuzz_target!(|bytes: &[u8]| {
                 drop(sql(&args, None, false, &mut out, &go_on));
                 drop(sql(&args, None, true, &mut out, &go_on));
             }
+            // It needs a server.
+            BinlogCommand::Replay(_) => {}
+            BinlogCommand::Extract(args) => drop(extract(&args, None, true, &mut out, &go_on)),
         }
     }
 });

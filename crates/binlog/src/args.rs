@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::chain::Chain;
+use crate::extract::ExtractArgs;
 use crate::filter::FilterArgs;
 use crate::ls::LsArgs;
 use crate::replay::ReplayArgs;
@@ -32,6 +33,8 @@ pub enum BinlogCommand {
     Sql(SqlArgs),
     /// Tell what fills the logs: types, tables, statements, the largest transactions, the rate over time
     Stat(StatArgs),
+    /// Get back the files that LOAD DATA put into the logs, each with the statement that loads it again
+    Extract(ExtractArgs),
 }
 
 /// The logs to read, as files or from a server.

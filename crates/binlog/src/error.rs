@@ -131,12 +131,18 @@ impl Error {
                     whole.unwrap_or(*position)
                 ))
             }),
+            Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some(FREE_SPACE.into())
+            }
             Self::Target { source, .. } => target_hint(source),
             Self::Found { hint, .. } => hint.clone(),
             _ => None,
         }
     }
 }
+
+/// What to do about a full disk.
+pub(crate) const FREE_SPACE: &str = "free some space, or name a directory on another disk";
 
 /// What a server says of a stream has one number, and differs by its text. Sources: MySQL `sql/rpl_binlog_sender.cc`, MariaDB
 /// `sql/sql_repl.cc`.

@@ -190,10 +190,14 @@ impl<'a> Filter<'a> {
     /// Whether rows of this table are wanted.
     pub fn wants_table(&self, schema: &[u8], table: &[u8]) -> bool {
         let FilterArgs { database, table: tables, thread, .. } = self.args;
-        let whole = [schema, b".", table].concat();
-        thread.is_empty()
-            && (database.is_empty() || database.iter().any(|glob| glob.matches(schema)))
-            && (tables.is_empty() || tables.iter().any(|glob| glob.matches(&whole) || glob.matches(table)))
+        thread.is_empty() && wants_name(database, tables, schema, table)
+    }
+
+    /// Whether a load of a file into this table by this session is wanted; `thread` is `None` where nobody knows it.
+    pub fn wants_load(&self, thread: Option<u32>, schema: &[u8], table: &[u8]) -> bool {
+        let FilterArgs { database, table: tables, thread: threads, .. } = self.args;
+        (threads.is_empty() || thread.is_some_and(|thread| threads.contains(&thread)))
+            && wants_name(database, tables, schema, table)
     }
 
     /// Whether statements of this session with this default schema are wanted. No statement is of one table.
@@ -203,6 +207,12 @@ impl<'a> Filter<'a> {
             && (threads.is_empty() || threads.contains(&thread))
             && (database.is_empty() || database.iter().any(|glob| glob.matches(schema)))
     }
+}
+
+fn wants_name(databases: &[NameGlob], tables: &[NameGlob], schema: &[u8], table: &[u8]) -> bool {
+    let whole = [schema, b".", table].concat();
+    (databases.is_empty() || databases.iter().any(|glob| glob.matches(schema)))
+        && (tables.is_empty() || tables.iter().any(|glob| glob.matches(&whole) || glob.matches(table)))
 }
 
 /// When what begins with an event was done, in microseconds since 1970: when it was committed where that is told, else when the
@@ -245,5 +255,6 @@ mod tests {
                 && !filter.wants_statement(8, b"")
                 && !filter.wants_table(b"a", b"b")
         );
+        assert!(filter.wants_load(Some(7), b"a", b"b") && !filter.wants_load(None, b"a", b"b"));
     }
 }

@@ -347,7 +347,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// The beginning of a statement, in one line.
-fn shortened(statement: &[u8]) -> String {
+pub(crate) fn shortened(statement: &[u8]) -> String {
     let head = statement.get(..4 * MOST_TEXT).unwrap_or(statement);
     let head = text(head);
     let mut words = head.split_whitespace().collect::<Vec<_>>().join(" ");

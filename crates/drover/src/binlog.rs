@@ -35,6 +35,15 @@ pub(crate) fn run(args: &BinlogArgs, printer: &Printer, stop: &Arc<Stop>) -> Res
             })?;
             return Ok(report.map_or(Outcome::Done, |report| printer.sql(&report)));
         }
+        BinlogCommand::Extract(args) => {
+            let origin = origin(&args.logs, printer, stop)?;
+            let mut report = None;
+            printer.stream(&args.logs, |is_json, out| {
+                drover_binlog::extract(args, origin.as_ref(), is_json, out, &stopped)
+                    .map(|listed| report = Some(listed))
+            })?;
+            return Ok(report.map_or(Outcome::Done, |report| printer.extract(report)));
+        }
         BinlogCommand::Replay(args) => return replay(args, printer, stop),
     }
     Ok(Outcome::Done)

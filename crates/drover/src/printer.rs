@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use drover_binlog::{LogArgs, ReplayReport, SqlReport, StatReport};
+use drover_binlog::{ExtractReport, LogArgs, ReplayReport, SqlReport, StatReport};
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_report::size::things;
@@ -142,6 +142,15 @@ impl Printer {
             return Outcome::Done;
         }
         self.warning(&format!("{} could not be read: see the comments", things(sql.not_understood, "event")));
+        Outcome::Found
+    }
+
+    /// A file that is not there as a whole is a finding; the list says which it is.
+    pub(crate) fn extract(self, extract: ExtractReport) -> Outcome {
+        if extract.not_whole == 0 {
+            return Outcome::Done;
+        }
+        self.warning(&format!("{} not whole: see the list", things(extract.not_whole, "load")));
         Outcome::Found
     }
 

@@ -7,15 +7,16 @@ mod spool;
 mod statement;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
-use crate::Error;
 use crate::chain::{Item, Trouble};
+use crate::error::{Error, FREE_SPACE};
 use crate::event::{Block, ExecuteLoad, OldLoad, file_id};
 use crate::log::Kind;
 
 pub(crate) use spool::{Keep, Spool, SpoolReader};
-pub(crate) use statement::{Statement, TableName, dialect, table_of};
+pub(crate) use statement::{Asked, Statement, TableName, asked, dialect};
 
 /// So many files may be under way at once: each may hold a file open and has a little memory.
 const MOST_OPEN: usize = 400;
@@ -42,6 +43,7 @@ struct Open {
     statement: Option<Statement>,
     spool: Spool,
     lacks_beginning: bool,
+    is_packed: bool,
 }
 
 /// A place in a log.
@@ -83,6 +85,8 @@ pub(crate) struct Load {
     pub(crate) ending: Ending,
     /// Whether the file begins before the logs do.
     pub(crate) lacks_beginning: bool,
+    /// Whether it is in a transaction's payload, which is then what is between `start` and `end`.
+    pub(crate) is_packed: bool,
 }
 
 impl Loads {
@@ -124,8 +128,8 @@ impl Loads {
             Kind::LOAD | Kind::NEW_LOAD => {
                 let statement = Some(Statement::of_old(&OldLoad::parse(event.kind, event.body)?));
                 let (start, end, key) = (start_of(item), end_of(item), key(0));
-                let (spool, ending, lacks_beginning) = (None, Ending::Loaded, false);
-                Ok(Some(Load { key, start, end, statement, spool, ending, lacks_beginning }))
+                let (spool, ending, lacks_beginning, is_packed) = (None, Ending::Loaded, false, false);
+                Ok(Some(Load { key, start, end, statement, spool, ending, lacks_beginning, is_packed }))
             }
             _ => Ok(None),
         }
@@ -157,14 +161,7 @@ impl Loads {
         }
         let Some(open) = self.open.get_mut(&key) else { return Ok(()) };
         open.end = end_of(item);
-        open.spool.write(block.bytes).map_err(|error| {
-            let Spot { log, position } = &open.start;
-            let place = self.keep.place().display();
-            let what = format!(
-                "{log}: at {position}: the file of the LOAD DATA that begins there cannot be kept in {place}: {error}"
-            );
-            Trouble::Other(Error::found(what))
-        })
+        open.spool.write(block.bytes).map_err(|error| cannot_keep(&open.start, &self.keep, &error))
     }
 
     fn open(
@@ -180,8 +177,8 @@ impl Loads {
             return Err(Trouble::Other(Error::found(what)));
         }
         let (start, end) = (start_of(item), end_of(item));
-        let spool = Spool::new(&self.keep);
-        self.open.insert(key, Open { start, end, statement, spool, lacks_beginning });
+        let (spool, is_packed) = (Spool::new(&self.keep), item.event.is_packed);
+        self.open.insert(key, Open { start, end, statement, spool, lacks_beginning, is_packed });
         Ok(())
     }
 
@@ -193,6 +190,7 @@ impl Loads {
             statement: None,
             spool: Spool::new(&self.keep),
             lacks_beginning: true,
+            is_packed: item.event.is_packed,
         });
         let load = open.ended(key, ending);
         Load { end: end_of(item), statement: statement.or(load.statement), ..load }
@@ -201,9 +199,19 @@ impl Loads {
 
 impl Open {
     fn ended(self, key: FileKey, ending: Ending) -> Load {
-        let Self { start, end, statement, spool, lacks_beginning } = self;
-        Load { key, start, end, statement, spool: Some(spool), ending, lacks_beginning }
+        let Self { start, end, statement, spool, lacks_beginning, is_packed } = self;
+        Load { key, start, end, statement, spool: Some(spool), ending, lacks_beginning, is_packed }
     }
+}
+
+/// The error for a file for which there is no room.
+pub(crate) fn cannot_keep(start: &Spot, keep: &Keep, error: &io::Error) -> Trouble {
+    let (Spot { log, position }, place) = (start, keep.place().display());
+    let what = format!(
+        "{log}: at {position}: the file of the LOAD DATA that begins there cannot be kept in {place}: {error}"
+    );
+    let hint = (error.kind() == io::ErrorKind::StorageFull).then(|| FREE_SPACE.into());
+    Trouble::Other(Error::Found { what, hint })
 }
 
 fn start_of(item: &Item<'_>) -> Spot {

@@ -69,16 +69,6 @@ impl Statement {
         Query { thread: *thread, seconds: *seconds, error: *error, status, schema, text }
     }
 
-    /// What it says of rows that are there.
-    pub(crate) fn duplicates(&self) -> Duplicates {
-        self.duplicates
-    }
-
-    /// How its text is to be read.
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
     /// The words from TABLE on: the table, and how the file is read.
     pub(crate) fn clauses(&self) -> Vec<u8> {
         // Both ends of the range were compared with the length when it was read.
@@ -143,15 +133,40 @@ pub(crate) fn dialect(query: &Query<'_>) -> Result<Dialect, Short> {
     Ok(dialect)
 }
 
-/// The table of a statement `LOAD DATA … INTO TABLE …` as a client sent it; `None` for any other statement.
-pub(crate) fn table_of(text: &[u8], dialect: Dialect) -> Option<TableName> {
+/// What the text of a load tells that a client sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Where the rows were to go; `None` if the name cannot be told.
+    pub(crate) table: Option<TableName>,
+    /// What it says of rows that are there.
+    pub(crate) duplicates: Duplicates,
+}
+
+/// What a statement `LOAD DATA … INTO TABLE …` or `LOAD XML …` tells as a client sent it; `None` for any other statement. Nobody
+/// knows the sql_mode that the client had: a name in double quotes is one if nothing else could stand there.
+pub(crate) fn asked(text: &[u8]) -> Option<Asked> {
+    let plain = asked_as(text, Dialect::default())?;
+    let ansi = Dialect { ansi_quotes: true, ..Dialect::default() };
+    if plain.table.is_some() { Some(plain) } else { asked_as(text, ansi) }
+}
+
+fn asked_as(text: &[u8], dialect: Dialect) -> Option<Asked> {
     let mut code = tokens_in_comments(text, dialect).filter(Token::is_code);
-    let begins = code.next()?.is_word("LOAD") && code.next().is_some_and(|token| token.is_word("DATA"));
+    let begins = code.next()?.is_word("LOAD")
+        && code.next().is_some_and(|token| token.is_word("DATA") || token.is_word("XML"));
     if !begins {
         return None;
     }
-    code.find(|token| token.is_word("INTO"))?;
-    table_after(code)
+    let mut duplicates = Duplicates::Error;
+    let has_table = code.by_ref().any(|token| {
+        if token.is_word("IGNORE") {
+            duplicates = Duplicates::Ignore;
+        } else if token.is_word("REPLACE") {
+            duplicates = Duplicates::Replace;
+        }
+        token.is_word("INTO")
+    });
+    has_table.then(|| Asked { table: table_after(code), duplicates })
 }
 
 fn table_behind(text: &[u8], dialect: Dialect) -> Option<TableName> {
@@ -309,36 +324,32 @@ mod tests {
 
     #[test]
     fn tables_in_what_clients_wrote() {
-        let table = |text: &str, dialect| {
-            let found = table_of(text.as_bytes(), dialect)?;
+        use Duplicates::{Error, Ignore, Replace};
+        let told = |text: &str| {
+            let Asked { table, duplicates } = asked(text.as_bytes())?;
             let part = |part| String::from_utf8(part).unwrap();
-            Some([found.schema.map_or(String::new(), part), part(found.name)])
+            let name = |table: TableName| [table.schema.map_or(String::new(), part), part(table.name)];
+            Some((table.map(name), duplicates))
         };
-        let ansi = Dialect { ansi_quotes: true, ..Dialect::default() };
-        for (statement, schema, name) in [
-            ("LOAD DATA INFILE 'into table x' INTO TABLE t", "", "t"),
-            ("/* job 7 */ load data local infile \"f\" ignore into table a.b (c)", "a", "b"),
-            ("-- x\nLOAD DATA LOW_PRIORITY INFILE 'f' INTO TABLE /* y */ `a``b` . `c.d`", "a`b", "c.d"),
-            ("LOAD /*!50000 DATA */ INFILE 'f' INTO/**/TABLE`t`CHARACTER SET latin1", "", "t"),
+        for (statement, schema, name, duplicates) in [
+            ("LOAD DATA INFILE 'into table x' INTO TABLE t", "", "t", Error),
+            ("/* job 7 */ load data local infile \"f\" ignore into table a.b (c)", "a", "b", Ignore),
+            (
+                "-- x\nLOAD DATA LOW_PRIORITY INFILE 'f' INTO TABLE /* y */ `a``b` . `c.d`",
+                "a`b",
+                "c.d",
+                Error,
+            ),
+            ("LOAD /*!50000 DATA */ INFILE 'f' REPLACE INTO/**/TABLE`t`IGNORE 1 LINES", "", "t", Replace),
+            ("LOAD DATA INFILE 'f' INTO TABLE \"s\".\"t\"", "s", "t", Error),
+            ("LOAD XML INFILE 'f' INTO TABLE t ROWS IDENTIFIED BY '<r>'", "", "t", Error),
         ] {
-            assert_eq!(
-                table(statement, Dialect::default()),
-                Some([schema.into(), name.into()]),
-                "{statement}"
-            );
+            let table = Some([schema.to_owned(), name.to_owned()]);
+            assert_eq!(told(statement), Some((table, duplicates)), "{statement}");
         }
-        assert_eq!(
-            table("LOAD DATA INFILE 'f' INTO TABLE \"s\".\"t\"", ansi),
-            Some(["s".into(), "t".into()])
-        );
-        for none in [
-            "",
-            "LOAD",
-            "LOAD XML INFILE 'f' INTO TABLE t",
-            "INSERT INTO t VALUES ('LOAD DATA')",
-            "LOAD DATA",
-        ] {
-            assert_eq!(table(none, Dialect::default()), None, "{none}");
+        for none in ["", "LOAD", "LOAD INDEX INTO CACHE t", "INSERT INTO t VALUES ('LOAD DATA')", "LOAD DATA"]
+        {
+            assert_eq!(told(none), None, "{none}");
         }
     }
 
@@ -363,7 +374,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
-            let _ = (table_of(&bytes, Dialect::default()), without_backslashes(&bytes));
+            let _ = (asked(&bytes), without_backslashes(&bytes));
             for kind in [Kind::LOAD, Kind::NEW_LOAD, Kind::CREATE_FILE] {
                 if let Ok(load) = OldLoad::parse(kind, &bytes) {
                     let statement = Statement::of_old(&load);

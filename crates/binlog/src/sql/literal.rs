@@ -84,7 +84,7 @@ pub(crate) fn push_condition(
 
 /// A BINARY with the zeros at its end, which are not logged; `None` for a value of any other type. MariaDB's UUID and addresses are
 /// kept as BINARY.
-pub(super) fn filled(bytes: &[u8], column: &Column) -> Option<Vec<u8>> {
+pub(crate) fn filled(bytes: &[u8], column: &Column) -> Option<Vec<u8>> {
     const BINARY: u16 = 63;
     let ColumnType::Char(_, length) = column.kind else { return None };
     if column.collation != Some(BINARY) {
@@ -123,7 +123,7 @@ fn push_integer(number: i64, bytes: u8, is_unsigned: Option<bool>, out: &mut Vec
 }
 
 /// The fewest digits that give the number back.
-fn push_double(number: f64, out: &mut Vec<u8>) {
+pub(crate) fn push_double(number: f64, out: &mut Vec<u8>) {
     let size = number.abs();
     let _ = if size != 0.0 && !(1e-5..1e17).contains(&size) {
         write!(out, "{number:e}")
@@ -133,7 +133,7 @@ fn push_double(number: f64, out: &mut Vec<u8>) {
 }
 
 /// The same of a FLOAT.
-fn push_float(number: f32, out: &mut Vec<u8>) {
+pub(crate) fn push_float(number: f32, out: &mut Vec<u8>) {
     let size = number.abs();
     let _ = if size != 0.0 && !(1e-5..1e9).contains(&size) {
         write!(out, "{number:e}")

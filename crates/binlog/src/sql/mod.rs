@@ -3,7 +3,7 @@
 mod before;
 pub(crate) mod charset;
 mod json_lines;
-mod literal;
+pub(crate) mod literal;
 mod rows;
 mod session;
 mod statements;

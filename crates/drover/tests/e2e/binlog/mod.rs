@@ -2,6 +2,9 @@
 
 mod corpus;
 mod encryption;
+mod extract;
+mod extract_files;
+mod extract_rows;
 mod json;
 mod replay;
 mod sql;

@@ -16,10 +16,11 @@ use crate::servers::on_both;
 
 on_both!(in_the_rows, at_the_manifest, on_the_server);
 
-struct SmallDisk(tempfile::TempDir);
+/// Gone when the value is dropped.
+pub(crate) struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    fn mount(options: &str) -> Self {
+    pub(crate) fn mount(options: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mount = Command::new("mount")
             .args(["-t", "tmpfs", "-o", options, "tmpfs"])
@@ -31,7 +32,7 @@ impl SmallDisk {
         Self(dir)
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 }

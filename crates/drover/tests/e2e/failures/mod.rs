@@ -1,7 +1,7 @@
 //! What goes wrong must be said: exit code 2, `error:` and the culprit's name, and nothing half-done that passes for done.
 
 mod damage;
-mod disk_full;
+pub(crate) mod disk_full;
 mod locks;
 mod login;
 mod mid_dump;
