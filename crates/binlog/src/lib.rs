@@ -9,6 +9,7 @@ mod crypt;
 mod error;
 pub mod event;
 mod filter;
+mod flashback;
 pub mod gtid_set;
 pub mod json;
 pub mod log;

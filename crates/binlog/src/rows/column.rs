@@ -226,7 +226,7 @@ impl Column {
 
     /// Whether it is one that a server made for itself: MariaDB's for a UNIQUE key over a long column. `sql/table.cc`,
     /// `DB_ROW_HASH_`.
-    pub(super) fn is_hidden(&self) -> bool {
+    pub(crate) fn is_hidden(&self) -> bool {
         self.name.as_ref().is_some_and(|name| name.starts_with(b"DB_ROW_HASH_"))
     }
 

@@ -33,6 +33,8 @@ struct OldStatement {
 pub(super) struct Printer<'a> {
     out: &'a mut dyn Write,
     is_json: bool,
+    /// What stands before a transaction's log and position.
+    title: &'static str,
     zone: TimeZone,
     session: Session,
     tables: Tables,
@@ -56,6 +58,7 @@ impl<'a> Printer<'a> {
         Self {
             out,
             is_json,
+            title: "",
             zone: TimeZone::system(),
             session: Session::default(),
             tables: Tables::default(),
@@ -68,6 +71,11 @@ impl<'a> Printer<'a> {
             old_loads: BTreeMap::new(),
             text: Vec::new(),
         }
+    }
+
+    /// For what undoes a log.
+    pub(super) fn of_flashback(is_json: bool, out: &'a mut dyn Write) -> Self {
+        Self { title: "undoes ", ..Self::new(is_json, out) }
     }
 
     /// Writes what an event says, if it is to be taken; descriptions of tables are kept in any case.
@@ -113,8 +121,8 @@ impl<'a> Printer<'a> {
         let time = shown(header.timestamp, &self.zone);
         writeln!(
             self.head,
-            "-- {} at {}, {time}, server {}{gtid_shown}",
-            item.log, event.position, header.server_id
+            "-- {}{} at {}, {time}, server {}{gtid_shown}",
+            self.title, item.log, event.position, header.server_id
         )?;
         if matches!(gtid, Some(Gtid::Mariadb(gtid)) if gtid.flags & MariadbGtid::STANDALONE == 0) {
             match MariadbGtid::xa_name(event.body)? {

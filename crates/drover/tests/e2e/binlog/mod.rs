@@ -2,5 +2,6 @@
 
 mod corpus;
 mod encryption;
+mod flashback;
 mod json;
 mod sql;

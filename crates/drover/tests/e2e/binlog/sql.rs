@@ -87,7 +87,7 @@ fn every_case_by_its_log(flavour: Flavour) {
 }
 
 /// The logs that are written meanwhile.
-fn logged(server: &Server, work: impl FnOnce()) -> Vec<PathBuf> {
+pub(super) fn logged(server: &Server, work: impl FnOnce()) -> Vec<PathBuf> {
     sql(server, "FLUSH BINARY LOGS");
     let before = logs_of(server).len();
     work();
@@ -98,7 +98,7 @@ fn logged(server: &Server, work: impl FnOnce()) -> Vec<PathBuf> {
 }
 
 /// The server's logs, the oldest first.
-fn logs_of(server: &Server) -> Vec<PathBuf> {
+pub(super) fn logs_of(server: &Server) -> Vec<PathBuf> {
     let logs = sql(server, "SHOW BINARY LOGS");
     logs.into_iter().map(|row| server.datadir().join(&row[0])).collect()
 }

@@ -1,0 +1,375 @@
+//! `drover binlog sql --flashback`: what it prints, run by the vendor's client, makes a server what it was.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use drover_binlog::log::{Kind, Reader};
+use drover_binlog::source::Source;
+use drover_sandbox::{Flavour, Server};
+
+use super::sql::{logged, logs_of};
+use crate::client::{feed, run_script, sql, value};
+use crate::compare::{self, Contents};
+use crate::drover::{Output, Running, drover, run};
+use crate::servers::{on_both, start};
+
+on_both!(
+    rows_come_back,
+    rows_of_compressed_logs_come_back,
+    images_that_lack_something_are_refused,
+    images_that_lack_nothing_needed_are_not,
+    what_is_no_row_is_refused,
+    statements_are_passed_over_for_tables,
+    what_was_not_committed_is_left_out,
+    lines_of_json,
+    memory_does_not_grow_with_a_transaction,
+);
+
+const FULL: [&str; 3] = ["--log-bin", "--binlog-format=ROW", "--binlog-row-metadata=FULL"];
+
+fn start_logging(flavour: Flavour, more: &[&str]) -> Server {
+    start(flavour, &[&FULL, more].concat())
+}
+
+/// `drover binlog sql --flashback`, with options, of logs.
+fn flashback(options: &str, logs: &[PathBuf]) -> Command {
+    let mut command = drover(&format!("binlog sql --flashback {options}"));
+    command.args(logs);
+    command
+}
+
+/// Runs what was printed.
+fn undo(server: &Server, printed: &str) {
+    let fed = feed(crate::client::client(server).arg("--binary-mode"), printed.as_bytes());
+    assert!(fed.status.success(), "{}\n{printed}", String::from_utf8_lossy(&fed.stderr));
+}
+
+/// The log that is written at the moment, and how long it is.
+fn now(server: &Server) -> (PathBuf, String) {
+    let logs = sql(server, "SHOW BINARY LOGS");
+    let last = logs.last().unwrap();
+    (server.datadir().join(&last[0]), last[1].clone())
+}
+
+/// What undoes all that came behind that place, in any log.
+fn undo_since(server: &Server, (log, position): &(PathBuf, String)) {
+    let mut logs = logs_of(server);
+    let first = logs.iter().position(|other| other == log).unwrap();
+    let output = run(&mut flashback(&format!("--start-position {position}"), &logs.split_off(first))).done();
+    assert!(output.stderr.is_empty(), "{output}");
+    assert!(output.stdout.contains("-- undoes "), "{output}");
+    undo(server, &output.stdout);
+}
+
+/// Tables of many types, with and without keys.
+const TABLES: &str = "
+    CREATE DATABASE f; USE f; SET NAMES utf8mb4;
+    CREATE TABLE kinds (id BIGINT UNSIGNED PRIMARY KEY, t TINYINT, s SMALLINT UNSIGNED, m MEDIUMINT, de DECIMAL(30,10), fl FLOAT, d DOUBLE,
+        b BIT(13), y YEAR, da DATE, ti TIME(3), dt DATETIME(6), ts TIMESTAMP(2) NULL, c CHAR(9), bi BINARY(5), v VARCHAR(300),
+        l VARCHAR(20) CHARACTER SET latin1, u VARCHAR(20) CHARACTER SET utf16, te TEXT, bl MEDIUMBLOB, e ENUM('x','y','z'),
+        se SET('p','q','r'), j JSON, g POINT);
+    CREATE TABLE no_key (a INT, b VARCHAR(40), c FLOAT, d DOUBLE);
+    CREATE TABLE two (a INT, b VARCHAR(20), v BLOB, PRIMARY KEY (b, a));
+    CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(20) UNIQUE);
+    CREATE TABLE child (id INT PRIMARY KEY AUTO_INCREMENT, parent INT, FOREIGN KEY (parent) REFERENCES parent (id));
+    CREATE TABLE simple (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=MyISAM;";
+
+const ROWS: &str = r#"
+    USE f; SET NAMES utf8mb4;
+    INSERT INTO kinds VALUES
+        (1, -128, 65535, -8388608, -12345678901234567890.0123456789, 0.1, 1e-300, b'1010101010101', 1901, '1000-01-01', '-838:59:59',
+            '9999-12-31 23:59:59.999999', '2038-01-19 03:14:07.5', 'c', X'00ff00', 'ä "quoted" \\ it''s', 'é', '日本', 'text', X'00fe62696e00',
+            'y', 'p,r', '{"a": [1, 2.50, null, "é"]}', ST_GeomFromText('POINT(1 -2)')),
+        (18446744073709551615, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+            NULL, NULL, NULL, NULL, NULL),
+        (3, 0, 0, 0, 0, 0, 0, b'0', 2155, '2026-11-22', '00:00:00', '2026-11-22 03:15:00', '2026-11-22 03:15:00', '', '', '', '', '', '',
+            '', 'x', '', '[]', ST_GeomFromText('POINT(0 0)'));
+    INSERT INTO no_key VALUES (1, 'twice', 0.1, 0.1), (1, 'twice', 0.1, 0.1), (2, NULL, 1e30, -1e-300), (NULL, '', NULL, 0);
+    INSERT INTO two VALUES (1, 'a', 'one'), (2, 'a', NULL), (1, 'b', X'ff');
+    INSERT INTO parent VALUES (1, 'one'), (2, 'two'), (3, 'three');
+    INSERT INTO child (parent) VALUES (1), (1), (2), (NULL);
+    INSERT INTO simple VALUES (1, 'one'), (2, 'two');"#;
+
+/// Transactions that change them, of several tables each.
+const CHANGES: &str = r#"
+    USE f; SET NAMES utf8mb4;
+    BEGIN;
+    UPDATE kinds SET t = t + 1, de = de * 2, fl = fl * 3, d = d / 7, v = CONCAT(v, 'x'), u = '😀', bl = REPEAT('blob', 20000) WHERE id = 1;
+    DELETE FROM kinds WHERE id > 3;
+    INSERT INTO kinds (id, v, e) SELECT 10 + a, b, 'z' FROM no_key WHERE a IS NOT NULL AND b IS NULL;
+    UPDATE no_key SET c = c + 1 WHERE a = 1 LIMIT 1;
+    SAVEPOINT here;
+    DELETE FROM no_key WHERE a = 1 LIMIT 1;
+    COMMIT;
+    -- Keys change places, one after the other.
+    BEGIN;
+    UPDATE parent SET name = 'none' WHERE id = 1;
+    UPDATE parent SET name = 'one' WHERE id = 2;
+    UPDATE parent SET name = 'two' WHERE id = 1;
+    COMMIT;
+    UPDATE two SET a = a + 1 ORDER BY a DESC;
+    UPDATE two SET b = IF(b = 'a', 'c', b), v = 'new';
+    BEGIN;
+    INSERT INTO parent VALUES (4, 'four'), (5, 'five');
+    INSERT INTO child (parent) VALUES (4), (4), (5);
+    DELETE FROM child WHERE parent = 1;
+    DELETE FROM parent WHERE id = 1;
+    UPDATE child SET parent = 5 WHERE parent = 2;
+    COMMIT;
+    FLUSH BINARY LOGS;
+    UPDATE kinds JOIN no_key ON kinds.id = 3 AND no_key.a = 2 SET kinds.j = '{"now": "an object"}', no_key.b = 'both';
+    SET foreign_key_checks = 0; INSERT INTO child VALUES (100, 99); SET foreign_key_checks = 1;
+    UPDATE simple SET v = 'changed'; DELETE FROM simple WHERE id = 2; INSERT INTO simple VALUES (3, 'three');
+    BEGIN; DELETE FROM two; INSERT INTO two VALUES (9, 'i', NULL); UPDATE two SET v = 'a' WHERE a = 9; DELETE FROM two; COMMIT;
+    DELETE FROM no_key;
+    REPLACE INTO kinds (id, v) VALUES (1, 'replaced'), (77, 'new');
+    INSERT INTO kinds (id, v) VALUES (77, 'again') ON DUPLICATE KEY UPDATE v = 'updated';"#;
+
+fn rows_come_back(flavour: Flavour) {
+    come_back(&start_logging(flavour, &[]));
+}
+
+fn rows_of_compressed_logs_come_back(flavour: Flavour) {
+    come_back(&start_logging(
+        flavour,
+        match flavour {
+            Flavour::MariaDb => &["--log-bin-compress=ON", "--log-bin-compress-min-len=10"],
+            Flavour::MySql => &["--binlog-transaction-compression=ON", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+        },
+    ));
+}
+
+/// Changes rows, undoes that, and undoes what undid it.
+fn come_back(server: &Server) {
+    let contents = || compare::rows(server, "f");
+    run_script(server, None, TABLES.as_bytes()).unwrap();
+    run_script(server, None, ROWS.as_bytes()).unwrap();
+    let (first, before) = (contents(), now(server));
+    run_script(server, None, CHANGES.as_bytes()).unwrap();
+    let (second, middle) = (contents(), now(server));
+    differ(&first, &second);
+    undo_since(server, &before);
+    compare::assert_same(&first, &contents());
+    undo_since(server, &middle);
+    compare::assert_same(&second, &contents());
+    // What undoes all of it together: the changes, their undoing, and the undoing of that.
+    undo_since(server, &before);
+    compare::assert_same(&first, &contents());
+}
+
+/// Every table was changed.
+fn differ(first: &Contents, second: &Contents) {
+    for (title, lines) in first {
+        assert_ne!(Some(lines), second.get(title), "{title} was not changed");
+    }
+}
+
+/// It says why nothing is printed.
+fn refused(command: &mut Command, why: &[&str]) {
+    let output = run(command);
+    assert_eq!(output.stdout, "");
+    let output = output.refused(why);
+    assert!(output.stderr.contains("hint: "), "{output}");
+}
+
+fn images_that_lack_something_are_refused(flavour: Flavour) {
+    let server = start_logging(flavour, &[]);
+    run_script(&server, None, TABLES.as_bytes()).unwrap();
+    run_script(&server, None, ROWS.as_bytes()).unwrap();
+    let minimal = "SET binlog_row_image = MINIMAL; USE f;";
+    let noblob = "SET binlog_row_image = NOBLOB; USE f;";
+    for (statements, why) in [
+        (format!("{minimal} DELETE FROM two WHERE a = 1"), "the column v of rows that were deleted"),
+        (format!("{minimal} UPDATE two SET v = 'x'"), "the column v as they were before rows were changed"),
+        (format!("{noblob} DELETE FROM two WHERE a = 1"), "the column v of rows that were deleted"),
+        (format!("{noblob} UPDATE two SET v = 'y'"), "the column v as they were before rows were changed"),
+        // What came before is no reason to print it.
+        (
+            format!("INSERT INTO f.simple VALUES (7, 'seven'); {minimal} DELETE FROM kinds WHERE id = 1"),
+            "the columns t, s, m, de, fl and 18 more of rows that were deleted",
+        ),
+    ] {
+        let logs = logged(&server, || drop(sql(&server, &statements)));
+        refused(&mut flashback("", &logs), &[&logs[0].display().to_string(), ": at ", "rows of f.", why]);
+        run(&mut flashback("--table f.other", &logs)).done();
+        run(&mut flashback("--database other", &logs)).done();
+        undo(&server, "DELETE FROM f.simple; DELETE FROM f.two; INSERT INTO f.two VALUES (1, 'a', 'one'), (2, 'a', NULL);");
+    }
+}
+
+fn images_that_lack_nothing_needed_are_not(flavour: Flavour) {
+    let server = start_logging(flavour, &[]);
+    run_script(&server, None, TABLES.as_bytes()).unwrap();
+    run_script(&server, None, ROWS.as_bytes()).unwrap();
+    let first = compare::rows(&server, "f");
+    let logs = logged(&server, || {
+        let statements = "USE f; SET binlog_row_image = MINIMAL;
+            INSERT INTO kinds (id, v) VALUES (5, 'five'); INSERT INTO two (a, b) VALUES (5, 'five');
+            UPDATE parent SET id = 33 WHERE id = 3; UPDATE no_key SET a = 5; DELETE FROM no_key LIMIT 1;
+            SET binlog_row_image = NOBLOB;
+            UPDATE two SET a = a + 100; UPDATE kinds SET t = 1, fl = 0.3, v = 'x' WHERE id = 3;";
+        sql(&server, statements);
+    });
+    undo(&server, &run(&mut flashback("", &logs)).done().stdout);
+    compare::assert_same(&first, &compare::rows(&server, "f"));
+}
+
+fn what_is_no_row_is_refused(flavour: Flavour) {
+    let server = start_logging(flavour, &[]);
+    run_script(&server, None, TABLES.as_bytes()).unwrap();
+    run_script(&server, None, ROWS.as_bytes()).unwrap();
+    let file = server.datadir().join("values");
+    fs::write(&file, "50\tfifty\n").unwrap();
+    let load = format!("LOAD DATA LOCAL INFILE '{}' INTO TABLE simple", file.display());
+    let statements = [
+        ("ALTER TABLE two ADD more INT", "a statement cannot be undone: ALTER TABLE two ADD more INT"),
+        ("SET binlog_format = STATEMENT; INSERT INTO parent VALUES (50, 'fifty')", "a statement cannot be undone: INSERT INTO parent"),
+        ("TRUNCATE child", "a statement cannot be undone: TRUNCATE child"),
+        ("CREATE TABLE made SELECT * FROM parent", "a statement cannot be undone: CREATE TABLE"),
+        ("XA START 'x'; INSERT INTO parent VALUES (60, 'sixty'); XA END 'x'; XA PREPARE 'x'; XA COMMIT 'x'", "XA PREPARE"),
+    ];
+    for (statement, why) in statements {
+        let logs = logged(&server, || drop(sql(&server, format!("USE f; INSERT INTO no_key (a) VALUES (8); {statement}"))));
+        refused(&mut flashback("", &logs), &[&logs[0].display().to_string(), ": at ", why]);
+    }
+    sql(&server, "SET GLOBAL local_infile = ON");
+    let logs = logged(&server, || {
+        let mut client = crate::client::client(&server);
+        client.args(["--local-infile=1", "f"]);
+        crate::client::rows_of(&mut client, &format!("SET binlog_format = STATEMENT; {load}")).unwrap();
+    });
+    refused(&mut flashback("", &logs), &["a statement cannot be undone: LOAD DATA"]);
+    // A table without transactions keeps what the other one lost.
+    let logs = logged(&server, || {
+        let statements = "USE f; BEGIN; INSERT INTO no_key (a) VALUES (9); SAVEPOINT s; INSERT INTO parent VALUES (61, 'x');
+            INSERT INTO simple SELECT id, name FROM parent WHERE id = 61; ROLLBACK TO s; COMMIT";
+        sql(&server, statements);
+    });
+    let rolled_back = run(&mut flashback("", &logs));
+    match rolled_back.code {
+        // The rows of the one are logged by themselves, those of the other are not.
+        Some(0) => assert!(!rolled_back.stdout.contains("`parent`"), "{rolled_back}"),
+        _ => drop(rolled_back.refused(&["were rolled back"])),
+    }
+}
+
+fn statements_are_passed_over_for_tables(flavour: Flavour) {
+    let server = start_logging(flavour, &[]);
+    run_script(&server, None, TABLES.as_bytes()).unwrap();
+    run_script(&server, None, ROWS.as_bytes()).unwrap();
+    let first = compare::rows(&server, "f");
+    let logs = logged(&server, || {
+        let statements = "USE f; CREATE TABLE other (a INT); INSERT INTO other VALUES (1); INSERT INTO parent VALUES (9, 'nine');
+            UPDATE parent SET name = 'ten' WHERE id = 1; DROP TABLE other; CREATE TEMPORARY TABLE gone (a INT);";
+        sql(&server, statements);
+    });
+    refused(&mut flashback("", &logs), &["CREATE TABLE other"]);
+    let output = run(&mut flashback("--table f.parent", &logs)).done();
+    assert!(output.stderr.contains("warning: 2 statements were passed over"), "{output}");
+    assert!(!output.stdout.contains("`other`"), "{output}");
+    undo(&server, &output.stdout);
+    compare::assert_same(&first, &compare::rows(&server, "f"));
+    // A table that is another one since.
+    let logs = logged(&server, || {
+        let statements = "USE f; UPDATE parent SET name = 'a' WHERE id = 1; ALTER TABLE parent ADD more INT;
+            UPDATE parent SET name = 'b' WHERE id = 1;";
+        sql(&server, statements);
+    });
+    refused(&mut flashback("--table parent", &logs), &["the columns of f.parent are others"]);
+}
+
+fn what_was_not_committed_is_left_out(flavour: Flavour) {
+    let server = start_logging(flavour, &[]);
+    run_script(&server, None, TABLES.as_bytes()).unwrap();
+    let logs = logged(&server, || {
+        sql(&server, "USE f; INSERT INTO no_key (a) VALUES (111); INSERT INTO no_key (a) VALUES (222)");
+    });
+    let whole = run(&mut flashback("", &logs)).done().stdout;
+    assert!(whole.contains("111") && whole.contains("222"), "{whole}");
+    let cut = server.datadir().join("cut.000001");
+    let mut bytes = fs::read(&logs[0]).unwrap();
+    bytes.truncate(last_end(&logs[0]) as usize);
+    fs::write(&cut, bytes).unwrap();
+    let output = run(&mut flashback("", &[cut])).done().stdout;
+    assert!(output.contains("111") && !output.contains("222"), "{output}");
+}
+
+/// Where the last transaction's end begins.
+fn last_end(log: &Path) -> u64 {
+    let source = Source::File(log.to_owned());
+    let mut reader = Reader::new(source.name(), source.open().unwrap(), true, None).unwrap();
+    let mut last = 0;
+    while reader.step().unwrap() {
+        if reader.event().kind == Kind::XID {
+            last = reader.event().position;
+        }
+    }
+    last
+}
+
+fn lines_of_json(flavour: Flavour) {
+    let server = start_logging(flavour, &[]);
+    run_script(&server, None, TABLES.as_bytes()).unwrap();
+    let logs = logged(&server, || {
+        let statements = "USE f; INSERT INTO parent VALUES (1, 'one'), (2, 'two'); UPDATE parent SET name = 'three' WHERE id = 2;
+            DELETE FROM parent WHERE id = 1;";
+        sql(&server, statements);
+    });
+    let output = run(&mut flashback("--json", &logs)).done();
+    let lines = output.stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let said: Vec<_> = lines
+        .map(|line| format!("{} {} {} {}", line["kind"], line["table"], line["before"], line["after"]).replace('"', ""))
+        .collect();
+    let expected = [
+        "insert parent null {id:1,name:one}",
+        "update parent {id:2,name:three} {id:2,name:two}",
+        "delete parent {id:2,name:two} null",
+        "delete parent {id:1,name:one} null",
+    ];
+    assert_eq!(said, expected);
+    let output = run(&mut flashback("--follow --from-server", &[]));
+    assert!(output.code == Some(2) && output.stderr.contains("--follow"), "{output}");
+}
+
+/// One transaction with 220 MB of rows.
+fn memory_does_not_grow_with_a_transaction(flavour: Flavour) {
+    const ROWS: usize = 110_000;
+    let server = start_logging(flavour, &["--max-binlog-size=1073741824"]);
+    sql(&server, "CREATE DATABASE f; CREATE TABLE f.large (id INT PRIMARY KEY, v VARBINARY(2000))");
+    let logs = logged(&server, || {
+        let numbers = "SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n AS n FROM t a, t b, t c, t d, u e";
+        let ten = "SELECT 0 n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5
+            UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9";
+        sql(
+            &server,
+            format!(
+                "INSERT INTO f.large WITH t AS ({ten}), u AS ({ten} UNION ALL SELECT 10)
+                SELECT n, REPEAT(CHAR(65 + n % 26), 2000) FROM ({numbers}) numbers"
+            ),
+        );
+    });
+    assert_eq!(value(&server, "SELECT COUNT(*) FROM f.large"), ROWS.to_string());
+    assert!(fs::metadata(&logs[0]).unwrap().len() > 200_000_000);
+    let (megabytes, output) = measured(&mut flashback("", &logs));
+    let output = output.done().stdout;
+    assert_eq!(output.matches("DELETE FROM `f`.`large`").count(), ROWS);
+    let first = output.lines().find(|line| line.starts_with("DELETE"));
+    assert_eq!(first, Some("DELETE FROM `f`.`large` WHERE `id` = 109999 LIMIT 1;"));
+    assert!(megabytes < 60, "{megabytes} MB");
+}
+
+/// The most memory that a command held, in MB, and what came of it.
+fn measured(command: &mut Command) -> (u64, Output) {
+    let (mut running, mut most) = (Running::start(command), 0);
+    while !running.has_ended() {
+        let status = fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        most = most.max(kilobytes.unwrap_or(0) / 1000);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(most > 0);
+    (most, running.finish())
+}
