@@ -218,6 +218,13 @@ fn fraction(metadata: &mut Cursor<'_>) -> Result<u8, Short> {
 }
 
 impl Column {
+    /// Of this type, without a name.
+    #[cfg(test)]
+    pub(crate) fn of_tests(kind: ColumnType) -> Self {
+        let (name, is_unsigned, collation, words) = (None, None, None, Vec::new());
+        Self { kind, is_nullable: true, has_collation: false, name, is_unsigned, collation, words }
+    }
+
     /// Whether the log tells of its sign.
     pub(super) fn is_number(&self) -> bool {
         use ColumnType::{Decimal, Double, Float, Integer, Year};

@@ -133,6 +133,34 @@ impl<'t, 'a> RowReader<'t, 'a> {
 }
 
 impl Table {
+    /// Where the values are in an image that was read as these fields, for each column that it has; `None` for NULL. What is told
+    /// by what changed in it is left out.
+    pub(crate) fn values_in(
+        &self,
+        fields: &[Field<'_>],
+        present: &[u8],
+        image: &[u8],
+        into: &mut Vec<(usize, Option<Range<usize>>)>,
+    ) -> Result<(), Short> {
+        into.clear();
+        let mut at = Cursor::new(image);
+        let columns = || self.columns.iter().enumerate().filter(|(index, _)| is_set(present, *index));
+        let nulls = at.take(columns().count().div_ceil(8))?;
+        for (number, (index, column)) in columns().enumerate() {
+            let start = image.len() - at.len();
+            if is_set(nulls, number) {
+                into.push((index, None));
+            } else if let Some(Field::JsonDiffs(diffs)) = fields.get(index) {
+                at.u32()?; // the length
+                at.take(diffs.len())?;
+            } else {
+                Value::parse(column.kind, &mut at)?;
+                into.push((index, Some(start..image.len() - at.len())));
+            }
+        }
+        Ok(())
+    }
+
     /// Which of the JSON columns are given by what changed in them: a bit for each, also for those that are not there.
     fn json_bits<'a>(&self, at: &mut Cursor<'a>) -> Result<Bits<'a>, Short> {
         if at.packed()? & PARTIAL_JSON == 0 {
