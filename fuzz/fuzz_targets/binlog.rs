@@ -19,7 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
     std::fs::write(&log, bytes).expect("a file");
     let log = log.to_str().expect("a path of ASCII");
     let go_on = || false;
-    for words in [&["ls"][..], &["ls", "--events"], &["stat"], &["sql"]] {
+    let flashback = &["sql", "--flashback", "--table=*"];
+    for words in [&["ls"][..], &["ls", "--events"], &["stat"], &["sql"], flashback] {
         let words = [&["drover"], words, &["--no-checksums", log]].concat();
         let mut out = std::io::sink();
         match Cli::parse_from(words).args.command {
