@@ -129,14 +129,14 @@ impl Printer {
                 "the log does not tell the names of the columns of {tables}: they are called @1, @2 …, which no server takes"
             ));
         }
-        if sql.passed_over > 0 {
-            self.warning(&format!(
-                "{} passed over: whether they changed anything in these tables the log does not tell",
-                match sql.passed_over {
-                    1 => "1 statement was".into(),
-                    many => format!("{many} statements were"),
-                }
-            ));
+        match sql.passed_over {
+            0 => {}
+            1 => self.warning(
+                "1 statement was passed over: the log does not tell whether it changed these tables",
+            ),
+            many => self.warning(&format!(
+                "{many} statements were passed over: the log does not tell whether they changed these tables"
+            )),
         }
         if sql.not_understood == 0 {
             return Outcome::Done;

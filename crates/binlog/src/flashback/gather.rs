@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::chain::{Item, Trouble};
 use crate::event::{ExecuteLoad, Query, Rows, TableMap, incident};
 use crate::filter::Filter;
-use crate::log::{Event, Format, Header, Kind, Short};
+use crate::log::{Event, Format, Header, Kind, RowChange, Short};
 use crate::rows::{ColumnType, Table, Tables};
 use crate::{Error, Result};
 
@@ -175,6 +175,14 @@ impl Gatherer {
     ) -> std::result::Result<(), Trouble> {
         let name = [&table.schema[..], b".", &table.name].concat();
         let shown = String::from_utf8_lossy(&name).into_owned();
+        match Sequence::of(table, &rows, item.format) {
+            Sequence::Is => return Ok(()),
+            Sequence::MayBe => {
+                let what = format!("rows of {shown} look like those of a sequence, which nobody can undo");
+                return Err(refused(item, what, TABLES));
+            }
+            Sequence::IsNot => {}
+        }
         let shape: Vec<_> = table.columns.iter().map(|column| (column.kind, column.is_nullable)).collect();
         if *self.shapes.entry(name).or_insert_with(|| shape.clone()) != shape {
             let what = format!("the columns of {shown} are others than in the rows before");
@@ -219,6 +227,11 @@ impl Gatherer {
             Kind::EXECUTE_LOAD_QUERY => {
                 let load = ExecuteLoad::parse(event.body, format)?;
                 self.take_statement(item, &load.query, filter)?;
+            }
+            Kind::LOAD | Kind::NEW_LOAD | Kind::EXEC_LOAD => {
+                let (schema, text): (&[u8], &[u8]) = (b"", b"LOAD DATA");
+                let query = Query { thread: 0, seconds: 0, error: 0, status: &[], schema, text };
+                self.take_statement(item, &query, filter)?;
             }
             Kind::XID => self.behind.push(&record),
             Kind::XA_PREPARE => {
@@ -288,6 +301,8 @@ impl Gatherer {
 
 const LACKING: &str = "binlog_row_image was not FULL, or binlog_row_value_options was set, when they were logged: \
     leave them out with --table, --database or a range, and take them from a dump";
+const TABLES: &str =
+    "the log does not tell the columns' names; name the tables whose rows are to be undone with --table";
 const RANGE: &str = "leave it out with a range, or with --exclude-gtids";
 const STATEMENT: &str = "leave it out with a range or with --exclude-gtids, or name the tables whose rows are to be undone with \
     --table; what DDL took away only a dump has";
@@ -304,6 +319,38 @@ fn header(item: &Item<'_>, kind: Kind, body: usize) -> Header {
     Header { kind, size: (Header::LENGTH + body + checksum) as u32, ..item.event.header }
 }
 
+/// Whether a table is a sequence of MariaDB, which logs each step as a row that comes in. It never goes back, as AUTO_INCREMENT does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sequence {
+    Is,
+    IsNot,
+    /// The log does not tell, and its columns are as those of one.
+    MayBe,
+}
+
+impl Sequence {
+    /// Source: MariaDB `sql/sql_sequence.cc`, `sequence_structure()`.
+    fn of(table: &Table, rows: &Rows<'_>, format: &Format) -> Self {
+        const WIDTHS: [u8; 8] = [8, 8, 8, 8, 8, 8, 1, 8];
+        let is_like_one = format.is_mariadb()
+            && rows.change == RowChange::Insert
+            && table.columns.len() == WIDTHS.len()
+            && table.columns.iter().all(|column| !column.is_nullable);
+        if !is_like_one {
+            return Self::IsNot;
+        }
+        match table.columns.first().and_then(|column| column.name.as_deref()) {
+            Some(b"next_not_cached_value") => Self::Is,
+            Some(_) => Self::IsNot,
+            None => {
+                let mut both = table.columns.iter().zip(WIDTHS);
+                let fits = both.all(|(column, width)| column.kind == ColumnType::Integer(width));
+                if fits { Self::MayBe } else { Self::IsNot }
+            }
+        }
+    }
+}
+
 /// Events that change nothing by themselves.
 fn is_of_no_account(kind: Kind) -> bool {
     matches!(
@@ -316,6 +363,7 @@ fn is_of_no_account(kind: Kind) -> bool {
             | Kind::INTVAR
             | Kind::RAND
             | Kind::USER_VAR
+            | Kind::CREATE_FILE
             | Kind::BEGIN_LOAD_QUERY
             | Kind::APPEND_BLOCK
             | Kind::DELETE_FILE

@@ -234,6 +234,25 @@ fn json_that_was_changed_in_part() {
     );
 }
 
+/// Of MariaDB: its steps are rows that come in, and nobody can delete these.
+#[test]
+fn sequences_stay_where_they_are() {
+    if !is_wanted(Flavour::MariaDb) {
+        return;
+    }
+    let server = start_logging(Flavour::MariaDb, &[]);
+    sql(&server, "CREATE DATABASE f; CREATE SEQUENCE f.s; CREATE TABLE f.t (a INT DEFAULT NEXTVAL(f.s))");
+    let steps = || drop(sql(&server, "SELECT NEXTVAL(f.s); INSERT INTO f.t VALUES (DEFAULT)"));
+    let printed = run(&mut flashback("", &logged(&server, steps))).done().stdout;
+    assert!(printed.contains("DELETE FROM `f`.`t`") && !printed.contains("`s`"), "{printed}");
+    undo(&server, &printed);
+    assert_eq!(value(&server, "SELECT COUNT(*) FROM f.t"), "0");
+    sql(&server, "SET GLOBAL binlog_row_metadata = MINIMAL");
+    let logs = logged(&server, || drop(sql(&server, "SELECT SETVAL(f.s, 5000)")));
+    refused(&mut flashback("", &logs), &["rows of f.s look like those of a sequence"]);
+    run(&mut flashback("--table f.t", &logs)).done();
+}
+
 fn kinds(log: &Path) -> Vec<Kind> {
     let source = Source::File(log.to_owned());
     let mut reader = Reader::new(source.name(), source.open().unwrap(), true, None).unwrap();
