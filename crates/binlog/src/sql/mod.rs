@@ -7,6 +7,7 @@ mod rows;
 mod session;
 mod statements;
 pub(crate) mod text;
+mod variables;
 
 use std::io::Write;
 use std::ops::ControlFlow;

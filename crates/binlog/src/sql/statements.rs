@@ -20,7 +20,8 @@ use super::json_lines::{push_changes, push_image, push_string};
 use super::literal::Unwritable;
 use super::rows::push_rows;
 use super::session::Session;
-use super::text::{push_hex, push_name};
+use super::text::push_hex;
+use super::variables::push_variable;
 
 /// A statement that loads a file, of which the log has only the parts.
 struct OldStatement {
@@ -45,6 +46,8 @@ pub(super) struct Printer<'a> {
     is_begun: bool,
     /// What the next statement depends on.
     before: Vec<u8>,
+    /// The bodies of events that set variables for it.
+    variables: Vec<Vec<u8>>,
     /// The statement that the rows to come are of.
     cause: Vec<u8>,
     gtid: String,
@@ -66,6 +69,7 @@ impl<'a> Printer<'a> {
             head: Vec::new(),
             is_begun: false,
             before: Vec::new(),
+            variables: Vec::new(),
             cause: Vec::new(),
             gtid: String::new(),
             old_loads: BTreeMap::new(),
@@ -111,7 +115,7 @@ impl<'a> Printer<'a> {
     fn begin(&mut self, item: &Item<'_>) -> Result<(), Trouble> {
         let (event, header) = (&item.event, item.event.header);
         self.head.clear();
-        self.before.clear();
+        self.forget_before();
         self.cause.clear();
         self.is_begun = false;
         let gtid = Gtid::parse(event.kind, event.body, header.server_id)?;
@@ -171,6 +175,9 @@ impl<'a> Printer<'a> {
                 let message = String::from_utf8_lossy(incident(event.body)?).into_owned();
                 self.print_comment(item, &format!("events may be missing here: {message}"))?;
             }
+            Kind::MARIADB_PARTIAL_ROW_DATA => {
+                self.not_understood(item, "a part of an event of rows, which are not put together")?;
+            }
             kind if kind.name().is_none() => {
                 self.report.not_understood += 1;
                 let bytes = event.body.len();
@@ -203,7 +210,7 @@ impl<'a> Printer<'a> {
         let is_wanted =
             filter.wants_statement(query.thread, query.schema) && filter.wants_kind(event.header.kind);
         if !is_wanted || (query.is_end() && item.place.ends() && !item.place.begins()) {
-            self.before.clear();
+            self.forget_before();
             return Ok(());
         }
         self.report.statements += 1;
@@ -217,9 +224,15 @@ impl<'a> Printer<'a> {
             self.text.extend_from_slice(b"}\n");
         } else {
             self.session.prepare(query, &event.header, item.format, &mut self.text)?;
+            for body in std::mem::take(&mut self.variables) {
+                push_variable(&UserVar::parse(&body)?, &mut self.session, &mut self.text)?;
+            }
+            // The variables may have changed the collation.
+            self.session.prepare(query, &event.header, item.format, &mut self.text)?;
             self.text.append(&mut self.before);
             push_statement(query.text, &mut self.text);
         }
+        self.forget_before();
         Ok(self.flush_text()?)
     }
 
@@ -248,6 +261,11 @@ impl<'a> Printer<'a> {
         Ok(self.flush_text()?)
     }
 
+    fn forget_before(&mut self) {
+        self.before.clear();
+        self.variables.clear();
+    }
+
     fn note_before(&mut self, event: &Event<'_>) -> Result<(), Trouble> {
         match event.kind {
             Kind::INTVAR => match Intvar::parse(event.body)? {
@@ -262,7 +280,7 @@ impl<'a> Printer<'a> {
                     "SET @@session.rand_seed1 = {first}, @@session.rand_seed2 = {second};"
                 )?;
             }
-            _ => push_variable(&UserVar::parse(event.body)?, &mut self.before)?,
+            _ => self.variables.push(event.body.to_vec()),
         }
         Ok(())
     }
@@ -494,40 +512,4 @@ fn push_xa(verb: &[u8], name: &XaName<'_>, out: &mut Vec<u8>) {
     out.push(b',');
     push_hex(name.branch, out);
     out.extend_from_slice(format!(",{}", name.format).as_bytes());
-}
-
-/// SET of a user's variable, of the type that it had.
-fn push_variable(variable: &UserVar<'_>, out: &mut Vec<u8>) -> Result<(), Trouble> {
-    out.extend_from_slice(b"SET @");
-    push_name(variable.name, out);
-    out.extend_from_slice(b" := ");
-    match &variable.value {
-        None => out.extend_from_slice(b"NULL"),
-        Some(value) => push_user_value(value, out)?,
-    }
-    out.extend_from_slice(b";\n");
-    Ok(())
-}
-
-fn push_user_value(value: &crate::event::UserValue<'_>, out: &mut Vec<u8>) -> Result<(), Trouble> {
-    let mut at = crate::log::Cursor::new(value.bytes);
-    match value.kind {
-        0 => {
-            let name = super::charset::name(value.collation).ok_or(Trouble::Malformed)?;
-            write!(out, "_{name} ")?;
-            push_hex(value.bytes, out);
-        }
-        1 => write!(out, "{:e}", f64::from_bits(at.u64()?))?,
-        2 if value.is_unsigned => write!(out, "{}", at.u64()?)?,
-        2 => write!(out, "{}", at.u64()? as i64)?,
-        4 => {
-            let (digits, behind) = (at.u8()?, at.u8()?);
-            if behind > digits || digits > 81 {
-                return Err(Trouble::Malformed);
-            }
-            crate::rows::write_decimal(at.rest(), digits, behind, out);
-        }
-        _ => return Err(Trouble::Malformed),
-    }
-    Ok(())
 }

@@ -13,7 +13,7 @@ use super::sql::{logged, logs_of};
 use crate::cases::Case;
 use crate::client::{client, feed, rows_of, run_script, sql, value};
 use crate::compare::{self, Contents};
-use crate::drover::{Output, Running, drover, run};
+use crate::drover::{Output, Running, drover, drover_on, run};
 use crate::servers::{is_wanted, on_both, start};
 
 on_both!(
@@ -26,6 +26,8 @@ on_both!(
     cases_there_and_back,
     statements_are_passed_over_for_tables,
     what_was_not_committed_is_left_out,
+    what_a_foreign_key_did,
+    logs_of_a_live_server,
     lines_of_json,
     memory_does_not_grow_with_a_transaction,
 );
@@ -74,7 +76,7 @@ const TABLES: &str = "
         l VARCHAR(20) CHARACTER SET latin1, u VARCHAR(20) CHARACTER SET utf16, te TEXT, bl MEDIUMBLOB, e ENUM('x','y','z'),
         se SET('p','q','r'), j JSON, g POINT);
     CREATE TABLE no_key (a INT, b VARCHAR(40), c FLOAT, d DOUBLE);
-    CREATE TABLE two (a INT, b VARCHAR(20), v BLOB, PRIMARY KEY (b, a));
+    CREATE TABLE two (a INT, b VARCHAR(20), v BLOB, PRIMARY KEY (b, a)) PARTITION BY KEY (a) PARTITIONS 3;
     CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(20) UNIQUE);
     CREATE TABLE child (id INT PRIMARY KEY AUTO_INCREMENT, parent INT, FOREIGN KEY (parent) REFERENCES parent (id));
     CREATE TABLE simple (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=MyISAM;";
@@ -485,6 +487,43 @@ fn last_end(log: &Path) -> u64 {
         }
     }
     last
+}
+
+/// MySQL logs what CASCADE and SET NULL do to other rows (from 9.6 on), MariaDB does not.
+fn what_a_foreign_key_did(flavour: Flavour) {
+    let server = start_logging(flavour, &[]);
+    let setup = "CREATE DATABASE f; USE f; CREATE TABLE parent (id INT PRIMARY KEY);
+        CREATE TABLE gone (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE);
+        CREATE TABLE freed (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE SET NULL ON UPDATE CASCADE);
+        INSERT INTO parent VALUES (1), (2), (3); INSERT INTO gone VALUES (1, 1), (2, 1), (3, 2); INSERT INTO freed VALUES (1, 1), (2, 2), (3, 3);";
+    sql(&server, setup);
+    let first = compare::rows(&server, "f");
+    let logs = logged(&server, || {
+        sql(&server, "USE f; UPDATE parent SET id = 30 WHERE id = 3; DELETE FROM parent WHERE id < 3");
+    });
+    undo(&server, &run(&mut flashback("", &logs)).done().stdout);
+    match flavour {
+        Flavour::MySql => compare::assert_same(&first, &compare::rows(&server, "f")),
+        Flavour::MariaDb => {
+            assert_eq!(sql(&server, "SELECT * FROM f.parent ORDER BY id"), [["1"], ["2"], ["3"]]);
+            assert_eq!(value(&server, "SELECT COUNT(*) FROM f.gone"), "0");
+            assert_eq!(sql(&server, "SELECT parent FROM f.freed ORDER BY id"), [["NULL"], ["NULL"], ["3"]]);
+        }
+    }
+}
+
+fn logs_of_a_live_server(flavour: Flavour) {
+    let server = start_logging(flavour, &[]);
+    run_script(&server, None, TABLES.as_bytes()).unwrap();
+    run_script(&server, None, ROWS.as_bytes()).unwrap();
+    let (first, (log, position)) = (compare::rows(&server, "f"), now(&server));
+    run_script(&server, None, CHANGES.as_bytes()).unwrap();
+    let names = logs_of(&server).into_iter().skip_while(|other| *other != log);
+    let line = format!("binlog sql --flashback --from-server --start-position {position}");
+    let mut command = drover_on(&server, &line);
+    command.args(names.map(|path| path.file_name().unwrap().to_owned()));
+    undo(&server, &run(&mut command).done().stdout);
+    compare::assert_same(&first, &compare::rows(&server, "f"));
 }
 
 fn lines_of_json(flavour: Flavour) {

@@ -3,5 +3,7 @@
 mod corpus;
 mod encryption;
 mod flashback;
+mod follow;
 mod json;
 mod sql;
+mod variables;
