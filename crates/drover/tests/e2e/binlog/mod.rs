@@ -8,6 +8,7 @@ mod extract_rows;
 mod flashback;
 mod follow;
 mod json;
+mod pitr;
 mod replay;
 mod sql;
 mod variables;

@@ -3,12 +3,11 @@
 use drover_sandbox::{Flavour, Server};
 
 use crate::cases::Case;
-use crate::client::{sql, value};
 use crate::compare;
-use crate::drover::{Running, drover_on, run};
+use crate::drover::{drover_on, run};
 use crate::servers::{on_both, start};
 
-use super::sql::{logged, logs_of};
+use super::sql::logged;
 
 on_both!(every_case_by_its_log);
 
