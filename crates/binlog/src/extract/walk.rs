@@ -29,7 +29,7 @@ pub(super) struct Walk<'a, 'o> {
     wanted: BTreeSet<FileKey>,
     before: Before,
     /// Where a payload begins, and how many loads of it were listed.
-    payload: (u64, u32),
+    payload: (Option<Spot>, u32),
 }
 
 impl<'a, 'o> Walk<'a, 'o> {
@@ -43,7 +43,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             rebuilder: Rebuilder::new(keep),
             wanted: BTreeSet::new(),
             before: Before::default(),
-            payload: (0, 0),
+            payload: (None, 0),
         }
     }
 
@@ -195,9 +195,9 @@ impl<'a, 'o> Walk<'a, 'o> {
         if !is_packed {
             return 1;
         }
-        let (position, count) = &mut self.payload;
-        *count = if *position == start.position { *count + 1 } else { 1 };
-        *position = start.position;
+        let (payload, count) = &mut self.payload;
+        *count = if payload.as_ref() == Some(start) { *count + 1 } else { 1 };
+        *payload = Some(start.clone());
         *count
     }
 }
