@@ -126,11 +126,23 @@ impl Chain {
         })
     }
 
-    /// Shows all events to `see`, until that breaks off. `stopped` is asked now and then whether to stop.
+    /// Shows all events to `see`, until that breaks off. `stopped` is asked now and then whether to stop; of logs that are followed
+    /// that is the end.
     ///
     /// # Errors
     /// If a log cannot be read or is damaged, or with what `see` says.
     pub(crate) fn walk(
+        &mut self,
+        stopped: &dyn Fn() -> bool,
+        see: impl FnMut(&Item<'_>) -> std::result::Result<ControlFlow<()>, Trouble>,
+    ) -> Result<()> {
+        match self.walk_on(stopped, see) {
+            Err(Error::Stopped) if self.logs.are_followed() => Ok(()),
+            walked => walked,
+        }
+    }
+
+    fn walk_on(
         &mut self,
         stopped: &dyn Fn() -> bool,
         mut see: impl FnMut(&Item<'_>) -> std::result::Result<ControlFlow<()>, Trouble>,
@@ -190,6 +202,11 @@ impl From<Error> for Trouble {
 }
 
 impl Logs {
+    /// Whether more is waited for behind the last.
+    fn are_followed(&self) -> bool {
+        matches!(self, Self::OfServer(logs) if logs.are_followed())
+    }
+
     fn left(&self) -> usize {
         match self {
             Self::Named(sources, _) => sources.len(),

@@ -95,7 +95,7 @@ impl std::str::FromStr for EventType {
 }
 
 /// Decides of one event after the other.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Filter<'a> {
     args: &'a FilterArgs,
     /// How many logs are read.

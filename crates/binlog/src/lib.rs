@@ -10,6 +10,7 @@ mod error;
 pub mod event;
 mod extract;
 mod filter;
+mod flashback;
 pub mod gtid_set;
 pub mod json;
 mod loads;

@@ -77,7 +77,12 @@ fn origin(args: &LogArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Option<
 /// What was applied, as a person reads it.
 pub(crate) fn replay_text(replay: &ReplayReport) -> String {
     let mut out = String::new();
-    let done = if replay.dry_run { "would be applied" } else { "applied" };
+    let done = match (replay.dry_run, replay.flashback) {
+        (false, false) => "applied",
+        (true, false) => "would be applied",
+        (false, true) => "undone",
+        (true, true) => "would be undone",
+    };
     let _ = writeln!(
         out,
         "{} {done}: {}, {}, {}; {} of logs",

@@ -126,8 +126,20 @@ impl Printer {
         for at in &replay.abandoned {
             self.warning(&format!("{at}: a transaction whose end is not in the logs; it was not applied"));
         }
+        self.passed_over(replay.passed_over);
         self.result(replay, crate::binlog::replay_text(replay))?;
         Ok(if replay.problems.is_empty() { Outcome::Done } else { Outcome::Found })
+    }
+
+    fn passed_over(self, statements: u64) {
+        let what = match statements {
+            0 => return,
+            1 => "1 statement was passed over: the log does not tell whether it changed these tables".into(),
+            many => format!(
+                "{many} statements were passed over: the log does not tell whether they changed these tables"
+            ),
+        };
+        self.warning(&what);
     }
 
     /// What could not be written as SQL is a finding.
@@ -138,6 +150,7 @@ impl Printer {
                 "the log does not tell the names of the columns of {tables}: they are called @1, @2 …, which no server takes"
             ));
         }
+        self.passed_over(sql.passed_over);
         if sql.not_understood == 0 {
             return Outcome::Done;
         }

@@ -13,6 +13,7 @@ mod table_map;
 pub use gtid::{Clock, Gtid, MariadbGtid, MysqlGtid, XaName};
 pub use load::{Block, Clauses, Duplicates, ExecuteLoad, OldLoad};
 pub use query::{Query, Setting, Status};
+pub(crate) use rows::SECOND_VERSION;
 pub use rows::{Rows, rows_head_length, rows_masks_start};
 pub use small::{Intvar, Rotate, UserValue, UserVar, file_id, incident, rand_seeds, statement_of_rows, xid};
 pub use table_map::TableMap;

@@ -26,7 +26,7 @@ pub struct Rows<'a> {
 }
 
 /// The length of what comes first in the body of events of the second version, in bytes.
-const SECOND_VERSION: usize = 10;
+pub(crate) const SECOND_VERSION: usize = 10;
 
 impl<'a> Rows<'a> {
     /// The last event of a statement.

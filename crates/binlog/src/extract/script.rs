@@ -4,9 +4,9 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-use crate::chain::Item;
+use crate::chain::{Item, Trouble};
 use crate::loads::{Ending, Load, Spot, Statement};
-use crate::log::{Header, Short};
+use crate::log::Header;
 use crate::sql::{Before, Session, push_statement};
 use crate::time::shown;
 
@@ -31,15 +31,15 @@ pub(super) fn of_load(
     statement: &Statement,
     before: &mut Before,
     file: &Path,
-) -> Result<Vec<u8>, Short> {
+) -> Result<Vec<u8>, Trouble> {
     let mut out = Vec::new();
     let name = file.as_os_str().as_encoded_bytes();
     head("LOAD DATA", &load.start, &load.end, &item.event.header, &mut out);
     if let Ending::Failed(code) = load.ending {
         push_failure(code, statement, name, &mut out);
     }
-    Session::default().prepare(&statement.query(), &item.event.header, item.format, &mut out)?;
-    before.move_to(&mut out);
+    let (query, header) = (statement.query(), &item.event.header);
+    before.prepare(&mut Session::default(), &query, header, item.format, &mut out)?;
     push_statement(&statement.for_file(name, true), &mut out);
     out.extend_from_slice(b"COMMIT;\n");
     Ok(out)

@@ -55,11 +55,11 @@ impl Format {
     #[cfg(test)]
     pub(crate) fn of_tests(server_version: &str) -> Self {
         let mut post_headers = vec![0; 171];
-        for (kind, length) in
-            [(Kind::QUERY, 13), (Kind::TABLE_MAP, 8), (Kind::WRITE_ROWS_V1, 8), (Kind::XID, 0)]
-        {
+        for (kind, length) in [(Kind::QUERY, 13), (Kind::TABLE_MAP, 8), (Kind::XID, 0)] {
             post_headers[usize::from(kind.0) - 1] = length;
         }
+        post_headers[usize::from(Kind::WRITE_ROWS_V1.0) - 1..][..3].fill(8);
+        post_headers[usize::from(Kind::WRITE_ROWS.0) - 1..][..3].fill(10);
         Self { version: 4, server_version: server_version.into(), post_headers, ..Self::unknown() }
     }
 

@@ -42,6 +42,11 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub dry_run: bool,
 
+    /// Undo the rows of the logs, the last change first, instead of applying them. All is read before anything is undone; what
+    /// cannot be undone is an error
+    #[arg(long, conflicts_with = "follow")]
+    pub flashback: bool,
+
     /// Go on where an earlier replay of this name was ended, whatever ended it
     #[arg(long, conflicts_with = "restart")]
     pub resume: bool,
@@ -84,8 +89,8 @@ pub enum Interrupted {
 
 fn name(text: &str) -> Result<String, String> {
     match text.len() {
-        1..=190 => Ok(text.into()),
-        _ => Err("a name has 1 to 190 bytes".into()),
+        1..=180 => Ok(text.into()),
+        _ => Err("a name has 1 to 180 bytes".into()),
     }
 }
 
@@ -112,13 +117,18 @@ impl ReplayArgs {
             let base = name.rsplit_once('.').map_or(name.clone(), |(base, _)| base.to_owned());
             Some(base).filter(|base| !base.is_empty())
         };
-        self.name.clone().or_else(base).unwrap_or_else(|| "binlog".into())
+        let name = self.name.clone().or_else(base).unwrap_or_else(|| "binlog".into());
+        if self.flashback { format!("{name} flashback") } else { name }
     }
 
     pub(super) fn workers(&self) -> usize {
         const MOST: usize = 8;
         let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST);
-        self.workers.map_or_else(processors, usize::from)
+        match self.flashback {
+            // What can be applied at once is told for the other direction.
+            true => 1,
+            false => self.workers.map_or_else(processors, usize::from),
+        }
     }
 
     /// What each session is set to.

@@ -27,8 +27,8 @@ const LARGE: usize = 4 << 20;
 const MOST_PIECES: usize = 4;
 
 /// Makes transactions.
-pub(super) struct Builder<'a> {
-    filter: Filter<'a>,
+pub(super) struct Builder<'f, 'a> {
+    filter: Filter<'f>,
     sink: Sink<'a>,
     tables: Tables,
     loads: Loads,
@@ -41,6 +41,8 @@ pub(super) struct Builder<'a> {
     log: (usize, Arc<str>),
     clock: GroupClock,
     ordinal: u64,
+    /// Whether what comes undoes the logs, from their end on.
+    is_backwards: bool,
 }
 
 /// The transaction at hand.
@@ -59,8 +61,8 @@ struct GroupClock {
     before: u64,
 }
 
-impl<'a> Builder<'a> {
-    pub(super) fn new(filter: Filter<'a>, sink: Sink<'a>) -> Self {
+impl<'f, 'a> Builder<'f, 'a> {
+    pub(super) fn new(filter: Filter<'f>, sink: Sink<'a>, is_backwards: bool) -> Self {
         Self {
             filter,
             sink,
@@ -74,6 +76,7 @@ impl<'a> Builder<'a> {
             log: (usize::MAX, "".into()),
             clock: GroupClock::default(),
             ordinal: 0,
+            is_backwards,
         }
     }
 
@@ -152,6 +155,7 @@ impl<'a> Builder<'a> {
     fn order(&mut self, item: &Item<'_>, gtid: Option<&Gtid<'_>>) -> Order {
         let log = item.number;
         match gtid {
+            _ if self.is_backwards => Order::Serial,
             Some(Gtid::Mysql(gtid)) => gtid.clock.map_or(Order::Serial, |clock| Order::Clocked {
                 log,
                 number: clock.number,
@@ -349,8 +353,7 @@ impl<'a> Builder<'a> {
     /// What the session must be set to.
     fn settings(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
         let mut text = Vec::new();
-        self.session.prepare(query, &item.event.header, item.format, &mut text)?;
-        self.before.move_to(&mut text);
+        self.before.prepare(&mut self.session, query, &item.event.header, item.format, &mut text)?;
         text.truncate(text.trim_ascii_end().len());
         if text.last() == Some(&b';') {
             text.pop();
@@ -479,6 +482,7 @@ impl<'a> Builder<'a> {
         self.flush_rows()?;
         self.settle_for_rows()?;
         let Some(Now { mut transaction, sender, end }) = self.now.take() else { return Ok(()) };
+        let position = if self.is_backwards { transaction.at.position } else { position };
         let last = Piece::End { text: end, position };
         let commits_by_itself = matches!(transaction.mode, Mode::Definitions | Mode::Prepared);
         match sender {

@@ -340,7 +340,8 @@ fn parts<'a>(event: &RowsEvent<'a>, bytes: &'a [u8], room: usize) -> Result<Vec<
     let (mut parts, mut row) = (Vec::new(), Row::default());
     let (mut start, mut end) = (0, 0);
     while reader.next(&mut row)? {
-        let next = bytes.len() - reader.left();
+        let spans = reader.spans();
+        let next = spans.before.end.max(spans.after.end);
         if next - end > room {
             return Err(Unfit::TooLarge(next - end));
         }

@@ -25,10 +25,10 @@ use drover_db::{Connection, Server, Stop, Watched, server};
 use drover_report::Progress;
 use serde::Serialize;
 
-use crate::chain::Chain;
+use crate::chain::{Chain, Item};
 use crate::filter::{Filter, FilterArgs};
 use crate::server::Origin;
-use crate::{Error, Result};
+use crate::{Error, Result, flashback};
 
 pub use args::{Interrupted, ReplayArgs};
 
@@ -72,6 +72,8 @@ impl Destination {
 pub struct ReplayReport {
     /// Whether nothing was applied.
     pub dry_run: bool,
+    /// Whether the logs were undone, from their end on.
+    pub flashback: bool,
     /// The replay's name.
     pub name: String,
     /// Transactions.
@@ -93,6 +95,8 @@ pub struct ReplayReport {
     /// Transactions whose end is not in the logs, as LOG: at POSITION. They were not applied: their server did not commit them, or
     /// a later log, or the rest of the last, has their end.
     pub abandoned: Vec<String>,
+    /// With `--flashback`, statements of which nobody knows whether they changed something in the tables that are wanted.
+    pub passed_over: u64,
     /// What cannot be applied; found by a dry run.
     pub problems: Vec<Problem>,
 }
@@ -132,13 +136,19 @@ pub fn replay(
     let mark = found.as_ref().map(|found| found.mark.clone()).filter(|mark| !mark.log.is_empty());
     // Where it goes on is behind where it began.
     let filter = FilterArgs {
-        start_position: args.filter.start_position.filter(|_| mark.is_none()),
+        start_position: args.filter.start_position.filter(|_| mark.is_none() || args.flashback),
         ..args.filter.clone()
     };
-    let at = mark.as_ref().map(|mark| (&*mark.log, mark.position));
+    // Backwards, all has to be read before anything is undone.
+    let at = mark.as_ref().filter(|_| !args.flashback).map(|mark| (&*mark.log, mark.position));
     let chain = args.logs().open_at(origin, Some(&filter), at)?;
     progress.expect(chain.size());
-    let report = ReplayReport { dry_run: args.dry_run, name: args.replay_name(), ..ReplayReport::default() };
+    let report = ReplayReport {
+        dry_run: args.dry_run,
+        flashback: args.flashback,
+        name: args.replay_name(),
+        ..ReplayReport::default()
+    };
     let sink = |goes, connection, found| Sink {
         destination,
         target: &target,
@@ -150,6 +160,7 @@ pub fn replay(
         report,
         defined: String::new(),
         loads_are_checked: false,
+        is_backwards: args.flashback,
     };
     if args.dry_run {
         progress.phase("dry run");
@@ -204,24 +215,34 @@ pub fn replay(
 /// Reads the logs to their end.
 fn read<'a>(
     mut chain: Chain,
-    filter: &'a FilterArgs,
+    filter: &FilterArgs,
     sink: Sink<'a>,
     destination: &Destination,
     progress: &Progress,
 ) -> (Result<()>, Sink<'a>) {
     let counter = chain.counter();
-    let mut builder = Builder::new(Filter::new(filter, chain.logs()), sink);
+    let stopped = || destination.stop.is_requested();
+    let mut filter = Filter::new(filter, chain.logs());
+    let is_backwards = sink.is_backwards;
+    let everything = FilterArgs::default();
+    let wanted = if is_backwards { Filter::new(&everything, 0) } else { filter.clone() };
+    let mut builder = Builder::new(wanted, sink, is_backwards);
     let mut told = 0;
-    let read = chain.walk(&|| destination.stop.is_requested(), |item| {
+    let see = |item: &Item<'_>| {
         let bytes = counter.bytes();
         progress.done(bytes - told);
         progress.count(0, bytes - told);
         told = bytes;
         builder.see(item)
-    });
+    };
+    let read = match is_backwards {
+        false => chain.walk(&stopped, see).map(|()| 0),
+        true => flashback::walk(&mut chain, &mut filter, &stopped, see),
+    };
     let (mut sink, unfinished) = builder.finish();
     sink.report.bytes = counter.bytes();
     sink.report.abandoned.extend(unfinished.map(|at| at.to_string()));
+    let read = read.map(|passed_over| sink.report.passed_over = passed_over);
     (read, sink)
 }
 

@@ -140,11 +140,6 @@ impl Queue {
         self.lock().failed.take()
     }
 
-    /// Whether a worker has failed.
-    pub(super) fn has_failed(&self) -> bool {
-        self.lock().has_failed
-    }
-
     /// Up to where all was applied.
     pub(super) fn mark(&self) -> Mark {
         self.lock().marks.mark().clone()
@@ -245,6 +240,6 @@ mod tests {
         queue.submit(transaction(0, Order::Serial)).unwrap();
         queue.fail(Error::found("no"));
         assert_eq!(queue.drain().unwrap_err().to_string(), "no");
-        assert!(queue.next(0).is_none() && queue.has_failed() && queue.error().is_none());
+        assert!(queue.next(0).is_none() && queue.error().is_none());
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Sink<'a> {
     /// In a dry run, what definitions the log has so far.
     pub(super) defined: String,
     pub(super) loads_are_checked: bool,
+    /// Whether the logs are undone, from their end on.
+    pub(super) is_backwards: bool,
 }
 
 pub(super) enum Goes<'a> {
@@ -56,9 +58,11 @@ impl Sink<'_> {
     pub(super) fn was_applied(&mut self, at: &Start) -> bool {
         let Some(Found { mark, done, .. }) = &self.found else { return false };
         let (its, marked) = (number_of(&at.log), number_of(&mark.log));
-        let is_before = match at.log == mark.log {
-            true => at.position < mark.position,
-            false => its < marked,
+        let is_before = match (at.log == mark.log, self.is_backwards) {
+            (true, false) => at.position < mark.position,
+            (false, false) => its < marked,
+            (true, true) => at.position >= mark.position,
+            (false, true) => its > marked && !mark.log.is_empty(),
         };
         let was_applied = is_before || done.contains(&(at.log.to_string(), at.position));
         self.report.applied_before += u64::from(was_applied);

@@ -218,6 +218,13 @@ fn fraction(metadata: &mut Cursor<'_>) -> Result<u8, Short> {
 }
 
 impl Column {
+    /// Of this type, without a name.
+    #[cfg(test)]
+    pub(crate) fn of_tests(kind: ColumnType) -> Self {
+        let (name, is_unsigned, collation, words) = (None, None, None, Vec::new());
+        Self { kind, is_nullable: true, has_collation: false, name, is_unsigned, collation, words }
+    }
+
     /// Whether the log tells of its sign.
     pub(super) fn is_number(&self) -> bool {
         use ColumnType::{Decimal, Double, Float, Integer, Year};
@@ -226,7 +233,7 @@ impl Column {
 
     /// Whether it is one that a server made for itself: MariaDB's for a UNIQUE key over a long column. `sql/table.cc`,
     /// `DB_ROW_HASH_`.
-    pub(super) fn is_hidden(&self) -> bool {
+    pub(crate) fn is_hidden(&self) -> bool {
         self.name.as_ref().is_some_and(|name| name.starts_with(b"DB_ROW_HASH_"))
     }
 

@@ -1,5 +1,7 @@
 //! The rows of an event, one by one.
 
+use std::ops::Range;
+
 use crate::event::Rows;
 use crate::log::{Cursor, RowChange, Short};
 
@@ -27,11 +29,21 @@ pub struct Row<'a> {
     pub after: Vec<Field<'a>>,
 }
 
+/// Where the images of a row are among an event's rows, in bytes; one that the row does not have is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spans {
+    /// That of the row as it was.
+    pub before: Range<usize>,
+    /// That of the row as it is, without what a partial update has before it.
+    pub after: Range<usize>,
+}
+
 /// Reads the rows of an event.
 pub struct RowReader<'t, 'a> {
     table: &'t Table,
     rows: Rows<'a>,
     at: Cursor<'a>,
+    spans: Spans,
 }
 
 /// Set in an update's options if JSON documents may be given by what changed in them: MySQL `rows_event.h`,
@@ -47,7 +59,12 @@ impl<'t, 'a> RowReader<'t, 'a> {
         if table.columns.len() != rows.columns {
             return Err(Short);
         }
-        Ok(Self { table, rows, at: Cursor::new(rows.rows) })
+        Ok(Self { table, rows, at: Cursor::new(rows.rows), spans: Spans::default() })
+    }
+
+    /// Where the row is that [`Self::next`] read.
+    pub fn spans(&self) -> &Spans {
+        &self.spans
     }
 
     /// Reads the next row into `row`; false when there is none.
@@ -62,27 +79,29 @@ impl<'t, 'a> RowReader<'t, 'a> {
         row.after.clear();
         let left = self.at.len();
         let Rows { change, before, after, is_partial, .. } = self.rows;
-        match change {
-            RowChange::Insert => self.image(after, false, &mut row.after)?,
-            RowChange::Delete => self.image(before, false, &mut row.before)?,
-            RowChange::Update => {
-                self.image(before, false, &mut row.before)?;
-                self.image(after, is_partial, &mut row.after)?;
-            }
+        self.spans = Spans::default();
+        if change != RowChange::Insert {
+            self.spans.before = self.image(before, false, &mut row.before)?;
+        }
+        if change != RowChange::Delete {
+            self.spans.after = self.image(after, is_partial, &mut row.after)?;
         }
         // Rows that take no bytes would never end.
         if self.at.len() == left { Err(Short) } else { Ok(true) }
     }
 
-    /// How many bytes of rows are left.
-    pub fn left(&self) -> usize {
-        self.at.len()
-    }
-
-    /// One image: a bit for each column that is there, set if it is NULL, then the values of those that are not.
-    fn image(&mut self, present: &[u8], is_partial: bool, into: &mut Vec<Field<'a>>) -> Result<(), Short> {
+    /// One image: a bit for each column that is there, set if it is NULL, then the values of those that are not. Returns where
+    /// it is.
+    fn image(
+        &mut self,
+        present: &[u8],
+        is_partial: bool,
+        into: &mut Vec<Field<'a>>,
+    ) -> Result<Range<usize>, Short> {
         let at = &mut self.at;
         let mut diffs = if is_partial { self.table.json_bits(at)? } else { Bits::none() };
+        let whole = self.rows.rows.len();
+        let start = whole - at.len();
         let columns = &self.table.columns;
         let count = (0..columns.len()).filter(|&index| is_set(present, index)).count();
         let nulls = at.take(count.div_ceil(8))?;
@@ -109,11 +128,39 @@ impl<'t, 'a> RowReader<'t, 'a> {
                 Field::Value(Value::parse(column.kind, at)?)
             });
         }
-        Ok(())
+        Ok(start..whole - at.len())
     }
 }
 
 impl Table {
+    /// Where the values are in an image that was read as these fields, for each column that it has; `None` for NULL. What is told
+    /// by what changed in it is left out.
+    pub(crate) fn values_in(
+        &self,
+        fields: &[Field<'_>],
+        present: &[u8],
+        image: &[u8],
+        into: &mut Vec<(usize, Option<Range<usize>>)>,
+    ) -> Result<(), Short> {
+        into.clear();
+        let mut at = Cursor::new(image);
+        let columns = || self.columns.iter().enumerate().filter(|(index, _)| is_set(present, *index));
+        let nulls = at.take(columns().count().div_ceil(8))?;
+        for (number, (index, column)) in columns().enumerate() {
+            let start = image.len() - at.len();
+            if is_set(nulls, number) {
+                into.push((index, None));
+            } else if let Some(Field::JsonDiffs(diffs)) = fields.get(index) {
+                at.u32()?; // the length
+                at.take(diffs.len())?;
+            } else {
+                Value::parse(column.kind, &mut at)?;
+                into.push((index, Some(start..image.len() - at.len())));
+            }
+        }
+        Ok(())
+    }
+
     /// Which of the JSON columns are given by what changed in them: a bit for each, also for those that are not there.
     fn json_bits<'a>(&self, at: &mut Cursor<'a>) -> Result<Bits<'a>, Short> {
         if at.packed()? & PARTIAL_JSON == 0 {
@@ -141,7 +188,8 @@ impl Bits<'_> {
     }
 }
 
+/// Whether that bit is set.
 #[inline]
-fn is_set(bits: &[u8], index: usize) -> bool {
+pub(crate) fn is_set(bits: &[u8], index: usize) -> bool {
     bits.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 != 0)
 }

@@ -9,7 +9,8 @@ mod temporal;
 mod value;
 
 pub use column::{Column, ColumnType};
-pub use image::{Field, Row, RowReader};
+pub(crate) use image::is_set;
+pub use image::{Field, Row, RowReader, Spans};
 pub use table::{NotUnderstood, Table, Tables};
 pub use temporal::{Date, DateTime, Time};
 pub use value::{Value, inflate, write_decimal};

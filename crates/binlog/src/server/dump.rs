@@ -58,6 +58,11 @@ const LONGEST_ROTATE: usize = 1 << 10;
 const ABOVE_ADDRESSES: u32 = 0xf000_0000;
 
 impl Dump {
+    /// Whether more is waited for behind the last log.
+    pub(super) fn follows(&self) -> bool {
+        self.follows
+    }
+
     /// Has the server begin to send.
     pub(super) fn begin(
         origin: &Origin,

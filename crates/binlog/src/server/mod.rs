@@ -71,6 +71,11 @@ impl ServerLogs {
         Dump::begin(origin, args, named, position, at).map(|dump| Self(Arc::new(Mutex::new(dump))))
     }
 
+    /// Whether more is waited for behind the last.
+    pub(crate) fn are_followed(&self) -> bool {
+        lock(&self.0).follows()
+    }
+
     /// How many logs are known that were not begun.
     pub(crate) fn left(&self) -> usize {
         lock(&self.0).left()

@@ -3,16 +3,19 @@
 use std::io::Write as _;
 
 use crate::chain::Trouble;
-use crate::event::{Intvar, UserValue, UserVar, rand_seeds};
-use crate::log::{Event, Kind};
+use crate::event::{Intvar, Query, UserVar, rand_seeds};
+use crate::log::{Event, Format, Header, Kind};
 
-use super::charset;
-use super::text::{push_hex, push_name};
+use super::session::Session;
+use super::variables::push_variable;
 
-/// What the next statement depends on, as statements.
+/// What the next statement depends on.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
+    /// Numbers, as statements.
     text: Vec<u8>,
+    /// The bodies of events that set variables.
+    variables: Vec<Vec<u8>>,
 }
 
 impl Before {
@@ -32,7 +35,7 @@ impl Before {
                 let (first, second) = rand_seeds(event.body)?;
                 writeln!(out, "SET @@session.rand_seed1 = {first}, @@session.rand_seed2 = {second};")?;
             }
-            Kind::USER_VAR => push_variable(&UserVar::parse(event.body)?, out)?,
+            Kind::USER_VAR => self.variables.push(event.body.to_vec()),
             _ => {}
         }
         Ok(())
@@ -41,46 +44,28 @@ impl Before {
     /// Nothing comes before the next statement.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
+        self.variables.clear();
     }
 
-    /// Writes it, once.
-    pub(crate) fn move_to(&mut self, out: &mut Vec<u8>) {
+    /// Writes all that must come before a statement, once: the settings of its session, and what it depends on.
+    ///
+    /// # Errors
+    /// If something of it is malformed.
+    pub(crate) fn prepare(
+        &mut self,
+        session: &mut Session,
+        query: &Query<'_>,
+        header: &Header,
+        format: &Format,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Trouble> {
+        session.prepare(query, header, format, out)?;
+        for body in std::mem::take(&mut self.variables) {
+            push_variable(&UserVar::parse(&body)?, session, out)?;
+        }
+        // The variables may have changed the collation.
+        session.prepare(query, header, format, out)?;
         out.append(&mut self.text);
+        Ok(())
     }
-}
-
-/// SET of a user's variable, of the type that it had.
-fn push_variable(variable: &UserVar<'_>, out: &mut Vec<u8>) -> Result<(), Trouble> {
-    out.extend_from_slice(b"SET @");
-    push_name(variable.name, out);
-    out.extend_from_slice(b" := ");
-    match &variable.value {
-        None => out.extend_from_slice(b"NULL"),
-        Some(value) => push_user_value(value, out)?,
-    }
-    out.extend_from_slice(b";\n");
-    Ok(())
-}
-
-fn push_user_value(value: &UserValue<'_>, out: &mut Vec<u8>) -> Result<(), Trouble> {
-    let mut at = crate::log::Cursor::new(value.bytes);
-    match value.kind {
-        0 => {
-            let name = charset::name(value.collation).ok_or(Trouble::Malformed)?;
-            write!(out, "_{name} ")?;
-            push_hex(value.bytes, out);
-        }
-        1 => write!(out, "{:e}", f64::from_bits(at.u64()?))?,
-        2 if value.is_unsigned => write!(out, "{}", at.u64()?)?,
-        2 => write!(out, "{}", at.u64()? as i64)?,
-        4 => {
-            let (digits, behind) = (at.u8()?, at.u8()?);
-            if behind > digits || digits > 81 {
-                return Err(Trouble::Malformed);
-            }
-            crate::rows::write_decimal(at.rest(), digits, behind, out);
-        }
-        _ => return Err(Trouble::Malformed),
-    }
-    Ok(())
 }

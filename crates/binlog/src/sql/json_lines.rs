@@ -6,7 +6,7 @@ use crate::json::{self, Diffs};
 use crate::rows::{Column, Field, Table, Value, inflate, write_decimal};
 
 use super::charset::Charset;
-use super::literal::{Unwritable, filled};
+use super::literal::{Unwritable, bits, filled};
 
 /// Writes one image of a row as an object; columns that it does not hold are not in it.
 pub(super) fn push_image(table: &Table, fields: &[Field<'_>], out: &mut Vec<u8>) -> Result<(), Unwritable> {
@@ -57,9 +57,7 @@ fn push_value(value: &Value<'_>, column: &Column, out: &mut Vec<u8>) -> Result<(
         Value::Float(number) => push_floating(f64::from(number), format!("{number:?}"), out),
         Value::Double(number) => push_floating(number, format!("{number:?}"), out),
         Value::Decimal(bytes, digits, behind) => quoted(out, |out| write_decimal(bytes, digits, behind, out)),
-        Value::Bit(bytes) => {
-            push_number(bytes.iter().fold(0_u64, |bits, &byte| bits << 8 | u64::from(byte)), out)
-        }
+        Value::Bit(bytes) => push_number(bits(bytes), out),
         Value::Year(year) => push_number(year, out),
         Value::Date(date) => quoted(out, |out| date.write(out)),
         Value::Time(time) => quoted(out, |out| time.write(out)),

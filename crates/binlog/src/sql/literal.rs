@@ -54,24 +54,26 @@ pub(crate) fn push_value(value: &Value<'_>, column: &Column, out: &mut Vec<u8>) 
 }
 
 /// Writes a condition that holds for this value of the column only: text is compared byte by byte, a FLOAT with all the digits that it
-/// has as a DOUBLE.
+/// has as a DOUBLE. A BIT is compared with a number, since to MariaDB `X'…'` is a text of digits there; a VECTOR cannot be compared.
 pub(crate) fn push_condition(
     name: &[u8],
     value: &Value<'_>,
     column: &Column,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
+    let (before, behind): (&[u8], &[u8]) = match *value {
+        Value::Null => (b"", b" IS NULL"),
+        Value::Bytes(_) | Value::Compressed(_) => (b"", b" = _binary "),
+        Value::Vector(_) => (b"CAST(", b" AS BINARY) = "),
+        _ => (b"", b" = "),
+    };
+    out.extend_from_slice(before);
     out.extend_from_slice(name);
+    out.extend_from_slice(behind);
     match *value {
-        Value::Null => {
-            out.extend_from_slice(b" IS NULL");
-            return Ok(());
-        }
-        Value::Bytes(_) | Value::Compressed(_) => out.extend_from_slice(b" = _binary "),
-        _ => out.extend_from_slice(b" = "),
-    }
-    match *value {
+        Value::Null => {}
         Value::Float(number) => push_double(f64::from(number), out),
+        Value::Bit(bytes) => push_number(bits(bytes), out),
         Value::Json(_) => {
             out.extend_from_slice(b"CAST(");
             push_value(value, column, out)?;
@@ -80,6 +82,11 @@ pub(crate) fn push_condition(
         _ => push_value(value, column, out)?,
     }
     Ok(())
+}
+
+/// The number that a BIT is; it has at most 64 bits.
+pub(super) fn bits(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
 }
 
 /// A BINARY with the zeros at its end, which are not logged; `None` for a value of any other type. MariaDB's UUID and addresses are

@@ -8,14 +8,16 @@ mod rows;
 mod session;
 mod statements;
 pub(crate) mod text;
+mod variables;
 
 use std::io::Write;
 use std::ops::ControlFlow;
 
 use crate::args::LogArgs;
+use crate::chain::Chain;
 use crate::filter::{Filter, FilterArgs, Verdict};
 use crate::server::Origin;
-use crate::{Error, Result};
+use crate::{Error, Result, flashback};
 
 use statements::Printer;
 
@@ -33,6 +35,11 @@ pub struct SqlArgs {
     /// Which transactions.
     #[command(flatten)]
     pub filter: FilterArgs,
+
+    /// Print what undoes these rows, the last change first: INSERT for what was deleted, DELETE for what came in, UPDATE back. All is
+    /// read before anything is printed; what cannot be undone is an error
+    #[arg(long, conflicts_with_all = ["follow", "thread"])]
+    pub flashback: bool,
 }
 
 /// What was written, and what could not be.
@@ -48,6 +55,9 @@ pub struct SqlReport {
     pub not_understood: u64,
     /// Tables whose columns' names the log does not tell: their rows are called @1, @2…, which no server takes.
     pub without_names: Vec<String>,
+    /// Statements that were passed over, where only some tables' rows were to be undone: whether they changed something in these
+    /// nobody knows.
+    pub passed_over: u64,
 }
 
 /// Writes what was asked for; `origin` is the server of `--from-server`. `stopped` is asked now and then whether to stop.
@@ -63,6 +73,9 @@ pub fn sql(
 ) -> Result<SqlReport> {
     let mut chain = args.logs.open(origin, Some(&args.filter))?;
     let mut filter = Filter::new(&args.filter, chain.logs());
+    if args.flashback {
+        return undone(&mut chain, &mut filter, Printer::of_flashback(is_json, out), stopped);
+    }
     let mut printer = Printer::new(is_json, out);
     let read = chain.walk(stopped, |item| {
         let verdict = filter.verdict(item)?;
@@ -74,4 +87,21 @@ pub fn sql(
     });
     let report = printer.finish().map_err(Error::writing)?;
     read.map(|()| report)
+}
+
+/// Writes what undoes what the filter wants.
+fn undone(
+    chain: &mut Chain,
+    filter: &mut Filter<'_>,
+    mut printer: Printer<'_>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<SqlReport> {
+    let all = FilterArgs::default();
+    let all = Filter::new(&all, 1);
+    let read = flashback::walk(chain, filter, stopped, |item| {
+        printer.print(item, true, &all)?;
+        Ok(ControlFlow::Continue(()))
+    });
+    let report = printer.finish().map_err(Error::writing)?;
+    read.map(|passed_over| SqlReport { passed_over, ..report })
 }

@@ -99,6 +99,13 @@ impl Session {
         }
     }
 
+    /// Makes this the collation of what has none of its own.
+    pub(crate) fn collation(&mut self, number: u32, out: &mut Vec<u8>) {
+        let mut changes = Changes { session: self, out, any: false };
+        changes.set("collation_connection", number.to_string().into_bytes());
+        changes.end();
+    }
+
     fn use_schema(&mut self, schema: &[u8], out: &mut Vec<u8>) {
         if self.schema.as_deref() == Some(schema) {
             return;

@@ -34,6 +34,8 @@ struct OldStatement {
 pub(super) struct Printer<'a> {
     out: &'a mut dyn Write,
     is_json: bool,
+    /// What stands before a transaction's log and position.
+    title: &'static str,
     zone: TimeZone,
     session: Session,
     tables: Tables,
@@ -57,6 +59,7 @@ impl<'a> Printer<'a> {
         Self {
             out,
             is_json,
+            title: "",
             zone: TimeZone::system(),
             session: Session::default(),
             tables: Tables::default(),
@@ -69,6 +72,11 @@ impl<'a> Printer<'a> {
             old_loads: BTreeMap::new(),
             text: Vec::new(),
         }
+    }
+
+    /// For what undoes a log.
+    pub(super) fn of_flashback(is_json: bool, out: &'a mut dyn Write) -> Self {
+        Self { title: "undoes ", ..Self::new(is_json, out) }
     }
 
     /// Writes what an event says, if it is to be taken; descriptions of tables are kept in any case.
@@ -114,8 +122,8 @@ impl<'a> Printer<'a> {
         let time = shown(header.timestamp, &self.zone);
         writeln!(
             self.head,
-            "-- {} at {}, {time}, server {}{gtid_shown}",
-            item.log, event.position, header.server_id
+            "-- {}{} at {}, {time}, server {}{gtid_shown}",
+            self.title, item.log, event.position, header.server_id
         )?;
         if matches!(gtid, Some(Gtid::Mariadb(gtid)) if gtid.flags & MariadbGtid::STANDALONE == 0) {
             match MariadbGtid::xa_name(event.body)? {
@@ -166,6 +174,9 @@ impl<'a> Printer<'a> {
                 let message = String::from_utf8_lossy(incident(event.body)?).into_owned();
                 self.print_comment(item, &format!("events may be missing here: {message}"))?;
             }
+            Kind::MARIADB_PARTIAL_ROW_DATA => {
+                self.not_understood(item, "a part of an event of rows, which are not put together")?;
+            }
             kind if kind.name().is_none() => {
                 self.report.not_understood += 1;
                 let bytes = event.body.len();
@@ -211,10 +222,11 @@ impl<'a> Printer<'a> {
             push_string(&String::from_utf8_lossy(query.text), &mut self.text);
             self.text.extend_from_slice(b"}\n");
         } else {
-            self.session.prepare(query, &event.header, item.format, &mut self.text)?;
-            self.before.move_to(&mut self.text);
+            let Self { before, session, text, .. } = self;
+            before.prepare(session, query, &event.header, item.format, text)?;
             push_statement(query.text, &mut self.text);
         }
+        self.before.clear();
         Ok(self.flush_text()?)
     }
 
