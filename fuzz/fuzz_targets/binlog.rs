@@ -22,8 +22,8 @@ fuzz_target!(|bytes: &[u8]| {
     let files = files.to_str().expect("a path of ASCII");
     let go_on = || false;
     let flashback = &["sql", "--flashback", "--table=*"];
-    let extract = &["extract", "--out", files];
-    for words in [&["ls"][..], &["ls", "--events"], &["stat"], &["sql"], flashback, extract] {
+    let files = &["extract", "--out", files];
+    for words in [&["ls"][..], &["ls", "--events"], &["stat"], &["sql"], flashback, files] {
         let words = [&["drover"], words, &["--no-checksums", log]].concat();
         let mut out = std::io::sink();
         match Cli::parse_from(words).args.command {

@@ -89,9 +89,6 @@ fn read(
     // Where a log breaks off, what was under way is told before the damage.
     let is_end =
         matches!(walked, Ok(()) | Err(Error::Damaged { .. } | Error::Read { .. } | Error::Sent { .. }));
-    if is_cut_off || !is_end {
-        return walked;
-    }
-    let rest = walk.finish();
+    let rest = walk.finish(is_end && !is_cut_off);
     walked.and(rest)
 }

@@ -29,7 +29,7 @@ pub(super) struct Walk<'a, 'o> {
     wanted: BTreeSet<FileKey>,
     before: Before,
     /// Where a payload begins, and how many loads of it were listed.
-    payload: (u64, u32),
+    payload: (Option<Spot>, u32),
 }
 
 impl<'a, 'o> Walk<'a, 'o> {
@@ -43,7 +43,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             rebuilder: Rebuilder::new(keep),
             wanted: BTreeSet::new(),
             before: Before::default(),
-            payload: (0, 0),
+            payload: (None, 0),
         }
     }
 
@@ -67,8 +67,15 @@ impl<'a, 'o> Walk<'a, 'o> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What is under way when the logs are at their end.
-    pub(super) fn finish(mut self) -> Result<()> {
+    /// Nothing more is seen. Where the logs are at their end, what is under way has none.
+    pub(super) fn finish(mut self, is_end: bool) -> Result<()> {
+        if is_end {
+            self.unfinished()?;
+        }
+        self.directory.as_ref().map_or(Ok(()), Directory::sync)
+    }
+
+    fn unfinished(&mut self) -> Result<()> {
         if let Some(rebuilt) = self.rebuilder.unfinished() {
             self.rebuilt(rebuilt)?;
         }
@@ -82,7 +89,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                 })?;
             }
         }
-        self.directory.as_ref().map_or(Ok(()), Directory::sync)
+        Ok(())
     }
 
     /// Keeps what later events depend on.
@@ -108,7 +115,8 @@ impl<'a, 'o> Walk<'a, 'o> {
 
     /// A load ended with the event, or is known by it to have no end.
     fn ended(&mut self, item: &Item<'_>, takes: bool, load: Load) -> std::result::Result<(), Trouble> {
-        let was_wanted = self.wanted.remove(&load.key);
+        // One without a file has no number.
+        let was_wanted = load.spool.is_some() && self.wanted.remove(&load.key);
         let is_unfinished = load.ending == Ending::Unfinished;
         let is_wanted =
             if is_unfinished { was_wanted } else { takes && self.filter.wants_kind(item.event.header.kind) };
@@ -195,9 +203,9 @@ impl<'a, 'o> Walk<'a, 'o> {
         if !is_packed {
             return 1;
         }
-        let (position, count) = &mut self.payload;
-        *count = if *position == start.position { *count + 1 } else { 1 };
-        *position = start.position;
+        let (payload, count) = &mut self.payload;
+        *count = if payload.as_ref() == Some(start) { *count + 1 } else { 1 };
+        *payload = Some(start.clone());
         *count
     }
 }

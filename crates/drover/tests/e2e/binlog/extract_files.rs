@@ -1,7 +1,12 @@
 //! `drover binlog extract`: its files are there whole, or not at all.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use drover_sandbox::Flavour;
 use tempfile::TempDir;
@@ -36,27 +41,40 @@ fn what_is_there_is_not_replaced(flavour: Flavour) {
     sql(target(flavour), "DROP DATABASE kept");
 }
 
-/// Whatever ends the process, there are whole files or none.
+/// Whatever ends the process, there are whole files or none: here it is within the only one, since the rest of the log never comes.
 fn a_kill_leaves_nothing(flavour: Flavour) {
     let (source, target) = servers(flavour);
     create([&source, &target], "k", "");
     create_table(&[&source], "k.t");
     let files = TempDir::new().unwrap();
-    let path = files.path().join("file");
-    fs::write(&path, lines(60_000_000)).unwrap();
+    let (path, pipe) = (files.path().join("file"), files.path().join("pipe"));
+    fs::write(&path, lines(4_000_000)).unwrap();
     sql(&source, format!("LOAD DATA INFILE '{}' INTO TABLE k.t (v)", path.display()));
-    let log = log_of(&source);
+    let log = fs::read(log_of(&source)).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let out = TempDir::new().unwrap();
-    let mut running = Running::start(drover("binlog extract --out").arg(out.path()).arg(&log));
-    let fds = PathBuf::from(format!("/proc/{}/fd", running.pid()));
-    let keeps_some = || {
-        let links = fs::read_dir(&fds).into_iter().flatten().flatten();
-        let mut paths = links.filter_map(|link| fs::read_link(link.path()).ok());
-        paths.any(|path| path.starts_with(out.path()))
-    };
-    running.freeze_when("it keeps something in the directory", keeps_some);
-    running.signal("KILL");
-    assert_eq!(running.finish().code, None);
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let (pipe, log) = (&pipe, &log);
+        scope.spawn(move || {
+            let mut half = OpenOptions::new().write(true).open(pipe).unwrap();
+            half.write_all(&log[..2_000_000]).unwrap();
+            let _no_more = ended.recv();
+        });
+        let mut running = Running::start(drover("binlog extract --out").arg(out.path()).arg(pipe));
+        let fds = PathBuf::from(format!("/proc/{}/fd", running.pid()));
+        let keeps_some = || {
+            let links = fs::read_dir(&fds).into_iter().flatten().flatten();
+            let mut paths = links.filter_map(|link| fs::read_link(link.path()).ok());
+            paths.any(|path| path.starts_with(out.path()))
+        };
+        running.freeze_when("it keeps something in the directory", keeps_some);
+        running.signal("CONT");
+        thread::sleep(Duration::from_millis(200)); // it reads on as far as it can
+        running.signal("KILL");
+        assert_eq!(running.finish().code, None);
+        drop(end);
+    });
     assert_eq!(files_in(out.path()), Vec::<PathBuf>::new());
 }
 

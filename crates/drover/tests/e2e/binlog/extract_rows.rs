@@ -3,6 +3,7 @@
 use std::fs;
 
 use drover_sandbox::Flavour;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::extract::{assert_same, extracted, log_of};
@@ -17,7 +18,9 @@ const FILES: [&str; 3] = ["--secure-file-priv=", "--local-infile=1", "--default-
 fn options(flavour: Flavour, metadata: &'static str) -> Vec<&'static str> {
     let mut options = [&FILES[..], &["--log-bin", "--binlog-format=ROW", metadata]].concat();
     if flavour == Flavour::MySql {
-        options.push("--binlog-rows-query-log-events=ON");
+        options.extend(["--binlog-rows-query-log-events=ON", "--binlog-transaction-compression=ON"]);
+    } else {
+        options.push("--log-bin-compress");
     }
     options
 }
@@ -94,9 +97,9 @@ fn rows_become_files(flavour: Flavour) {
     sql(
         &source,
         format!(
-            "USE r; SET sql_mode = ''; INSERT INTO log VALUES (0);
+            "USE r; SET sql_mode = ''; INSERT INTO log VALUES (0); BEGIN;
              LOAD DATA INFILE '{file}' INTO TABLE `t;``x` CHARACTER SET utf8mb4 (@n) SET {};
-             /* nightly */ LOAD DATA INFILE '{replaced}' REPLACE INTO TABLE r.k; INSERT INTO k VALUES (9, 'LOAD DATA')",
+             /* nightly */ LOAD DATA INFILE '{replaced}' REPLACE INTO TABLE r.k; INSERT INTO k VALUES (9, 'LOAD DATA'); COMMIT",
             sets.join(", ")
         ),
     );
@@ -107,6 +110,9 @@ fn rows_become_files(flavour: Flavour) {
         .map(|load| (load["table"].as_str().unwrap(), load["is_rebuilt"].as_bool(), load["rows"].as_u64()))
         .collect();
     assert_eq!(told, [("t;`x", Some(true), Some(30)), ("k", Some(true), Some(2))], "{loads:#?}");
+    // In one payload they have one position: they are numbered.
+    let is_numbered = |load: &Value| load["file"].as_str().unwrap().contains("-2-r.");
+    assert_eq!((is_numbered(&loads[0]), is_numbered(&loads[1])), (false, flavour == Flavour::MySql));
     for load in &loads {
         assert!(load["file"].as_str().unwrap().ends_with(".rebuilt.data"));
         let statement = fs::read(load["statement_file"].as_str().unwrap()).unwrap();
