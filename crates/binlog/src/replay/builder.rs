@@ -51,6 +51,8 @@ struct Now {
     /// Where its pieces go, once it was handed on.
     sender: Option<SyncSender<Piece>>,
     end: Vec<u8>,
+    /// Whether its rows are those of a table that it makes, and nothing else can be done in it.
+    takes_rows_only: bool,
 }
 
 /// MariaDB tells of each transaction in which group it was committed: those of one group can be applied at once.
@@ -134,7 +136,7 @@ impl<'f, 'a> Builder<'f, 'a> {
             rest: None,
             size: 0,
         };
-        self.now = Some(Now { transaction, sender: None, end: b"COMMIT".to_vec() });
+        self.now = Some(Now { transaction, sender: None, end: b"COMMIT".to_vec(), takes_rows_only: false });
         if matches!(gtid, Some(Gtid::Mariadb(_)))
             && let Some(name) = MariadbGtid::xa_name(event.body)?
         {
@@ -285,7 +287,8 @@ impl<'f, 'a> Builder<'f, 'a> {
 
     /// Behind statements, the session is set again to what rows need.
     fn settle_for_rows(&mut self) -> Result<()> {
-        if self.now.as_ref().is_none_or(|now| now.transaction.mode == Mode::Rows) {
+        let needs_none = |now: &Now| now.transaction.mode == Mode::Rows || now.takes_rows_only;
+        if self.now.as_ref().is_none_or(needs_none) {
             return Ok(());
         }
         let mut settings = Vec::new();
@@ -344,7 +347,11 @@ impl<'f, 'a> Builder<'f, 'a> {
                 self.set_mode(Mode::Definitions);
                 let (position, schema) = (item.event.position, query.schema.to_vec());
                 self.sink.defines(query);
-                self.push(Piece::Definition(Definition { position, schema, text, error }))?;
+                let definition = Definition { position, schema, text, error };
+                if let Some(now) = &mut self.now {
+                    now.takes_rows_only = definition.opens_transaction();
+                }
+                self.push(Piece::Definition(definition))?;
             }
         }
         Ok(())
@@ -481,7 +488,7 @@ impl<'f, 'a> Builder<'f, 'a> {
     fn end(&mut self, position: u64) -> Result<(), Trouble> {
         self.flush_rows()?;
         self.settle_for_rows()?;
-        let Some(Now { mut transaction, sender, end }) = self.now.take() else { return Ok(()) };
+        let Some(Now { mut transaction, sender, end, .. }) = self.now.take() else { return Ok(()) };
         let position = if self.is_backwards { transaction.at.position } else { position };
         let last = Piece::End { text: end, position };
         let commits_by_itself = matches!(transaction.mode, Mode::Definitions | Mode::Prepared);

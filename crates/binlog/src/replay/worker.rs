@@ -193,7 +193,13 @@ impl<'a> Worker<'a> {
                 self.leave_prepared()?;
                 self.push(&position, work)?;
             }
-            _ if work.is_closed_to_others || (rolls_back && work.is_open) => {
+            _ if work.is_closed_to_others => {
+                self.push(text, work)?;
+                self.push(&position, work)?;
+                // Nothing could be set for the rows to come.
+                self.context.settings.iter().try_for_each(|setting| self.push(setting, work))?;
+            }
+            _ if rolls_back && work.is_open => {
                 self.push(text, work)?;
                 self.push(&position, work)?;
             }

@@ -30,10 +30,11 @@ fn a_server_is_rebuilt(flavour: Flavour) {
     let dir = tempfile::tempdir().unwrap();
     let backup = dir.path().join("backup");
     let traffic = Traffic::new(&source, dir.path());
-    traffic.runs(seconds(), &Kind::ALL, || {
+    traffic.runs(Duration::from_secs(1), &[Kind::Rows, Kind::Statements, Kind::Files], || {
         thread::sleep(Duration::from_millis(500));
         run(&mut dump(&source, "live", &backup)).done();
     });
+    traffic.runs(seconds(), &Kind::ALL, || ());
     let [rebuilt, killed] = [0; 2].map(|_| {
         let target = start(flavour, &["--local-infile=1"]);
         run(&mut restore(&target, &backup, "")).done();
@@ -141,6 +142,15 @@ impl Kind {
     const ALL: [Self; 4] = [Self::Rows, Self::Statements, Self::Definitions, Self::Files];
 }
 
+/// Says that it is over when it is dropped.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Clients at work.
 struct Traffic<'a> {
     server: &'a Server,
@@ -167,9 +177,10 @@ impl<'a> Traffic<'a> {
                     }
                 });
             }
+            // Also where what is done meanwhile panics.
+            let _over = Over(&is_over);
             meanwhile();
             thread::sleep(time.saturating_sub(began.elapsed()));
-            is_over.store(true, Ordering::Relaxed);
         });
     }
 
