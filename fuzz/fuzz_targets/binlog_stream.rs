@@ -7,8 +7,8 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drover_binlog::{FileArgs, LogArgs};
 use drover_binlog::server::{FromServerArgs, Origin};
+use drover_binlog::{FileArgs, LogArgs};
 use drover_db::Stop;
 use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
 use libfuzzer_sys::fuzz_target;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use crate::chain::Chain;
 use crate::extract::ExtractArgs;
 use crate::filter::FilterArgs;
+use crate::log::MAGIC;
 use crate::ls::LsArgs;
 use crate::replay::ReplayArgs;
 use crate::server::{FromServerArgs, Origin, ServerLogs};
-use crate::source::Source;
+use crate::source::{Source, log_number};
 use crate::sql::SqlArgs;
 use crate::stat::StatArgs;
 use crate::{Error, Keyring, Result};
@@ -99,9 +100,15 @@ impl LogArgs {
             return Ok(Chain::of_server(logs, verifies));
         }
         let mut sources = Source::find(logs)?;
-        if let Some((log, _)) = at {
+        if let Some((log, position)) = at {
             let first = sources.iter().position(|source| source.log_name() == log);
-            sources.drain(..first.ok_or_else(|| not_named(log))?);
+            // Where the beginning of a log is where to go on, those before it are done with.
+            let are_done = || {
+                let is_done = |source: &Source| log_number(&source.log_name()) < log_number(log);
+                (position <= MAGIC.len() as u64 && sources.iter().all(is_done)).then_some(sources.len())
+            };
+            let first = first.or_else(are_done).ok_or_else(|| not_named(log))?;
+            sources.drain(..first);
         }
         if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
             return Err(Error::found("standard input (-) is named more than once"));

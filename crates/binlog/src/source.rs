@@ -112,6 +112,11 @@ pub(crate) fn log_name(path: &Path) -> String {
     without_packing(&name).to_owned()
 }
 
+/// The number at the end of a log's name; 0 where there is none.
+pub(crate) fn log_number(log: &str) -> u64 {
+    log.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
+}
+
 fn without_packing(name: &str) -> &str {
     name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
 }

@@ -8,7 +8,7 @@ use crate::Result;
 use drover_db::sql::{Dialect, tokens};
 
 use crate::chain::{Item, Trouble};
-use crate::event::{Gtid, MariadbGtid, Query, Rows, TableMap, incident};
+use crate::event::{Gtid, MariadbGtid, Query, Rotate, Rows, TableMap, incident};
 use crate::filter::{Filter, Verdict};
 use crate::loads::{Ending, Keep, Load, Loads, dialect};
 use crate::log::{Header, Kind, Place};
@@ -93,6 +93,7 @@ impl<'f, 'a> Builder<'f, 'a> {
             self.log = (item.number, crate::source::log_name(item.log.as_ref()).into());
             self.sink.enter(&self.log.1);
         }
+        self.sink.report.next_log = next_log(item)?;
         if item.place.begins() {
             self.begin(item, verdict == Verdict::Take)?;
         }
@@ -509,6 +510,16 @@ impl<'f, 'a> Builder<'f, 'a> {
         }
         Ok(())
     }
+}
+
+/// The log that comes next, if this one ends with the event.
+fn next_log(item: &Item<'_>) -> Result<Option<String>, Trouble> {
+    let event = &item.event;
+    if event.kind != Kind::ROTATE || event.header.flags & Header::ARTIFICIAL != 0 {
+        return Ok(None);
+    }
+    let log = Rotate::parse(event.body, item.format)?.log;
+    Ok(Some(String::from_utf8_lossy(log).into_owned()))
 }
 
 const NO_HINT: &str = "";

@@ -27,6 +27,7 @@ use serde::Serialize;
 
 use crate::chain::{Chain, Item};
 use crate::filter::{Filter, FilterArgs};
+use crate::log::MAGIC;
 use crate::server::Origin;
 use crate::{Error, Result, flashback};
 
@@ -92,6 +93,8 @@ pub struct ReplayReport {
     pub log: String,
     /// In bytes.
     pub position: u64,
+    /// The log that comes behind those that were read, where the last of them is at its end.
+    pub next_log: Option<String>,
     /// Transactions whose end is not in the logs, as LOG: at POSITION. They were not applied: their server did not commit them, or
     /// a later log, or the rest of the last, has their end.
     pub abandoned: Vec<String>,
@@ -202,7 +205,13 @@ pub fn replay(
         (read.and(applied), sink)
     });
     let done = done.map_err(|error| queue.error().unwrap_or(error));
-    let mark = queue.mark();
+    let mark = match (&done, &sink.report.next_log) {
+        // All was applied, and the next log is where to go on.
+        (Ok(()), Some(next)) if !args.flashback && !queue.mark().log.is_empty() => {
+            Mark { log: next.as_str().into(), position: MAGIC.len() as u64 }
+        }
+        _ => queue.mark(),
+    };
     if done.is_ok() {
         let update = positions.update(0, &mark, "");
         sink.connection.execute(update).map_err(|source| destination.failed("noting the end", source))?;

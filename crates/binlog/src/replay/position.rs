@@ -8,6 +8,7 @@ use drover_db::{Connection, quote};
 
 use super::marks::{Mark, read_done};
 use super::transaction::Start;
+use crate::source::log_number;
 
 /// The table and the rows in it of one replay: one for each worker.
 #[derive(Debug)]
@@ -203,13 +204,8 @@ fn pending(place: &str, state: String) -> Option<Pending> {
 
 /// Whether a mark is behind another: logs have numbers at the end of their names.
 fn later(mark: &Mark, than: &Mark) -> bool {
-    let key = |mark: &Mark| (number_of(&mark.log), Arc::clone(&mark.log), mark.position);
+    let key = |mark: &Mark| (log_number(&mark.log), Arc::clone(&mark.log), mark.position);
     key(mark) > key(than)
-}
-
-/// The number at the end of a log's name; 0 where there is none.
-pub(super) fn number_of(log: &str) -> u64 {
-    log.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use std::sync::mpsc::SyncSender;
 use drover_db::{Connection, quote};
 
 use crate::event::{Query, TableMap};
+use crate::source::log_number;
 use crate::{Error, Result};
 
 use super::events::Target;
-use super::position::{Found, Positions, number_of};
+use super::position::{Found, Positions};
 use super::queue::Queue;
 use super::transaction::{Piece, Start, Transaction};
 use super::{Destination, Interrupted, Problem, ReplayReport};
@@ -57,7 +58,7 @@ impl Sink<'_> {
     /// Whether an earlier run has applied the transaction that begins there.
     pub(super) fn was_applied(&mut self, at: &Start) -> bool {
         let Some(Found { mark, done, .. }) = &self.found else { return false };
-        let (its, marked) = (number_of(&at.log), number_of(&mark.log));
+        let (its, marked) = (log_number(&at.log), log_number(&mark.log));
         let is_before = match (at.log == mark.log, self.is_backwards) {
             (true, false) => at.position < mark.position,
             (false, false) => its < marked,

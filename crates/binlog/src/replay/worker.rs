@@ -17,16 +17,21 @@ use crate::{Error, Result};
 pub(super) struct Worker<'a> {
     number: usize,
     context: &'a Context<'a>,
-    connection: Connection,
-    _watched: Watched<'static>,
+    session: Session,
+    /// The usual one, while a transaction is prepared in another, and those in which some are, with their names.
+    usual: Option<Session>,
+    prepared: Vec<(Vec<u8>, Session)>,
     /// One with the settings that a session begins with, to look at definitions.
-    side: Option<(Connection, Watched<'static>)>,
+    side: Option<Session>,
     /// What an earlier run was at when it ended, which only the first worker comes by.
     pending: Option<Pending>,
     /// Statements that were not sent yet, with `;` between, and how many these are.
     packet: Vec<u8>,
     statements: usize,
 }
+
+/// A connection, and what breaks it at a request.
+type Session = (Connection, Watched<'static>);
 
 /// What all workers share.
 pub(super) struct Context<'a> {
@@ -60,12 +65,13 @@ const BLOCK: usize = 64 << 10;
 impl<'a> Worker<'a> {
     /// Connects.
     pub(super) fn new(number: usize, context: &'a Context<'a>, pending: Option<Pending>) -> Result<Self> {
-        let (connection, watched) = context.connect(number)?;
+        let session = context.connect(number)?;
         Ok(Self {
             number,
             context,
-            connection,
-            _watched: watched,
+            session,
+            usual: None,
+            prepared: Vec::new(),
             side: None,
             pending,
             packet: Vec::new(),
@@ -117,6 +123,7 @@ impl<'a> Worker<'a> {
             is_closed_to_others: false,
             is_done: false,
         };
+        self.begin_prepared(transaction)?;
         for piece in &mut transaction.pieces {
             if let Some(end) = self.take(piece, &mut work)? {
                 return Ok(end);
@@ -184,13 +191,16 @@ impl<'a> Worker<'a> {
         let position = self.position(work.ordinal, end);
         let rolls_back = text.eq_ignore_ascii_case(b"ROLLBACK");
         match work.mode {
-            _ if work.is_done => self.push(&position, work)?,
+            _ if work.is_done => {
+                if let Some(usual) = self.usual.take() {
+                    self.session = usual;
+                }
+                self.push(&position, work)?;
+            }
             Mode::Rows | Mode::Statements if !work.is_open => self.push(&position, work)?,
             Mode::Prepared => {
                 self.flush(work.at)?;
-                let ended = self.statement(text, 0, work.at);
-                self.unless_done_before(ended, work.at.position, work)?;
-                self.leave_prepared()?;
+                self.end_prepared(text, work)?;
                 self.push(&position, work)?;
             }
             _ if work.is_closed_to_others => {
@@ -213,10 +223,33 @@ impl<'a> Worker<'a> {
         self.flush(work.at)
     }
 
-    /// A session of MariaDB that has prepared a transaction can do nothing but end it.
-    fn leave_prepared(&mut self) -> Result<()> {
-        if self.context.target.vendor == Vendor::MariaDb {
-            (self.connection, self._watched) = self.context.connect(self.number)?;
+    /// A session of MariaDB that has prepared a transaction can do nothing but end it: another one takes its place meanwhile. If it were
+    /// closed, another session could not be sure to end the transaction: XA COMMIT says that it has, and does nothing, as long as InnoDB
+    /// has not taken note of the close (found with 10.11).
+    fn begin_prepared(&mut self, transaction: &Transaction) -> Result<()> {
+        let begins = matches!(transaction.pieces.first(), Some(Piece::Statement(text, _)) if text.starts_with(b"XA START "));
+        if transaction.mode == Mode::Prepared && begins && self.context.target.vendor == Vendor::MariaDb {
+            let session = self.context.begin_session()?;
+            self.usual = Some(std::mem::replace(&mut self.session, session));
+        }
+        Ok(())
+    }
+
+    /// Prepares a transaction, or ends one that was, in the session that prepared it.
+    fn end_prepared(&mut self, text: &[u8], work: &mut Work<'_>) -> Result<()> {
+        let name = text.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
+        let known = self.prepared.iter().position(|(prepared, _)| prepared == name);
+        if let Some(index) = known {
+            let (_, session) = self.prepared.swap_remove(index);
+            self.usual = Some(std::mem::replace(&mut self.session, session));
+        }
+        let ended = self.statement(text, 0, work.at);
+        self.unless_done_before(ended, work.at.position, work)?;
+        if let Some(usual) = self.usual.take() {
+            let session = std::mem::replace(&mut self.session, usual);
+            if text.starts_with(b"XA PREPARE ") {
+                self.prepared.push((name.to_vec(), session));
+            }
         }
         Ok(())
     }
@@ -282,7 +315,7 @@ impl<'a> Worker<'a> {
 
     /// Runs a statement of the log, which must end as it did there.
     fn statement(&mut self, text: &[u8], error: u16, at: &Start) -> Result<()> {
-        match (self.connection.execute(text), error) {
+        match (self.session.0.execute(text), error) {
             (Ok(_), 0) => Ok(()),
             (Ok(_), code) => Err(Error::found(format!(
                 "{at}: a statement ended with error {code} there and with none here: {}",
@@ -300,16 +333,16 @@ impl<'a> Worker<'a> {
         let doing = || format!("{at}: {}", shortened(text));
         let failed = |source| self.context.destination.failed(doing(), source);
         let mut file = spool.into_reader().map_err(Error::file("the file of a LOAD DATA".as_ref()))?;
-        self.connection.begin_load(text).map_err(failed)?;
+        self.session.0.begin_load(text).map_err(failed)?;
         let mut block = vec![0; BLOCK];
         loop {
             let read = file.read(&mut block).map_err(Error::file("the file of a LOAD DATA".as_ref()))?;
             if read == 0 {
                 break;
             }
-            self.connection.send(&block[..read]).map_err(failed)?;
+            self.session.0.send(&block[..read]).map_err(failed)?;
         }
-        self.connection.end_load().map(drop).map_err(failed)
+        self.session.0.end_load().map(drop).map_err(failed)
     }
 
     fn position(&self, ordinal: u64, end: u64) -> Vec<u8> {
@@ -339,7 +372,7 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let packet = std::mem::take(&mut self.packet);
-        let done = self.connection.execute_several(&packet, self.statements);
+        let done = self.session.0.execute_several(&packet, self.statements);
         self.packet = packet;
         self.clear();
         done.map_err(|source| self.context.destination.failed(format!("{at}: applying it"), source))
@@ -351,7 +384,7 @@ impl<'a> Worker<'a> {
     }
 
     fn execute(&mut self, statement: &[u8], at: &Start) -> Result<()> {
-        let done = self.connection.execute(statement);
+        let done = self.session.0.execute(statement);
         done.map(drop).map_err(|source| self.context.destination.failed(format!("{at}: applying it"), source))
     }
 }
@@ -362,12 +395,22 @@ const LENIENT: [&str; 3] =
     ["innodb_strict_mode = 0", "restrict_fk_on_non_standard_key = 0", "system_versioning_alter_history = 1"];
 
 impl Context<'_> {
-    /// A session that is made ready.
-    fn connect(&self, worker: usize) -> Result<(Connection, Watched<'static>)> {
+    /// A session that is made ready, and is known to be one of this replay.
+    fn connect(&self, worker: usize) -> Result<Session> {
+        let (mut connection, watched) = self.begin_session()?;
+        self.lock(&mut connection, worker)?;
+        Ok((connection, watched))
+    }
+
+    fn lock(&self, connection: &mut Connection, worker: usize) -> Result<()> {
+        let locked = self.positions.lock_worker(connection, worker);
+        locked.map_err(|source| self.destination.failed("making a session ready", source))
+    }
+
+    fn begin_session(&self) -> Result<Session> {
         let (mut connection, watched) = self.destination.connect()?;
         let failed = |source| self.destination.failed("making a session ready", source);
         connection.allow_several().map_err(failed)?;
-        self.positions.lock_worker(&mut connection, worker).map_err(failed)?;
         for statement in self.settings.iter().chain(&self.target.begin_session()) {
             connection.execute(statement).map_err(failed)?;
         }
