@@ -19,25 +19,6 @@ pub struct ReplayArgs {
     #[command(flatten)]
     pub files: FileArgs,
 
-    /// Read the logs of this server, as a replica does: mysql://USER:PASSWORD@HOST:PORT. Each LOG is the name of one there; all
-    /// that it has, if none is named
-    #[arg(
-        id = "from_server",
-        long = "from",
-        value_name = "URL",
-        value_parser = clap::value_parser!(Secret),
-        help_heading = "Logs of a server",
-    )]
-    pub from: Option<Secret>,
-
-    /// What of them.
-    #[command(flatten)]
-    pub stream: StreamArgs,
-
-    /// Which transactions.
-    #[command(flatten)]
-    pub filter: FilterArgs,
-
     /// Apply nothing: tell what would be applied, what cannot be and why
     #[arg(long)]
     pub dry_run: bool,
@@ -72,6 +53,25 @@ pub struct ReplayArgs {
     /// Write nothing of it into the target's own binary log
     #[arg(long)]
     pub skip_binlog: bool,
+
+    /// Read the logs of this server, as a replica does: mysql://USER:PASSWORD@HOST:PORT. Each LOG is the name of one there; all
+    /// that it has, if none is named
+    #[arg(
+        id = "from_server",
+        long = "from",
+        value_name = "URL",
+        value_parser = clap::value_parser!(Secret),
+        help_heading = "Logs of a server",
+    )]
+    pub from: Option<Secret>,
+
+    /// What of them.
+    #[command(flatten)]
+    pub stream: StreamArgs,
+
+    /// Which transactions.
+    #[command(flatten)]
+    pub filter: FilterArgs,
 
     /// Where the target is.
     #[command(flatten)]

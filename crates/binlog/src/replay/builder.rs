@@ -10,7 +10,7 @@ use drover_db::sql::{Dialect, tokens};
 use crate::chain::{Item, Trouble};
 use crate::event::{Gtid, MariadbGtid, Query, Rotate, Rows, TableMap, incident};
 use crate::filter::{Filter, Verdict};
-use crate::loads::{Ending, Keep, Load, Loads, dialect};
+use crate::loads::{Ending, Keep, Load, Loads, Statement, TableName, dialect};
 use crate::log::{Header, Kind, Place};
 use crate::rows::{Table, Tables};
 use crate::sql::{Before, Session, push_xa, xa_prepare};
@@ -27,9 +27,9 @@ const LARGE: usize = 4 << 20;
 const MOST_PIECES: usize = 4;
 
 /// Makes transactions.
-pub(super) struct Builder<'f, 'a> {
+pub(super) struct Builder<'f, 's, 'a> {
     filter: Filter<'f>,
-    sink: Sink<'a>,
+    sink: &'s mut Sink<'a>,
     tables: Tables,
     loads: Loads,
     before: Before,
@@ -53,6 +53,8 @@ struct Now {
     end: Vec<u8>,
     /// Whether its rows are those of a table that it makes, and nothing else can be done in it.
     takes_rows_only: bool,
+    /// Whether it is to be taken as applied.
+    was_applied: bool,
 }
 
 /// MariaDB tells of each transaction in which group it was committed: those of one group can be applied at once.
@@ -63,8 +65,8 @@ struct GroupClock {
     before: u64,
 }
 
-impl<'f, 'a> Builder<'f, 'a> {
-    pub(super) fn new(filter: Filter<'f>, sink: Sink<'a>, is_backwards: bool) -> Self {
+impl<'f, 's, 'a> Builder<'f, 's, 'a> {
+    pub(super) fn new(filter: Filter<'f>, sink: &'s mut Sink<'a>, is_backwards: bool) -> Self {
         Self {
             filter,
             sink,
@@ -108,10 +110,9 @@ impl<'f, 'a> Builder<'f, 'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The logs are at their end. Gives the sink back, and where a transaction begins whose end is not there.
-    pub(super) fn finish(mut self) -> (Sink<'a>, Option<Start>) {
-        let unfinished = self.now.take().map(|now| now.transaction.at);
-        (self.sink, unfinished)
+    /// The logs are at their end. Tells where a transaction begins whose end is not there.
+    pub(super) fn finish(self) -> Option<Start> {
+        self.now.map(|now| now.transaction.at)
     }
 
     fn begin(&mut self, item: &Item<'_>, takes: bool) -> Result<(), Trouble> {
@@ -137,7 +138,13 @@ impl<'f, 'a> Builder<'f, 'a> {
             rest: None,
             size: 0,
         };
-        self.now = Some(Now { transaction, sender: None, end: b"COMMIT".to_vec(), takes_rows_only: false });
+        self.now = Some(Now {
+            transaction,
+            sender: None,
+            end: b"COMMIT".to_vec(),
+            takes_rows_only: false,
+            was_applied: false,
+        });
         if matches!(gtid, Some(Gtid::Mariadb(_)))
             && let Some(name) = MariadbGtid::xa_name(event.body)?
         {
@@ -317,7 +324,7 @@ impl<'f, 'a> Builder<'f, 'a> {
         let is_wanted = self.filter.wants_statement(query.thread, query.schema)
             && self.filter.wants_kind(item.event.header.kind);
         if !is_wanted {
-            self.before.clear();
+            self.pass_over();
             return Ok(());
         }
         self.flush_rows()?;
@@ -378,8 +385,8 @@ impl<'f, 'a> Builder<'f, 'a> {
         let Some(load) = load else { return Ok(()) };
         let Some(statement) = &load.statement else { return Ok(()) };
         let query = statement.query();
-        if !self.filter.wants_statement(query.thread, query.schema) {
-            self.before.clear();
+        if !self.wants_load(statement) {
+            self.pass_over();
             return Ok(());
         }
         let what = match (load.ending, load.lacks_beginning, &load.spool) {
@@ -406,6 +413,21 @@ impl<'f, 'a> Builder<'f, 'a> {
         Ok(self.push(Piece::Load(text, load.spool))?)
     }
 
+    /// A statement that is not wanted: of which table it is, the log does not tell.
+    fn pass_over(&mut self) {
+        self.before.clear();
+        self.sink.report.passed_over += 1;
+    }
+
+    /// Whether a file is to be loaded, by the table that it goes into.
+    fn wants_load(&self, statement: &Statement) -> bool {
+        let query = statement.query();
+        let wants_table = |TableName { schema, name }: TableName| {
+            self.filter.wants_table(schema.as_deref().unwrap_or(query.schema), &name)
+        };
+        self.filter.wants_statement(query.thread, query.schema) || statement.table().is_some_and(wants_table)
+    }
+
     /// A transaction that ends prepared.
     fn prepare(&mut self, start: Vec<u8>) -> Result<(), Trouble> {
         self.set_mode(Mode::Prepared);
@@ -427,10 +449,7 @@ impl<'f, 'a> Builder<'f, 'a> {
             return Ok(());
         }
         now.transaction.order = Order::Serial;
-        if !self.sink.guard(&now.transaction)? {
-            // It was applied before, as we were told.
-            self.now = None;
-        }
+        now.was_applied = !self.sink.guard(&now.transaction)?;
         Ok(())
     }
 
@@ -458,6 +477,9 @@ impl<'f, 'a> Builder<'f, 'a> {
 
     fn push(&mut self, piece: Piece) -> Result<()> {
         let Some(now) = &mut self.now else { return Ok(()) };
+        if now.was_applied {
+            return Ok(());
+        }
         if let Some(sender) = &now.sender {
             return self.sink.send(sender, piece);
         }
@@ -489,13 +511,15 @@ impl<'f, 'a> Builder<'f, 'a> {
     fn end(&mut self, position: u64) -> Result<(), Trouble> {
         self.flush_rows()?;
         self.settle_for_rows()?;
-        let Some(Now { mut transaction, sender, end, .. }) = self.now.take() else { return Ok(()) };
+        let Some(Now { mut transaction, sender, end, was_applied, .. }) = self.now.take() else {
+            return Ok(());
+        };
         let position = if self.is_backwards { transaction.at.position } else { position };
         let last = Piece::End { text: end, position };
         let commits_by_itself = matches!(transaction.mode, Mode::Definitions | Mode::Prepared);
         match sender {
             Some(sender) => self.sink.send(&sender, last)?,
-            None if transaction.pieces.is_empty() && !commits_by_itself => {
+            None if was_applied || (transaction.pieces.is_empty() && !commits_by_itself) => {
                 return Ok(self.sink.pass(transaction, position)?);
             }
             None => {

@@ -130,12 +130,7 @@ pub fn replay(
     let (mut connection, _watched) = destination.connect()?;
     let target = target(&mut connection).map_err(failed)?;
     let positions = Positions::of(&args.replay_name());
-    let found = positions.find(&mut connection).map_err(failed)?;
-    let found = match (found, args.resume, args.restart) {
-        (Some(found), false, false) if !args.dry_run => return Err(there_already(args, &found)),
-        (found, true, _) => found,
-        _ => None,
-    };
+    let found = earlier(args, &positions, &mut connection, destination)?;
     let mark = found.as_ref().map(|found| found.mark.clone()).filter(|mark| !mark.log.is_empty());
     // Where it goes on is behind where it began.
     let filter = FilterArgs {
@@ -146,17 +141,18 @@ pub fn replay(
     let at = mark.as_ref().filter(|_| !args.flashback).map(|mark| (&*mark.log, mark.position));
     let chain = args.logs().open_at(origin, Some(&filter), at)?;
     progress.expect(chain.size());
+    let reading = Reading { chain, filter: &filter, destination, progress };
     let report = ReplayReport {
         dry_run: args.dry_run,
         flashback: args.flashback,
         name: args.replay_name(),
         ..ReplayReport::default()
     };
-    let sink = |goes, connection, found| Sink {
+    let mut sink = Sink {
         destination,
         target: &target,
         connection,
-        goes,
+        goes: Goes::Nowhere,
         found,
         interrupted: args.interrupted,
         tables: HashMap::new(),
@@ -165,94 +161,121 @@ pub fn replay(
         loads_are_checked: false,
         is_backwards: args.flashback,
     };
-    if args.dry_run {
-        progress.phase("dry run");
-        let sink = sink(Goes::Nowhere, connection, found);
-        let (read, mut sink) = read(chain, &filter, sink, destination, progress);
-        read?;
-        sink.try_session()?;
-        return Ok(sink.report);
+    if !args.dry_run {
+        return apply(args, &positions, mark, reading, sink);
     }
-    progress.phase("replaying");
-    positions.create(&mut connection).map_err(failed)?;
-    if !positions.lock(&mut connection).map_err(failed)? {
+    progress.phase("dry run");
+    reading.into_sink(&mut sink)?;
+    sink.try_session()?;
+    Ok(sink.report)
+}
+
+/// What earlier runs left, if this one goes on where they ended. Keeps others of the same name away, and ends what is left of
+/// those before: what they have committed is known only then.
+fn earlier(
+    args: &ReplayArgs,
+    positions: &Positions,
+    connection: &mut Connection,
+    destination: &Destination,
+) -> Result<Option<Found>> {
+    let failed = |source| destination.failed("looking for an earlier replay", source);
+    if args.dry_run {
+        return positions.find(connection).map(|found| found.filter(|_| args.resume)).map_err(failed);
+    }
+    if !positions.lock(connection).map_err(failed)? {
         let what = format!("a replay named '{}' is at work on the target", args.replay_name());
         return Err(Error::with_hint(what, "wait until it has ended, or give this one another --name"));
     }
-    if let Some(found) = &found {
-        positions.end_sessions(&mut connection, found).map_err(failed)?;
+    let Some(found) = positions.find(connection).map_err(failed)? else { return Ok(None) };
+    if !args.resume && !args.restart {
+        return Err(there_already(args, &found));
     }
+    positions.end_sessions(connection, &found).map_err(failed)?;
+    positions.find(connection).map(|found| found.filter(|_| args.resume)).map_err(failed)
+}
+
+/// Applies what is read, from the mark on.
+fn apply(
+    args: &ReplayArgs,
+    positions: &Positions,
+    mark: Option<Mark>,
+    reading: Reading<'_>,
+    mut sink: Sink<'_>,
+) -> Result<ReplayReport> {
+    let Sink { destination, target, .. } = sink;
+    let failed = |source| destination.failed("noting the beginning", source);
+    reading.progress.phase(if args.flashback { "undoing" } else { "replaying" });
     let mark = mark.unwrap_or(Mark { log: "".into(), position: 0 });
-    let workers = args.workers();
-    positions.begin(&mut connection, found.as_ref(), &mark, workers).map_err(failed)?;
+    let (workers, settings) = (args.workers(), args.session_settings());
+    positions.create(&mut sink.connection).map_err(failed)?;
+    positions.begin(&mut sink.connection, sink.found.as_ref(), &mark, workers).map_err(failed)?;
     let queue = Queue::new(workers, mark);
-    let settings = args.session_settings();
-    let context =
-        Context { destination, target: &target, positions: &positions, queue: &queue, settings: &settings };
-    let pending = found.as_ref().and_then(|found| found.pending.clone());
-    let mut applying = Vec::new();
-    for number in 0..workers {
-        applying.push(Worker::new(number, &context, pending.clone().filter(|_| number == 0))?);
-    }
-    let sink = sink(Goes::ToWorkers(&queue, &positions), connection, found);
-    let (done, mut sink) = thread::scope(|scope| {
+    let context = Context { destination, target, positions, queue: &queue, settings: &settings };
+    let pending = sink.found.as_ref().and_then(|found| found.pending.clone());
+    let first = |number| pending.clone().filter(|_| number == 0);
+    let applying: Result<Vec<_>> =
+        (0..workers).map(|number| Worker::new(number, &context, first(number))).collect();
+    let applying = applying?;
+    let mut sink = Sink { goes: Goes::ToWorkers(&queue, positions), ..sink };
+    let done = thread::scope(|scope| {
         for mut worker in applying {
             scope.spawn(move || worker.run());
         }
-        let (read, sink) = read(chain, &filter, sink, destination, progress);
+        let read = reading.into_sink(&mut sink);
         let applied = queue.drain();
         queue.close();
-        (read.and(applied), sink)
+        read.and(applied)
     });
     let done = done.map_err(|error| queue.error().unwrap_or(error));
-    let mark = match (&done, &sink.report.next_log) {
+    done.map_err(|error| with_position(error, &queue.mark()))?;
+    let mark = match &sink.report.next_log {
         // All was applied, and the next log is where to go on.
-        (Ok(()), Some(next)) if !args.flashback && !queue.mark().log.is_empty() => {
+        Some(next) if !args.flashback && !queue.mark().log.is_empty() => {
             Mark { log: next.as_str().into(), position: MAGIC.len() as u64 }
         }
         _ => queue.mark(),
     };
-    if done.is_ok() {
-        let update = positions.update(0, &mark, "");
-        sink.connection.execute(update).map_err(|source| destination.failed("noting the end", source))?;
-    }
-    done.map_err(|error| with_position(error, &mark))?;
+    let noted = sink.connection.execute(positions.update(0, &mark, ""));
+    noted.map_err(|source| destination.failed("noting the end", source))?;
     (sink.report.log, sink.report.position) = (mark.log.to_string(), mark.position);
     Ok(sink.report)
 }
 
-/// Reads the logs to their end.
-fn read<'a>(
-    mut chain: Chain,
-    filter: &FilterArgs,
-    sink: Sink<'a>,
-    destination: &Destination,
-    progress: &Progress,
-) -> (Result<()>, Sink<'a>) {
-    let counter = chain.counter();
-    let stopped = || destination.stop.is_requested();
-    let mut filter = Filter::new(filter, chain.logs());
-    let is_backwards = sink.is_backwards;
-    let everything = FilterArgs::default();
-    let wanted = if is_backwards { Filter::new(&everything, 0) } else { filter.clone() };
-    let mut builder = Builder::new(wanted, sink, is_backwards);
-    let mut told = 0;
-    let see = |item: &Item<'_>| {
-        let bytes = counter.bytes();
-        progress.done(bytes - told);
-        progress.count(0, bytes - told);
-        told = bytes;
-        builder.see(item)
-    };
-    let read = match is_backwards {
-        false => chain.walk(&stopped, see).map(|()| 0),
-        true => flashback::walk(&mut chain, &mut filter, &stopped, see),
-    };
-    let (mut sink, unfinished) = builder.finish();
-    sink.report.bytes = counter.bytes();
-    sink.report.abandoned.extend(unfinished.map(|at| at.to_string()));
-    let read = read.map(|passed_over| sink.report.passed_over = passed_over);
-    (read, sink)
+/// The logs, and what of them is wanted.
+struct Reading<'a> {
+    chain: Chain,
+    filter: &'a FilterArgs,
+    destination: &'a Destination,
+    progress: &'a Progress,
+}
+
+impl Reading<'_> {
+    /// Reads the logs to their end.
+    fn into_sink(mut self, sink: &mut Sink<'_>) -> Result<()> {
+        let (counter, progress) = (self.chain.counter(), self.progress);
+        let stopped = || self.destination.stop.is_requested();
+        let is_backwards = sink.is_backwards;
+        let mut filter = Filter::new(self.filter, self.chain.logs());
+        let everything = FilterArgs::default();
+        let wanted = if is_backwards { Filter::new(&everything, 0) } else { filter.clone() };
+        let mut builder = Builder::new(wanted, sink, is_backwards);
+        let mut told = 0;
+        let see = |item: &Item<'_>| {
+            let bytes = counter.bytes();
+            progress.done(bytes - told);
+            progress.count(0, bytes - told);
+            told = bytes;
+            builder.see(item)
+        };
+        let read = match is_backwards {
+            false => self.chain.walk(&stopped, see).map(|()| 0),
+            true => flashback::walk(&mut self.chain, &mut filter, &stopped, see),
+        };
+        let unfinished = builder.finish();
+        sink.report.bytes = counter.bytes();
+        sink.report.abandoned.extend(unfinished.map(|at| at.to_string()));
+        read.map(|passed_over| sink.report.passed_over += passed_over)
+    }
 }
 
 fn target(connection: &mut Connection) -> drover_db::Result<Target> {

@@ -32,14 +32,14 @@ pub struct SqlArgs {
     #[command(flatten)]
     pub logs: LogArgs,
 
-    /// Which transactions.
-    #[command(flatten)]
-    pub filter: FilterArgs,
-
     /// Print what undoes these rows, the last change first: INSERT for what was deleted, DELETE for what came in, UPDATE back. All is
     /// read before anything is printed; what cannot be undone is an error
     #[arg(long, conflicts_with_all = ["follow", "thread"])]
     pub flashback: bool,
+
+    /// Which transactions.
+    #[command(flatten)]
+    pub filter: FilterArgs,
 }
 
 /// What was written, and what could not be.
