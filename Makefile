@@ -30,7 +30,8 @@ bench: ## Compare with bare readers and with peers; results go to benchmarks/res
 	@scripts/setup bench
 	$(CARGO) build --release
 	benchmarks/dump --peers --shape all; dump=$$?; benchmarks/restore --peers; restore=$$?; \
-	benchmarks/foreign; foreign=$$?; benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign = 000 ]
+	benchmarks/foreign; foreign=$$?; benchmarks/binlog; binlog=$$?; \
+	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog = 0000 ]
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz
