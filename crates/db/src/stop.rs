@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::options::ConnectOptions;
 use crate::wire::Breaker;
 use crate::{Connection, Result};
 
@@ -86,6 +87,16 @@ impl Stop {
     pub fn watch_shared(self: &Arc<Self>, connection: &Connection) -> Result<Watched<'static>> {
         let number = self.insert(Ending::Connection(connection.breaker()?));
         Ok(Watched { stop: Holder::Shared(Arc::clone(self)), number })
+    }
+
+    /// Connects, and watches the connection.
+    ///
+    /// # Errors
+    /// As of [`Connection::open`], or if the system has no more file descriptors.
+    pub fn connect(self: &Arc<Self>, options: &ConnectOptions) -> Result<(Connection, Watched<'static>)> {
+        let connection = Connection::open(options)?;
+        let watched = self.watch_shared(&connection)?;
+        Ok((connection, watched))
     }
 
     /// Does the same for something that is no connection to a server: `end` must not wait, and may come more than once.

@@ -81,7 +81,11 @@ impl Target {
 }
 
 /// Of what comes first in the body of each kind of event, in bytes; as MySQL 8.0 has it.
-const MYSQL_LENGTHS: [u8; 41] = lengths(&[
+const MYSQL_LENGTHS: [u8; 41] = lengths(98);
+/// The same of MariaDB 10.11.
+const MARIADB_LENGTHS: [u8; 171] = lengths(228);
+/// The same of what is sent.
+const SENT: [(Kind, u8); 8] = [
     (Kind::TABLE_MAP, 8),
     (Kind::WRITE_ROWS_V1, 8),
     (Kind::UPDATE_ROWS_V1, 8),
@@ -90,22 +94,10 @@ const MYSQL_LENGTHS: [u8; 41] = lengths(&[
     (Kind::UPDATE_ROWS, 10),
     (Kind::DELETE_ROWS, 10),
     (Kind::PARTIAL_UPDATE_ROWS, 10),
-    (Kind::FORMAT_DESCRIPTION, 98),
-]);
-/// The same of MariaDB 10.11.
-const MARIADB_LENGTHS: [u8; 171] = lengths(&[
-    (Kind::TABLE_MAP, 8),
-    (Kind::WRITE_ROWS_V1, 8),
-    (Kind::UPDATE_ROWS_V1, 8),
-    (Kind::DELETE_ROWS_V1, 8),
-    (Kind::WRITE_ROWS, 10),
-    (Kind::UPDATE_ROWS, 10),
-    (Kind::DELETE_ROWS, 10),
-    (Kind::FORMAT_DESCRIPTION, 228),
-    (Kind::MARIADB_GTID, 19),
-]);
+];
 
-const fn lengths<const N: usize>(some: &[(Kind, u8)]) -> [u8; N] {
+/// `description` is that of the format description itself.
+const fn lengths<const N: usize>(description: u8) -> [u8; N] {
     // What both vendors have had since 5.0; of the kinds that are not named nothing is sent.
     const SHARED: [u8; 18] = [56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 0, 0, 4, 26];
     let mut all = [0; N];
@@ -114,9 +106,10 @@ const fn lengths<const N: usize>(some: &[(Kind, u8)]) -> [u8; N] {
         all[at] = SHARED[at];
         at += 1;
     }
+    all[Kind::FORMAT_DESCRIPTION.0 as usize - 1] = description;
     at = 0;
-    while at < some.len() {
-        all[some[at].0.0 as usize - 1] = some[at].1;
+    while at < SENT.len() {
+        all[SENT[at].0.0 as usize - 1] = SENT[at].1;
         at += 1;
     }
     all

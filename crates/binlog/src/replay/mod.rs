@@ -52,12 +52,7 @@ pub struct Destination {
 
 impl Destination {
     fn connect(&self) -> Result<(Connection, Watched<'static>)> {
-        let connection = Connection::open(&self.options);
-        let watched = connection.and_then(|connection| {
-            let watched = self.stop.watch_shared(&connection)?;
-            Ok((connection, watched))
-        });
-        watched.map_err(|source| self.failed("connecting", source))
+        self.stop.connect(&self.options).map_err(|source| self.failed("connecting", source))
     }
 
     fn failed(&self, doing: impl Into<String>, source: drover_db::Error) -> Error {

@@ -34,12 +34,7 @@ pub struct Origin {
 
 impl Origin {
     fn connect(&self) -> Result<(Connection, Watched<'static>)> {
-        let connection = Connection::open(&self.options);
-        let watched = connection.and_then(|connection| {
-            let watched = self.stop.watch_shared(&connection)?;
-            Ok((connection, watched))
-        });
-        watched.map_err(|source| self.failed("connecting", source))
+        self.stop.connect(&self.options).map_err(|source| self.failed("connecting", source))
     }
 
     /// The error for something that did not work with the server: that it was broken by a request is not the server's fault.

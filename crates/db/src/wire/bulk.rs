@@ -3,7 +3,8 @@
 //!
 //! Source: MariaDB Knowledge Base, "Clients & Utilities / protocol / COM_STMT_BULK_EXECUTE".
 
-use super::connection::{Connection, Outcome, Reply};
+use super::connection::{Connection, Reply};
+use super::reply::Outcome;
 use crate::Result;
 
 const COM_STMT_PREPARE: u8 = 0x16;

@@ -8,10 +8,11 @@ use mysql_common::packets::Column;
 use super::fields::{next_field, next_integer};
 use super::handshake::{self, Session};
 use super::packet::{ERROR, LargeRow, Next, Packets, malformed, short_row};
+use super::reply::{Outcome, outcome, server_error};
 use super::result::{Row, Rows};
 use super::stream::{Breaker, Stream};
 use crate::options::ConnectOptions;
-use crate::{Error, Result, ServerError};
+use crate::{Error, Result};
 
 const COM_QUERY: u8 = 0x03;
 const COM_SET_OPTION: u8 = 0x1b;
@@ -23,17 +24,6 @@ const COM_RESET_CONNECTION: u8 = 0x1f;
 const END: u8 = 0xfe;
 /// What one packet of an uploaded file holds, in bytes; the server's max_allowed_packet is never below 1024 × 64 in practice.
 const UPLOAD_PACKET: usize = 64 << 10;
-
-/// What the server said of a statement that returns no rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Rows that were changed.
-    pub affected: u64,
-    /// Warnings, as the protocol counts them: 65535 stands for that many or more.
-    pub warnings: u16,
-    /// The server's summary, such as `Records: 3  Deleted: 0  Skipped: 0  Warnings: 0`; often empty.
-    pub info: String,
-}
 
 /// A connection that is logged in. It is never reopened: after [`Error::Lost`] and [`Error::Protocol`] it answers
 /// nothing but [`Error::Lost`].
@@ -449,35 +439,6 @@ fn whole_field(row: &mut LargeRow<'_>) -> io::Result<Vec<u8>> {
             return Ok(value);
         }
         value.extend_from_slice(piece);
-    }
-}
-
-fn outcome(payload: &[u8]) -> Outcome {
-    let mut rest = payload.get(1..).unwrap_or_default();
-    let affected = next_integer(&mut rest).unwrap_or_default();
-    let _insert_id = next_integer(&mut rest);
-    let warnings = rest.get(2..4).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
-    let mut info = rest.get(4..).unwrap_or_default();
-    // MySQL sends the text with its length before it, MariaDB sends it bare.
-    let mut counted = info;
-    if next_integer(&mut counted) == Some(counted.len() as u64) {
-        info = counted;
-    }
-    Outcome { affected, warnings, info: String::from_utf8_lossy(info).into_owned() }
-}
-
-pub(super) fn server_error(payload: &[u8]) -> ServerError {
-    let code = payload.get(1..3).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
-    let rest = payload.get(3..).unwrap_or_default();
-    // Before login is done the SQLSTATE may be missing.
-    let (state, message) = match rest.split_first() {
-        Some((b'#', rest)) => rest.split_at_checked(5).unwrap_or((b"HY000", rest)),
-        _ => (&b"HY000"[..], rest),
-    };
-    ServerError {
-        code,
-        state: String::from_utf8_lossy(state).into_owned(),
-        message: String::from_utf8_lossy(message).into_owned(),
     }
 }
 

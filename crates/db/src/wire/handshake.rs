@@ -8,8 +8,8 @@ use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse};
 use mysql_common::proto::MySerialize;
 
-use super::connection::server_error;
 use super::packet::{ERROR, Packets};
+use super::reply::server_error;
 use super::stream::Stream;
 use super::{server_key, tls};
 use crate::options::{Address, ConnectOptions, SslMode};

@@ -13,15 +13,17 @@ mod fields;
 mod handshake;
 mod packet;
 mod replication;
+mod reply;
 mod result;
 mod server_key;
 mod stream;
 mod tls;
 
 pub use bulk::{BulkRows, Prepared};
-pub use connection::{Connection, Outcome, RawRow, RowStream};
+pub use connection::{Connection, RawRow, RowStream};
 pub use fields::{Field, next_field};
 pub use packet::{BUFFER, LargeRow};
 pub use replication::{BinlogRequest, BinlogStart, BinlogStream, EVENT_HEADER};
+pub use reply::Outcome;
 pub use result::{Row, Rows};
 pub use stream::Breaker;

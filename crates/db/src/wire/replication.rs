@@ -6,8 +6,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::connection::{Connection, is_end, lost, server_error};
+use super::connection::{Connection, is_end, lost};
 use super::packet::{ERROR, Next, malformed};
+use super::reply::server_error;
 use crate::{Error, Result, Vendor, quote};
 
 const COM_BINLOG_DUMP: u8 = 0x12;
