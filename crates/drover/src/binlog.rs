@@ -1,11 +1,13 @@
 //! `drover binlog`: which command does the work, and what its report looks like on a terminal.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use drover_binlog::server::Origin;
 use drover_binlog::{BinlogArgs, BinlogCommand, Destination, LogArgs, ReplayArgs, ReplayReport, StatReport};
 use drover_db::Stop;
+use drover_dump::manifest::{Manifest, Snapshot};
 use drover_report::size::{bytes, count, things};
 
 use crate::failure::Failure;
@@ -58,11 +60,25 @@ fn replay(args: &ReplayArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outc
             Some(Origin { options, stop: Arc::clone(&stop) })
         }
     };
+    let after = args.after.as_deref().map(position_of).transpose()?;
+    let after = after.as_ref().map(|(log, position)| (&**log, *position));
     let destination = Destination { options: printer.connection(&args.server)?, stop };
     let report = progress::show(printer, |progress| {
-        drover_binlog::replay(args, origin.as_ref(), &destination, progress)
+        drover_binlog::replay(args, origin.as_ref(), after, &destination, progress)
     })?;
     printer.replay(&report)
+}
+
+/// The log and the position in it where a dump was taken.
+fn position_of(dump: &Path) -> Result<(String, u64), Failure> {
+    let Snapshot { binlog_file, binlog_position, .. } = Manifest::load(dump)?.snapshot;
+    binlog_file.zip(binlog_position).ok_or_else(|| Failure {
+        error: format!("{}: its server told no position in a binary log", dump.display()),
+        hint: Some(
+            "it wrote none, or the account lacked the right to see it; --start-position says where to begin"
+                .into(),
+        ),
+    })
 }
 
 /// The server that the logs are read from, if they are a server's.

@@ -19,6 +19,10 @@ pub struct ReplayArgs {
     #[command(flatten)]
     pub files: FileArgs,
 
+    /// Begin where this dump was taken, which its manifest tells: its directory, or s3://BUCKET/PREFIX. Logs before that are left out
+    #[arg(long, value_name = "DUMP", conflicts_with_all = ["start_position", "after_gtids"])]
+    pub after: Option<PathBuf>,
+
     /// Apply nothing: tell what would be applied, what cannot be and why
     #[arg(long)]
     pub dry_run: bool,

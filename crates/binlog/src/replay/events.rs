@@ -29,6 +29,9 @@ const MARIADB_STATEMENTS: usize = 1;
 const MYSQL_STATEMENTS: usize = 1 << 12;
 
 impl Target {
+    /// What a target's `max_allowed_packet` must be, in bytes.
+    pub(super) const LEAST_PACKET: usize = 256 << 10;
+
     /// Of this server, whose `max_allowed_packet` is so many bytes.
     pub(super) fn new(server: &Server, max_packet: usize) -> Self {
         Self { vendor: server.vendor, version: server.version.clone(), max_packet }
@@ -36,7 +39,7 @@ impl Target {
 
     /// How many bytes of events fit into one statement.
     pub(super) fn capacity(&self) -> usize {
-        self.max_packet.saturating_sub(AROUND).max(AROUND) / 4 * 3
+        self.max_packet.max(Self::LEAST_PACKET).saturating_sub(AROUND) / 4 * 3
     }
 
     fn usual(&self) -> usize {
@@ -346,4 +349,98 @@ fn parts<'a>(event: &RowsEvent<'a>, bytes: &'a [u8], room: usize) -> Result<Vec<
     }
     parts.push(&bytes[start..end]);
     Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rows::Tables;
+
+    /// A table of an INT and a VARCHAR(60000).
+    const TABLE: &[u8] = b"\x07\0\0\0\0\0\x01\0\x01d\0\x01t\0\x02\x03\x0f\x02\x60\xea\x02";
+
+    /// The body of an event that inserts rows whose texts have these lengths.
+    fn insert(kind: Kind, flags: u16, lengths: &[u16]) -> Vec<u8> {
+        let mut body = TABLE[..6].to_vec();
+        body.extend_from_slice(&flags.to_le_bytes());
+        if kind_is_second(kind) {
+            body.extend_from_slice(&[2, 0]);
+        }
+        body.extend_from_slice(&[2, 3]);
+        for (number, &length) in (0_u32..).zip(lengths) {
+            body.push(0);
+            body.extend_from_slice(&number.to_le_bytes());
+            body.extend_from_slice(&length.to_le_bytes());
+            body.resize(body.len() + usize::from(length), number as u8);
+        }
+        body
+    }
+
+    /// The events of a BINLOG statement: kinds and bodies.
+    fn events_of(statement: &[u8]) -> Vec<(Kind, Vec<u8>)> {
+        let base64 = statement.strip_prefix(b"BINLOG '").and_then(|rest| rest.strip_suffix(b"'")).unwrap();
+        let bytes = STANDARD.decode(base64).unwrap();
+        let (mut rest, mut events) = (&bytes[..], Vec::new());
+        while !rest.is_empty() {
+            let length = u32::from_le_bytes(rest[9..13].try_into().unwrap()) as usize;
+            events.push((Kind(rest[4]), rest[Header::LENGTH..length].to_vec()));
+            rest = &rest[length..];
+        }
+        events
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn rows_come_out_as_they_went_in_and_no_statement_is_too_long(
+            log in vec(vec(vec(0_u16..60_000, 1..12), 1..4), 1..5),
+            max_packet in Target::LEAST_PACKET..1 << 20,
+            is_second: bool,
+            is_mysql: bool,
+        ) {
+            let format = Format::of_tests("10.11.6-MariaDB");
+            let (vendor, version) = if is_mysql { (Vendor::MySql, "9.7.0") } else { (Vendor::MariaDb, "10.11.6") };
+            let target = Target { vendor, version: version.into(), max_packet };
+            let kind = if is_second { Kind::WRITE_ROWS } else { Kind::WRITE_ROWS_V1 };
+            let header = Header { kind, ..Header::default() };
+            let map = TableMap::parse(TABLE, &format).unwrap();
+            let mut tables = Tables::default();
+            tables.learn(&map, TABLE, &format);
+            let (mut batch, mut statements, mut expected) = (Batch::default(), Vec::new(), Vec::new());
+            for statement in &log {
+                batch.describe(&header, &map, TABLE, &format);
+                for (number, lengths) in statement.iter().enumerate() {
+                    let is_last = number + 1 == statement.len();
+                    let body = insert(kind, if is_last { Rows::STATEMENT_END } else { 0 }, lengths);
+                    let rows = Rows::parse(kind, &body, &format).unwrap().rows;
+                    expected.extend_from_slice(rows);
+                    let table = tables.get(map.id).and_then(Result::ok);
+                    let event = RowsEvent { header: &header, kind, body: &body, format: &format, table };
+                    batch.take(&event, &target, &mut statements).unwrap();
+                }
+            }
+            batch.flush(&mut statements);
+            let (mut found, sent) = (Vec::new(), if is_mysql { Kind::WRITE_ROWS } else { kind });
+            for statement in &statements {
+                prop_assert!(statement.len() + AROUND <= max_packet, "{} of {max_packet}", statement.len());
+                let events = events_of(statement);
+                prop_assert_eq!(events[0].0, Kind::TABLE_MAP);
+                let ends = events.last().map(|(kind, body)| Rows::table_and_flags(*kind, body, &format).unwrap().1);
+                prop_assert_eq!(ends, Some(Rows::STATEMENT_END));
+                for (kind, body) in &events {
+                    match *kind {
+                        Kind::TABLE_MAP => prop_assert_eq!(&body[..], TABLE),
+                        kind => {
+                            prop_assert_eq!(kind, sent);
+                            found.extend_from_slice(Rows::parse(kind, body, &format).unwrap().rows);
+                        }
+                    }
+                }
+            }
+            prop_assert!(found == expected, "{} bytes of {}", found.len(), expected.len());
+        }
+    }
 }

@@ -110,7 +110,8 @@ pub struct Problem {
     pub hint: String,
 }
 
-/// Applies logs to `destination`; `origin` is the server of `--from`.
+/// Applies logs to `destination`; `origin` is the server of `--from`, `after` the log and the position where the dump of `--after`
+/// was taken.
 ///
 /// # Errors
 /// If a log cannot be read or is damaged, after all before that was applied; if the target refuses something: the error says what
@@ -118,22 +119,25 @@ pub struct Problem {
 pub fn replay(
     args: &ReplayArgs,
     origin: Option<&Origin>,
+    after: Option<(&str, u64)>,
     destination: &Destination,
     progress: &Progress,
 ) -> Result<ReplayReport> {
     let failed = |source| destination.failed("looking at the target", source);
     let (mut connection, _watched) = destination.connect()?;
     let target = target(&mut connection).map_err(failed)?;
+    if target.max_packet < Target::LEAST_PACKET {
+        return Err(small_packets(target.max_packet));
+    }
     let positions = Positions::of(&args.replay_name());
     let found = earlier(args, &positions, &mut connection, destination)?;
     let mark = found.as_ref().map(|found| found.mark.clone()).filter(|mark| !mark.log.is_empty());
-    // Where it goes on is behind where it began.
-    let filter = FilterArgs {
-        start_position: args.filter.start_position.filter(|_| mark.is_none() || args.flashback),
-        ..args.filter.clone()
-    };
     // Backwards, all has to be read before anything is undone.
-    let at = mark.as_ref().filter(|_| !args.flashback).map(|mark| (&*mark.log, mark.position));
+    let goes_on = mark.as_ref().filter(|_| !args.flashback).map(|mark| (&*mark.log, mark.position));
+    // Where it goes on is behind where it began.
+    let begins = args.filter.start_position.or(after.map(|(_, position)| position));
+    let filter = FilterArgs { start_position: begins.filter(|_| goes_on.is_none()), ..args.filter.clone() };
+    let at = goes_on.or(after);
     let chain = args.logs().open_at(origin, Some(&filter), at)?;
     progress.expect(chain.size());
     let reading = Reading { chain, filter: &filter, destination, progress };
@@ -278,6 +282,16 @@ fn target(connection: &mut Connection) -> drover_db::Result<Target> {
     let max_packet = server::variable(connection, "max_allowed_packet")?;
     let max_packet = max_packet.and_then(|value| value.parse().ok()).unwrap_or(1 << 20);
     Ok(Target::new(&server, max_packet))
+}
+
+fn small_packets(max_packet: usize) -> Error {
+    let least = Target::LEAST_PACKET >> 10;
+    Error::with_hint(
+        format!(
+            "the target takes statements of {max_packet} bytes at most (max_allowed_packet), and replay needs {least} KiB"
+        ),
+        "SET GLOBAL max_allowed_packet = 64 << 20 there",
+    )
 }
 
 fn there_already(args: &ReplayArgs, found: &Found) -> Error {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use drover_sandbox::Server;
 
 /// No command of a test takes as long, in any circumstances.
-const PATIENCE: Duration = Duration::from_secs(150);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// drover with the words of `line` as arguments, and no option files but those named there.
 pub(crate) fn drover(line: &str) -> Command {

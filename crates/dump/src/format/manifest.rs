@@ -11,7 +11,7 @@ use super::digest::Digest;
 use super::files::Compression;
 use super::missing::{check_script, missing, no_rows};
 pub use super::script::Script;
-use crate::store::Store;
+use crate::store::{Store, StoreArgs};
 use crate::{Error, Result};
 
 /// The manifest's file name.
@@ -296,13 +296,13 @@ impl Table {
 }
 
 impl Manifest {
-    /// Reads the manifest of the dump in `dir` and checks that the files it names are there in full; scripts also by
+    /// Reads the manifest of the dump in a directory or at `s3://BUCKET/PREFIX`, and checks that the files it names are there in full; scripts also by
     /// their checksums, row files when they are read.
     ///
     /// # Errors
     /// If the dump was never finished, is damaged or of a newer format, or lacks a file or part of one.
-    pub fn load(dir: &Path) -> Result<Self> {
-        Self::read(&Store::Directory(dir.to_owned()))
+    pub fn load(place: &Path) -> Result<Self> {
+        Self::read(&Store::open(place, &StoreArgs::default())?)
     }
 
     pub(crate) fn read(store: &Store) -> Result<Self> {

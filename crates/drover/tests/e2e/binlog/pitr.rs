@@ -1,12 +1,12 @@
-//! A server rebuilt from a dump and its logs, as docs/binlog.md tells it: while rows, statements, definitions and files come in, it is
-//! dumped; the dump is restored on another server, and what came behind it is replayed. So it is the same; also when the replay is
-//! killed ten times on the way, and what came last is undone again.
+//! A server rebuilt from a dump and its logs, by the commands of docs/binlog.md: while rows, statements, definitions and files come in,
+//! it is dumped; the dump is restored on other servers, and what came behind it is replayed. One takes all of it, and what came last is
+//! undone again; on the other the replay stops before that, and is killed ten times on the way.
 //!
 //! `DROVER_PITR_SECONDS` says how long the traffic lasts, 6 seconds by default.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -16,7 +16,7 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::client::{client, feed, sql};
 use crate::compare::{self, Contents};
-use crate::drover::{Running, drover_on, dump, restore, run};
+use crate::drover::{Running, run};
 use crate::servers::{on_both, start};
 
 on_both!(a_server_is_rebuilt);
@@ -24,33 +24,88 @@ on_both!(a_server_is_rebuilt);
 const KILLS: u32 = 10;
 
 fn a_server_is_rebuilt(flavour: Flavour) {
+    let [dump, restore, dry_run, replay, resume, list, up_to, undo] = &commands()[..] else {
+        panic!("docs/binlog.md has other commands: {:#?}", commands());
+    };
     let logging = ["--log-bin", "--binlog-format=ROW", "--local-infile=1"];
     let source = start(flavour, &logging);
     sql(&source, SCHEMA);
-    let dir = tempfile::tempdir().unwrap();
-    let backup = dir.path().join("backup");
-    let traffic = Traffic::new(&source, dir.path());
+    let [old, rebuilt, killed] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    options(&old, "live.cnf", &source);
+    let traffic = Traffic::new(&source, old.path());
     traffic.runs(Duration::from_secs(1), &[Kind::Rows, Kind::Statements, Kind::Files], || {
         thread::sleep(Duration::from_millis(500));
-        run(&mut dump(&source, "live", &backup)).done();
+        run(&mut shell(dump, &old)).done();
     });
     traffic.runs(seconds(), &Kind::ALL, || ());
-    let [rebuilt, killed] = [0; 2].map(|_| {
+    let before = compare::everything(&source, "live");
+    sql(&source, "FLUSH BINARY LOGS");
+    traffic.runs(seconds() / 2, &[Kind::Rows], || ());
+    let after = compare::everything(&source, "live");
+    assert!(!compare::differences(&before, &after).is_empty(), "nothing came in");
+
+    let servers = [&rebuilt, &killed].map(|dir| {
         let target = start(flavour, &["--local-infile=1"]);
-        run(&mut restore(&target, &backup, "")).done();
+        options(dir, "new.cnf", &target);
+        std::os::unix::fs::symlink(old.path().join("backup"), dir.path().join("backup")).unwrap();
+        std::os::unix::fs::symlink(source.datadir(), dir.path().join("logs")).unwrap();
+        run(&mut shell(restore, dir)).done();
         target
     });
-    let before = compare::everything(&source, "live");
+    let log = sql(&source, "SHOW BINARY LOGS").pop().unwrap().remove(0);
+    let named = |line: &str, position: &str| line.replace("binlog.000018", &log).replace("420731", position);
+    let listed = run(&mut shell(&named(list, "").replace("shop.orders", "live.*"), &rebuilt)).done();
+    let position = first_position(&listed.stdout);
+    let [up_to, undo] = [up_to, undo].map(|line| named(line, &position));
 
+    run(&mut shell(dry_run, &rebuilt)).done();
     let began = Instant::now();
-    run(&mut replay(&rebuilt, &source, &backup, "")).done();
+    run(&mut shell(replay, &rebuilt)).done();
     let took = began.elapsed();
-    assert_same("rebuilt", &before, &rebuilt);
-    let kills = replay_killed(&killed, &source, &backup, took);
-    assert!(kills >= KILLS / 2, "only {kills} of {KILLS} came while there was work");
-    assert_same("killed", &before, &killed);
+    run(&mut shell(resume, &rebuilt)).done();
+    assert_same("rebuilt", &after, &servers[0]);
+    run(&mut shell(&undo, &rebuilt)).done();
+    assert_same("undone", &before, &servers[0]);
 
-    flashback(&traffic, &rebuilt, &before, &backup);
+    let kills = replay_killed(&up_to, &killed, took);
+    assert!(kills >= KILLS / 2, "only {kills} of {KILLS} came while there was work");
+    assert_same("killed", &before, &servers[1]);
+}
+
+/// The commands that docs/binlog.md gives for it.
+fn commands() -> Vec<String> {
+    const DOCS: &str = include_str!("../../../../../docs/binlog.md");
+    let section = DOCS.split("\n### Rebuilding a server\n").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("\n```\n").skip(1).step_by(2);
+    let without_comment = |line: &str| line.split(" #").next().unwrap().trim_end().to_owned();
+    blocks.flat_map(|block| block.lines().map(without_comment)).collect()
+}
+
+/// A command of the docs as a shell in `dir` runs it.
+fn shell(line: &str, dir: &tempfile::TempDir) -> Command {
+    let drover = Path::new(env!("CARGO_BIN_EXE_drover")).parent().unwrap();
+    let path = format!("{}:{}", drover.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("bash");
+    // In place of the shell, so that it is drover that is killed.
+    command
+        .args(["-c", &format!("exec {line}")])
+        .current_dir(dir)
+        .env("PATH", path)
+        .env("HOME", "/nonexistent");
+    command
+}
+
+/// Writes an option file that names the server.
+fn options(dir: &tempfile::TempDir, name: &str, server: &Server) {
+    let text = format!("[client]\nsocket = {}\nuser = root\n", server.socket().display());
+    fs::write(dir.path().join(name), text).unwrap();
+}
+
+/// Where the first transaction begins of those that were listed.
+fn first_position(listed: &str) -> String {
+    let mut positions = listed.lines().filter_map(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    positions.next().unwrap_or_else(|| panic!("no transaction:\n{listed}")).to_string()
 }
 
 fn seconds() -> Duration {
@@ -63,30 +118,12 @@ fn assert_same(what: &str, expected: &Contents, server: &Server) {
     assert!(differences.is_empty(), "{what}: {}", differences.join("\n"));
 }
 
-/// What came behind the dump, applied to the target.
-fn replay(target: &Server, source: &Server, backup: &Path, options: &str) -> Command {
-    let (first, position) = position_of(backup);
-    let logs = super::sql::logs_of(source).into_iter();
-    let mut command = drover_on(target, &format!("binlog replay {options} --start-position {position}"));
-    command.args(logs.skip_while(|log| !log.ends_with(&first)));
-    command
-}
-
-/// Where the logs' server was when the dump was taken: its manifest tells.
-fn position_of(backup: &Path) -> (String, u64) {
-    let manifest = fs::read(backup.join("manifest.json")).unwrap();
-    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
-    let snapshot = &manifest["snapshot"];
-    let file = snapshot["binlog_file"].as_str().unwrap().to_owned();
-    (file, snapshot["binlog_position"].as_u64().unwrap())
-}
-
-/// The same, killed again and again; tells how often it was at work then.
-fn replay_killed(target: &Server, source: &Server, backup: &Path, took: Duration) -> u32 {
+/// The replay killed again and again; tells how often it was at work then.
+fn replay_killed(line: &str, dir: &tempfile::TempDir, took: Duration) -> u32 {
+    let resuming = format!("{line} --resume");
     let mut kills = 0;
     for number in 0..KILLS {
-        let resume = if number == 0 { "" } else { "--resume" };
-        let mut running = Running::start(&mut replay(target, source, backup, resume));
+        let mut running = Running::start(&mut shell(if number == 0 { line } else { &resuming }, dir));
         thread::sleep(took / (KILLS + 2) + Duration::from_millis(30));
         if running.has_ended() {
             running.finish().done();
@@ -96,24 +133,8 @@ fn replay_killed(target: &Server, source: &Server, backup: &Path, took: Duration
         assert_eq!(running.finish().code, None);
         kills += 1;
     }
-    run(&mut replay(target, source, backup, "--resume")).done();
+    run(&mut shell(&resuming, dir)).done();
     kills
-}
-
-/// Rows come in on the logs' server and are replayed; then they are undone.
-fn flashback(traffic: &Traffic<'_>, target: &Server, before: &Contents, backup: &Path) {
-    let source = traffic.server;
-    sql(source, "FLUSH BINARY LOGS");
-    let logs = super::sql::logs_of(source);
-    traffic.runs(seconds() / 2, &[Kind::Rows], || ());
-    let after = compare::everything(source, "live");
-    assert!(!compare::differences(before, &after).is_empty(), "nothing came in");
-    run(&mut replay(target, source, backup, "--resume")).done();
-    assert_same("replayed on", &after, target);
-    let mut undo = drover_on(target, "binlog replay --flashback");
-    let log: PathBuf = logs.last().unwrap().clone();
-    run(undo.arg(log)).done();
-    assert_same("undone", before, target);
 }
 
 const SCHEMA: &str = "CREATE DATABASE live CHARACTER SET utf8mb4; USE live; SET sql_mode = '';

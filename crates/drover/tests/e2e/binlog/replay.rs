@@ -1,11 +1,13 @@
 //! `drover binlog replay`: what a server logged makes another server the same, whatever ends it in between.
 
+use std::path::Path;
+
 use drover_sandbox::{Flavour, Server};
 
 use crate::cases::Case;
 use crate::client::{sql, value};
 use crate::compare;
-use crate::drover::{drover_on, run};
+use crate::drover::{drover_on, dump, restore, run};
 use crate::servers::{on_both, start};
 
 use super::sql::{logged, logs_of};
@@ -254,10 +256,10 @@ fn once_is_enough(flavour: Flavour) {
     assert_same(&source, &target, "once");
 }
 
-/// From one server to the other without a file.
+/// From one server to the other without a file, also from where a dump was taken.
 fn from_a_live_server(flavour: Flavour) {
     let source = start(flavour, &["--log-bin", "--binlog-format=ROW"]);
-    let target = start(flavour, &[]);
+    let target = start(flavour, &["--skip-log-bin"]);
     sql(
         &source,
         "CREATE DATABASE live; USE live; CREATE TABLE t (id INT PRIMARY KEY, v TEXT); INSERT INTO t VALUES (1, 'a')",
@@ -271,6 +273,24 @@ fn from_a_live_server(flavour: Flavour) {
     );
     run(drover_on(&target, "binlog replay --resume").args(["--from", &from])).done();
     assert_same(&source, &target, "live");
+
+    let dir = tempfile::tempdir().unwrap();
+    let [backup, without_log] = ["backup", "without log"].map(|name| dir.path().join(name));
+    run(&mut dump(&source, "live", &backup)).done();
+    sql(&source, "INSERT INTO live.t VALUES (3, 'd'); DELETE FROM live.t WHERE id = 2");
+    sql(&target, "DROP DATABASE live");
+    run(&mut restore(&target, &backup, "")).done();
+    let after = |dump: &Path, options: &str| {
+        let mut command = drover_on(&target, &format!("binlog replay --restart {options}"));
+        run(command.arg("--after").arg(dump).args(["--from", &from]))
+    };
+    after(&backup, "").done();
+    assert_same(&source, &target, "live");
+    run(&mut dump(&target, "live", &without_log)).done();
+    after(&without_log, "").refused(&["told no position in a binary log", "--start-position"]);
+    after(dir.path(), "").refused(&["manifest.json"]);
+    sql(&target, "SET GLOBAL max_allowed_packet = 65536");
+    after(&backup, "").refused(&["65536 bytes", "256 KiB", "SET GLOBAL max_allowed_packet"]);
 }
 
 fn assert_same(source: &Server, target: &Server, schema: &str) {
