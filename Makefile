@@ -1,5 +1,4 @@
-# Every target sets up what it needs; on Debian as root (or with sudo) nothing has to be installed by hand but Rust, and its
-# nightly toolchain for `make fuzz`.
+# Every target sets up what it needs; on Debian as root (or with sudo) nothing has to be installed by hand but Rust.
 CARGO ?= cargo
 
 .PHONY: help setup demo test lint deny bench fuzz docs ci clean

@@ -1,0 +1,114 @@
+//! A binary log from a stranger is applied, in a dry run: what is sent to a server is made of it, forwards and to undo it. The server
+//! that is asked about its tables is the smallest that will do: of the input's first byte, the bits say who makes it and what it
+//! has. Checksums are not compared, or nothing would come far.
+#![no_main]
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use drover_binlog::{Destination, ReplayArgs, replay};
+use drover_db::Stop;
+use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use drover_report::Progress;
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Parser)]
+#[command(disable_help_flag = true)] // -h is the server's host
+struct Cli {
+    #[command(flatten)]
+    args: ReplayArgs,
+}
+
+/// A server's greeting, and that it takes the login.
+const LOGIN: &[u8] = include_bytes!("../seeds/server/large-row").split_at(0x58).0;
+const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\xff\0\0\0\xfd\0\0\0\0\0";
+const END: &[u8] = b"\xfe\0\0\x02\0";
+const DONE: &[u8] = b"\0\0\0\x02\0\0\0";
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&traits, bytes)) = bytes.split_first() else { return };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let log = dir.path().join("log");
+    std::fs::write(&log, bytes).expect("a file");
+    let log = log.to_str().expect("a path of ASCII");
+    let path = dir.path().join("s");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let ways: [&[&str]; 3] = [&[], &["--table=*.?*"], &["--flashback"]];
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            for _ in ways {
+                let Ok((stream, _)) = listener.accept() else { return };
+                let _ = answer(stream, traits);
+            }
+        });
+        let destination =
+            Destination { options: options(Address::Socket(path.clone())), stop: Arc::new(Stop::default()) };
+        for way in ways {
+            let words = [&["drover", "--dry-run", "--no-checksums", log], way].concat();
+            let _ = replay(&Cli::parse_from(words).args, None, None, &destination, &Progress::default());
+        }
+        // The scope waits for the closure only; what the thread still holds would look like a leak.
+        let _ = server.join();
+    });
+});
+
+/// Answers what is asked, until the client is gone.
+fn answer(mut stream: UnixStream, traits: u8) -> std::io::Result<()> {
+    let has = |bit: u8| traits & 1 << bit != 0;
+    let version: &[u8] = if has(0) { b"\x0f11.8.0-MariaDB-1\x00" } else { b"\x059.7.0\x00" };
+    let engine: &[u8] = if has(1) { b"\x02NO" } else { b"\x03YES" };
+    stream.write_all(LOGIN)?;
+    packet(&mut stream)?; // the login
+    loop {
+        let asked = packet(&mut stream)?;
+        let says = |words: &str| asked.windows(words.len()).any(|part| part == words.as_bytes());
+        let row = match () {
+            () if says("VERSION()") => Some(version),
+            () if says("max_allowed_packet") => Some(&b"\x06262144"[..]),
+            () if says("ENGINES") && !has(2) => Some(engine),
+            () if says("local_infile") => Some(&b"\x011"[..]),
+            () => None,
+        };
+        match row {
+            Some(row) if says("VERSION()") => reply(&mut stream, &[&[2], COLUMN, COLUMN, END, row, END])?,
+            Some(row) => reply(&mut stream, &[&[1], COLUMN, END, row, END])?,
+            None => reply(&mut stream, &[DONE])?,
+        }
+    }
+}
+
+/// The next packet of the client.
+fn packet(stream: &mut UnixStream) -> std::io::Result<Vec<u8>> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head)?;
+    let [a, b, c, _] = head;
+    let mut payload = vec![0; u32::from_le_bytes([a, b, c, 0]) as usize];
+    stream.read_exact(&mut payload)?;
+    Ok(payload)
+}
+
+/// Sends the packets with which a server replies to a command.
+fn reply(stream: &mut UnixStream, payloads: &[&[u8]]) -> std::io::Result<()> {
+    let mut sent = Vec::new();
+    for (number, payload) in payloads.iter().enumerate() {
+        let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
+        sent.extend_from_slice(&[a, b, c, (number + 1) as u8]);
+        sent.extend_from_slice(payload);
+    }
+    stream.write_all(&sent)
+}
+
+fn options(address: Address) -> ConnectOptions {
+    ConnectOptions {
+        user: "root".into(),
+        password: None,
+        address,
+        database: None,
+        ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
+        connect_timeout: Duration::from_secs(1),
+        logged: Logged::AsUsual,
+    }
+}
