@@ -155,7 +155,8 @@ impl<R: Read> Splitter<R> {
                         text.extend_from_slice(&self.buffer[self.start..self.buffer.len() - 1]);
                         self.at = self.buffer.len();
                         self.give_out();
-                        Ok(Some(begins))
+                        // Or with a semicolon alone.
+                        Ok((!text.is_empty()).then_some(begins))
                     }
                     _ => Err(Broken::Unfinished { line: begins, within: within(mode) }),
                 };
@@ -513,6 +514,8 @@ mod tests {
         let found = split_as(text, Rule::Line, Dialect::default(), &[5]).unwrap();
         let expected = [(2, "SET a"), (3, "CREATE x BEGIN a; \n b 'it; END"), (5, "SET b")];
         assert_eq!(found, expected.map(|(line, text)| (line, text.to_owned())));
+        let found = split_as(b"SET a;\n;", Rule::Line, Dialect::default(), &[5]).unwrap();
+        assert_eq!(found, [(1, "SET a".to_owned())]);
     }
 
     #[test]
