@@ -58,6 +58,25 @@ pub struct FilterArgs {
     pub event: Vec<EventType>,
 }
 
+impl FilterArgs {
+    /// Whether everything is wanted.
+    pub fn takes_all(&self) -> bool {
+        let Self { start_position, stop_position, start_datetime, stop_datetime, .. } = self;
+        let Self { include_gtids, exclude_gtids, server_id, database, table, thread, event, .. } = self;
+        start_position.is_none()
+            && stop_position.is_none()
+            && start_datetime.is_none()
+            && stop_datetime.is_none()
+            && include_gtids.is_none()
+            && exclude_gtids.is_none()
+            && server_id.is_empty()
+            && database.is_empty()
+            && table.is_empty()
+            && thread.is_empty()
+            && event.is_empty()
+    }
+}
+
 /// A pattern of names.
 #[derive(Debug, Clone)]
 pub struct NameGlob(GlobMatcher);

@@ -39,26 +39,28 @@ pub(super) struct Charged {
 pub(super) struct Causes {
     all: Vec<Charged>,
     by_name: HashMap<Cause, CauseId>,
-    /// By the number that a log gives a table, until it gives it to another.
-    by_table_id: HashMap<u64, CauseId>,
+    /// By the number that a log gives a table, until it gives it to another; `None` for one that is not wanted.
+    by_table_id: HashMap<u64, Option<CauseId>>,
     touched: Vec<CauseId>,
+    /// Bytes in the transaction at hand that are not wanted.
+    unwanted: u64,
 }
 
 impl Causes {
-    /// The table that a number stands for from here on.
-    pub(super) fn table(&mut self, map: &TableMap<'_>) -> CauseId {
-        if let Some(&id) = self.by_table_id.get(&map.id)
+    /// The table that a number stands for from here on; `is_wanted` is asked whether it is.
+    pub(super) fn table(&mut self, map: &TableMap<'_>, is_wanted: impl FnOnce() -> bool) -> Option<CauseId> {
+        if let Some(&Some(id)) = self.by_table_id.get(&map.id)
             && matches!(&self.all[id].cause, Cause::Table(schema, table) if schema == map.schema && table == map.table)
         {
-            return id;
+            return Some(id);
         }
-        let id = self.of(Cause::Table(map.schema.to_vec(), map.table.to_vec()));
+        let id = is_wanted().then(|| self.of(Cause::Table(map.schema.to_vec(), map.table.to_vec())));
         self.by_table_id.insert(map.id, id);
         id
     }
 
-    /// The table that a number stands for.
-    pub(super) fn by_table_id(&self, table: u64) -> Option<CauseId> {
+    /// The table that a number stands for, if it stands for one: `None` in that for one that is not wanted.
+    pub(super) fn by_table_id(&self, table: u64) -> Option<Option<CauseId>> {
         self.by_table_id.get(&table).copied()
     }
 
@@ -83,18 +85,26 @@ impl Causes {
         charged.weight += bytes;
     }
 
+    /// Notes bytes of the transaction at hand that are not wanted: they bear their share of what is around them.
+    pub(super) fn leave(&mut self, bytes: u64) {
+        self.unwanted += bytes;
+    }
+
     /// Notes an event with rows or a statement.
     pub(super) fn count(&mut self, id: CauseId, change: RowChange) {
         self.all[id].events[change as usize] += 1;
     }
 
-    /// Charges what a transaction takes in the log to its causes; returns what is left where it has none.
+    /// Charges what a transaction takes in the log to its causes; returns how much that is: all but the share of what is not wanted, and
+    /// nothing where it has no cause.
     pub(super) fn charge(&mut self, bytes: u64) -> u64 {
-        let weights: u64 = self.touched.iter().map(|&id| self.all[id].weight).sum();
-        let mut left = bytes;
-        let Some((&last, others)) = self.touched.split_last() else { return bytes };
+        let unwanted = std::mem::take(&mut self.unwanted);
+        let weights = self.touched.iter().map(|&id| self.all[id].weight).sum::<u64>() + unwanted;
+        let Some((&last, others)) = self.touched.split_last() else { return 0 };
         let share =
             |weight: u64| (u128::from(bytes) * u128::from(weight) / u128::from(weights.max(1))) as u64;
+        let charged = bytes - share(unwanted);
+        let mut left = charged;
         for &id in others {
             let part = share(self.all[id].weight);
             self.all[id].settle(part, bytes, weights);
@@ -102,7 +112,7 @@ impl Causes {
         }
         self.all[last].settle(left, bytes, weights);
         self.touched.clear();
-        0
+        charged
     }
 
     /// All causes, the largest first.
@@ -132,18 +142,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_add_up(transactions in prop::collection::vec((prop::collection::vec((0..5_u8, 1..1000_u64), 0..20), 0..5000_u64), 0..20)) {
+        fn the_parts_add_up(transactions in prop::collection::vec((prop::collection::vec((0..6_u8, 1..1000_u64), 0..20), 0..5000_u64), 0..20)) {
             let mut causes = Causes::default();
+            const UNWANTED: u8 = 5;
             let (mut total, mut other) = (0, 0);
             for (parts, framing) in transactions {
                 let mut bytes = framing;
                 for (cause, weight) in parts {
-                    let id = causes.of(Cause::Statement(cause.to_string()));
-                    causes.weigh(id, weight);
+                    match cause {
+                        UNWANTED => causes.leave(weight),
+                        cause => {
+                            let id = causes.of(Cause::Statement(cause.to_string()));
+                            causes.weigh(id, weight);
+                        }
+                    }
                     bytes += weight;
                 }
                 total += bytes;
-                other += causes.charge(bytes);
+                other += bytes - causes.charge(bytes);
             }
             let all = causes.into_sorted();
             prop_assert_eq!(all.iter().map(|charged| charged.bytes).sum::<u64>() + other, total);

@@ -12,10 +12,10 @@ mod tally;
 
 pub use report::StatReport;
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::args::LogArgs;
+use crate::filter::{Filter, FilterArgs};
 use crate::server::Origin;
 use crate::{Error, Result};
 
@@ -25,6 +25,10 @@ pub struct StatArgs {
     /// The logs.
     #[command(flatten)]
     pub logs: LogArgs,
+
+    /// Which transactions.
+    #[command(flatten)]
+    pub filter: FilterArgs,
 
     /// How many of the largest and the longest transactions to name
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -41,12 +45,10 @@ pub struct StatArgs {
 /// # Errors
 /// If a log cannot be read, or is damaged; if the page cannot be written.
 pub fn stat(args: &StatArgs, origin: Option<&Origin>, stopped: &dyn Fn() -> bool) -> Result<StatReport> {
-    let mut chain = args.logs.open(origin, None)?;
-    let mut tally = tally::Tally::new(args.top);
-    chain.walk(stopped, |item| {
-        tally.count(item)?;
-        Ok(ControlFlow::Continue(()))
-    })?;
+    let mut chain = args.logs.open(origin, Some(&args.filter))?;
+    let filter = (!args.filter.takes_all()).then(|| Filter::new(&args.filter, chain.logs()));
+    let mut tally = tally::Tally::new(args.top, filter);
+    chain.walk(stopped, |item| Ok(tally.see(item)?))?;
     let report = tally.into_report();
     if let Some(path) = &args.html {
         std::fs::write(path, report.page().to_string()).map_err(Error::file(path))?;

@@ -11,4 +11,5 @@ mod json;
 mod pitr;
 mod replay;
 mod sql;
+mod stat;
 mod variables;
