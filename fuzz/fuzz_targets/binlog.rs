@@ -33,12 +33,12 @@ fuzz_target!(|bytes: &[u8]| {
                 drop(stat(&args, None, &go_on).map(|report| report.page().to_string()))
             }
             BinlogCommand::Sql(args) => {
-                drop(sql(&args, None, false, &mut out, &go_on));
-                drop(sql(&args, None, true, &mut out, &go_on));
+                drop(sql(&args, None, None, false, &mut out, &go_on));
+                drop(sql(&args, None, None, true, &mut out, &go_on));
             }
             // It needs a server.
             BinlogCommand::Replay(_) => {}
-            BinlogCommand::Extract(args) => drop(extract(&args, None, true, &mut out, &go_on)),
+            BinlogCommand::Extract(args) => drop(extract(&args, None, None, true, &mut out, &go_on)),
         }
     }
 });

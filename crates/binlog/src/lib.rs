@@ -6,6 +6,7 @@
 mod args;
 pub mod chain;
 mod crypt;
+mod definitions;
 mod error;
 pub mod event;
 mod extract;
@@ -26,6 +27,7 @@ mod time;
 
 pub use args::{BinlogArgs, BinlogCommand, FileArgs, LogArgs};
 pub use crypt::Keyring;
+pub use definitions::ColumnsArgs;
 pub use error::{Error, Result};
 pub use extract::{ExtractArgs, ExtractReport, extract};
 pub use filter::{EventType, Filter, FilterArgs, NameGlob, Verdict};

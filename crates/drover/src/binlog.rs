@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use drover_binlog::server::Origin;
-use drover_binlog::{BinlogArgs, BinlogCommand, Destination, LogArgs, ReplayArgs, ReplayReport, StatReport};
+use drover_binlog::{
+    BinlogArgs, BinlogCommand, ColumnsArgs, Destination, LogArgs, ReplayArgs, ReplayReport, StatReport,
+};
 use drover_db::Stop;
 use drover_dump::manifest::{Manifest, Snapshot};
 use drover_report::size::{bytes, count, things};
@@ -30,18 +32,20 @@ pub(crate) fn run(args: &BinlogArgs, printer: &Printer, stop: &Arc<Stop>) -> Res
         }
         BinlogCommand::Sql(args) => {
             let origin = origin(&args.logs, printer, stop)?;
+            let tables_of = tables_of(&args.columns, printer, stop)?;
             let mut report = None;
             printer.stream(&args.logs, |is_json, out| {
-                drover_binlog::sql(args, origin.as_ref(), is_json, out, &stopped)
+                drover_binlog::sql(args, origin.as_ref(), tables_of.as_ref(), is_json, out, &stopped)
                     .map(|written| report = Some(written))
             })?;
             return Ok(report.map_or(Outcome::Done, |report| printer.sql(&report)));
         }
         BinlogCommand::Extract(args) => {
             let origin = origin(&args.logs, printer, stop)?;
+            let tables_of = tables_of(&args.columns, printer, stop)?;
             let mut report = None;
             printer.stream(&args.logs, |is_json, out| {
-                drover_binlog::extract(args, origin.as_ref(), is_json, out, &stopped)
+                drover_binlog::extract(args, origin.as_ref(), tables_of.as_ref(), is_json, out, &stopped)
                     .map(|listed| report = Some(listed))
             })?;
             return Ok(report.map_or(Outcome::Done, |report| printer.extract(report)));
@@ -87,6 +91,13 @@ fn origin(args: &LogArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Option<
         return Ok(None);
     }
     let options = printer.connection(&args.from.server)?;
+    Ok(Some(Origin { options, stop: Arc::clone(stop) }))
+}
+
+/// The server whose tables tell of columns, if one was named.
+fn tables_of(args: &ColumnsArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Option<Origin>, Failure> {
+    let Some(server) = args.server() else { return Ok(None) };
+    let options = printer.connection_to("the server that has the tables", &server)?;
     Ok(Some(Origin { options, stop: Arc::clone(stop) }))
 }
 

@@ -14,7 +14,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::args::LogArgs;
+use crate::definitions::{ColumnsArgs, Definitions};
 use crate::filter::{Filter, FilterArgs};
+use crate::rows::Tables;
 use crate::server::Origin;
 use crate::{Error, Result};
 
@@ -28,6 +30,10 @@ pub struct ExtractArgs {
     /// The logs.
     #[command(flatten)]
     pub logs: LogArgs,
+
+    /// What the log does not tell, of loads that were logged as rows.
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
 
     /// Which loads.
     #[command(flatten)]
@@ -52,21 +58,22 @@ pub struct ExtractReport {
     pub not_whole: u64,
 }
 
-/// Lists the loads, and writes their files if that is asked for; `origin` is the server of `--from-server`. `stopped` is asked now and
-/// then whether to stop.
+/// Lists the loads, and writes their files if that is asked for; `origin` is the server of `--from-server`, `tables_of` that of
+/// `--columns-of`. `stopped` is asked now and then whether to stop.
 ///
 /// # Errors
 /// If a log cannot be read or is damaged, after all before that was listed and written; if a file cannot be written.
 pub fn extract(
     args: &ExtractArgs,
     origin: Option<&Origin>,
+    tables_of: Option<&Origin>,
     is_json: bool,
     out: &mut dyn Write,
     stopped: &dyn Fn() -> bool,
 ) -> Result<ExtractReport> {
     let mut list = List::new(is_json, out);
     list.begin().map_err(Error::writing)?;
-    let read = read(args, origin, &mut list, stopped);
+    let read = read(args, origin, tables_of, &mut list, stopped);
     let report = list.end().map_err(Error::writing)?;
     read.map(|()| report)
 }
@@ -74,12 +81,14 @@ pub fn extract(
 fn read(
     args: &ExtractArgs,
     origin: Option<&Origin>,
+    tables_of: Option<&Origin>,
     list: &mut List<'_>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<()> {
     let directory = args.out.as_deref().map(|path| Directory::open(path, args.force)).transpose()?;
     let mut chain = args.logs.open(origin, Some(&args.filter))?;
-    let mut walk = Walk::new(Filter::new(&args.filter, chain.logs()), directory, list);
+    let tables = Tables::with(tables_of.map(Definitions::of).transpose()?);
+    let mut walk = Walk::new(Filter::new(&args.filter, chain.logs()), tables, directory, list);
     let mut is_cut_off = false;
     let walked = chain.walk(stopped, |item| {
         let next = walk.see(item)?;

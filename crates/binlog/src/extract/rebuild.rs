@@ -60,8 +60,8 @@ pub(super) struct Rebuilt {
 }
 
 impl Rebuilder {
-    pub(super) fn new(keep: Keep) -> Self {
-        Self { keep, tables: Tables::default(), now: None }
+    pub(super) fn new(keep: Keep, tables: Tables) -> Self {
+        Self { keep, tables, now: None }
     }
 
     /// Takes in an event, which may be wanted or not. Gives the file of a statement that ended with it, or before it.
@@ -73,7 +73,7 @@ impl Rebuilder {
         match event.kind {
             Kind::TABLE_MAP => {
                 let map = TableMap::parse(event.body, format)?;
-                self.tables.learn(&map, event.body, format);
+                self.tables.learn(&map, event.body, format)?;
                 if let Some(now) = &mut self.now {
                     now.see_table(&map);
                 }

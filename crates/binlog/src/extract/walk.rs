@@ -9,6 +9,7 @@ use crate::event::{OldLoad, file_id};
 use crate::filter::{Filter, Verdict};
 use crate::loads::{Ending, FileKey, Keep, Load, Loads, Spool, Spot, Statement, TableName};
 use crate::log::{Event, Kind, Short};
+use crate::rows::Tables;
 use crate::sql::Before;
 use crate::{Error, Result};
 
@@ -33,14 +34,19 @@ pub(super) struct Walk<'a, 'o> {
 }
 
 impl<'a, 'o> Walk<'a, 'o> {
-    pub(super) fn new(filter: Filter<'a>, directory: Option<Directory>, list: &'a mut List<'o>) -> Self {
+    pub(super) fn new(
+        filter: Filter<'a>,
+        tables: Tables,
+        directory: Option<Directory>,
+        list: &'a mut List<'o>,
+    ) -> Self {
         let keep = directory.as_ref().map_or(Keep::Count, Directory::keep);
         Self {
             filter,
             directory,
             list,
             loads: Loads::new(keep.clone()),
-            rebuilder: Rebuilder::new(keep),
+            rebuilder: Rebuilder::new(keep, tables),
             wanted: BTreeSet::new(),
             before: Before::default(),
             payload: (None, 0),

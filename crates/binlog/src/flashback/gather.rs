@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use crate::chain::{Item, Trouble};
+use crate::definitions::Definitions;
 use crate::event::{ExecuteLoad, Query, Rows, TableMap, incident};
 use crate::filter::Filter;
 use crate::log::{Event, Format, Header, Kind, RowChange, Short};
@@ -59,13 +60,13 @@ pub(super) struct Gathered {
 const MOST_TABLES: usize = 1000;
 
 impl Gatherer {
-    pub(super) fn new() -> Result<Self> {
+    pub(super) fn new(definitions: Option<Definitions>) -> Result<Self> {
         Ok(Self {
             spool: Spool::new()?,
             scenes: Vec::new(),
             is_same_scene: false,
             description: Vec::new(),
-            tables: Tables::default(),
+            tables: Tables::with(definitions),
             maps: HashMap::new(),
             shapes: HashMap::new(),
             start: 0,
@@ -118,7 +119,7 @@ impl Gatherer {
         self.behind.bytes.clear();
         if self.maps.len() > MOST_TABLES {
             self.maps.clear();
-            self.tables = Tables::default();
+            self.tables.clear();
         }
         Ok(())
     }
@@ -215,7 +216,7 @@ impl Gatherer {
         match event.kind {
             Kind::TABLE_MAP => {
                 let map = TableMap::parse(event.body, format)?;
-                self.tables.learn(&map, event.body, format);
+                self.tables.learn(&map, event.body, format)?;
                 let kept = self.maps.entry(map.id).or_default();
                 kept.clear();
                 record.write(kept);

@@ -13,6 +13,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use crate::chain::{Chain, Item, Trouble};
+use crate::definitions::Definitions;
 use crate::filter::{Filter, Verdict};
 use crate::log::{Cursor, Place, Short};
 use crate::{Error, Result};
@@ -27,17 +28,18 @@ use spool::Backwards;
 /// comes the log's format description. All is wanted, so `see` needs no filter.
 ///
 /// Returns how many statements were passed over of which nobody knows whether they changed something in the tables that are
-/// wanted. `stopped` is asked now and then whether to stop.
+/// wanted. `definitions` tell of columns what the logs do not; `stopped` is asked now and then whether to stop.
 ///
 /// # Errors
 /// If a log cannot be read or is damaged, or holds what cannot be undone, before `see` sees anything; or with what `see` says.
 pub(crate) fn walk(
     chain: &mut Chain,
     filter: &mut Filter<'_>,
+    definitions: Option<Definitions>,
     stopped: &dyn Fn() -> bool,
     mut see: impl FnMut(&Item<'_>) -> std::result::Result<ControlFlow<()>, Trouble>,
 ) -> Result<u64> {
-    let mut gatherer = Gatherer::new()?;
+    let mut gatherer = Gatherer::new(definitions)?;
     chain.walk(stopped, |item| {
         let verdict = filter.verdict(item)?;
         if verdict == Verdict::Stop {

@@ -186,7 +186,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         match event.kind {
             Kind::TABLE_MAP => {
                 let map = TableMap::parse(event.body, format)?;
-                self.tables.learn(&map, event.body, format);
+                self.tables.learn(&map, event.body, format)?;
                 if self.filter.wants_table(map.schema, map.table) {
                     self.batch.describe(&event.header, &map, event.body, format);
                     let is_guarded = self.sink.is_guarded(&map)?;

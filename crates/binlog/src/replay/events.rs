@@ -408,7 +408,7 @@ mod tests {
             let header = Header { kind, ..Header::default() };
             let map = TableMap::parse(TABLE, &format).unwrap();
             let mut tables = Tables::default();
-            tables.learn(&map, TABLE, &format);
+            tables.learn(&map, TABLE, &format).unwrap();
             let (mut batch, mut statements, mut expected) = (Batch::default(), Vec::new(), Vec::new());
             for statement in &log {
                 batch.describe(&header, &map, TABLE, &format);

@@ -268,7 +268,7 @@ impl Reading<'_> {
         };
         let read = match is_backwards {
             false => self.chain.walk(&stopped, see).map(|()| 0),
-            true => flashback::walk(&mut self.chain, &mut filter, &stopped, see),
+            true => flashback::walk(&mut self.chain, &mut filter, None, &stopped, see),
         };
         let unfinished = builder.finish();
         sink.report.bytes = counter.bytes();

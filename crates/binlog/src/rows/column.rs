@@ -18,6 +18,8 @@ pub struct Column {
     pub is_unsigned: Option<bool>,
     /// The number of the collation of its text, where the log tells it; 63 is that of bytes.
     pub collation: Option<u16>,
+    /// Whether its values are computed from others, so that no statement may give them; no log tells.
+    pub is_generated: bool,
     /// The words of an ENUM or a SET, where the log tells them.
     pub words: Vec<Vec<u8>>,
 }
@@ -217,12 +219,28 @@ fn fraction(metadata: &mut Cursor<'_>) -> Result<u8, Short> {
     if digits <= 6 { Ok(digits) } else { Err(Short) }
 }
 
+/// What the name of a column begins with that a server made for itself.
+pub(super) const HIDDEN: &[u8] = b"DB_ROW_HASH_";
+
 impl Column {
+    /// Of which no more is known.
+    pub(super) fn new(kind: ColumnType, is_nullable: bool, has_collation: bool) -> Self {
+        Self {
+            kind,
+            is_nullable,
+            has_collation,
+            name: None,
+            is_unsigned: None,
+            collation: None,
+            is_generated: false,
+            words: Vec::new(),
+        }
+    }
+
     /// Of this type, without a name.
     #[cfg(test)]
     pub(crate) fn of_tests(kind: ColumnType) -> Self {
-        let (name, is_unsigned, collation, words) = (None, None, None, Vec::new());
-        Self { kind, is_nullable: true, has_collation: false, name, is_unsigned, collation, words }
+        Self::new(kind, true, false)
     }
 
     /// Whether the log tells of its sign.
@@ -234,7 +252,7 @@ impl Column {
     /// Whether it is one that a server made for itself: MariaDB's for a UNIQUE key over a long column. `sql/table.cc`,
     /// `DB_ROW_HASH_`.
     pub(crate) fn is_hidden(&self) -> bool {
-        self.name.as_ref().is_some_and(|name| name.starts_with(b"DB_ROW_HASH_"))
+        self.name.as_ref().is_some_and(|name| name.starts_with(HIDDEN))
     }
 
     /// Whether its values are words of a list.

@@ -2,6 +2,7 @@
 
 mod column;
 pub(crate) mod decimal;
+mod defined;
 pub(crate) mod digits;
 mod image;
 mod table;
@@ -9,6 +10,7 @@ mod temporal;
 mod value;
 
 pub use column::{Column, ColumnType};
+pub(crate) use defined::{DefinedColumn, Definition, words};
 pub(crate) use image::is_set;
 pub use image::{Field, Row, RowReader, Spans};
 pub use table::{NotUnderstood, Table, Tables};

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::definitions::Definitions;
 use crate::event::TableMap;
 use crate::log::{Cursor, Format, Short};
 
@@ -46,8 +47,7 @@ impl Table {
             let kind = ColumnType::parse(number, &mut metadata)?.ok_or(NotUnderstood::Type(number))?;
             let is_nullable = map.nullable.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 != 0);
             let has_collation = kind.has_collation(format.is_mariadb());
-            let (name, is_unsigned, collation, words) = (None, None, None, Vec::new());
-            columns.push(Column { kind, is_nullable, has_collation, name, is_unsigned, collation, words });
+            columns.push(Column::new(kind, is_nullable, has_collation));
         }
         let (schema, name) = (map.schema.to_vec(), map.table.to_vec());
         let mut table = Self { schema, name, columns, primary_key: Vec::new() };
@@ -191,6 +191,8 @@ impl From<Short> for NotUnderstood {
 #[derive(Debug, Default)]
 pub struct Tables {
     by_id: HashMap<u64, Known>,
+    /// What tells of columns what the logs do not.
+    definitions: Option<Definitions>,
 }
 
 #[derive(Debug)]
@@ -201,15 +203,32 @@ struct Known {
 }
 
 impl Tables {
+    /// With these definitions beside the logs, if there are any.
+    pub(crate) fn with(definitions: Option<Definitions>) -> Self {
+        Self { by_id: HashMap::new(), definitions }
+    }
+
+    /// Forgets all that were described.
+    pub(crate) fn clear(&mut self) {
+        self.by_id.clear();
+    }
+
     /// Takes in a description; `body` is that of its event.
-    pub fn learn(&mut self, map: &TableMap<'_>, body: &[u8], format: &Format) {
-        match self.by_id.get(&map.id) {
-            Some(known) if known.description == body => {}
-            _ => {
-                self.by_id
-                    .insert(map.id, Known { description: body.to_vec(), table: Table::of(map, format) });
-            }
+    ///
+    /// # Errors
+    /// If the server that has the definitions cannot be asked.
+    pub fn learn(&mut self, map: &TableMap<'_>, body: &[u8], format: &Format) -> crate::Result<()> {
+        if self.by_id.get(&map.id).is_some_and(|known| known.description == body) {
+            return Ok(());
         }
+        let mut table = Table::of(map, format);
+        if let (Ok(table), Some(definitions)) = (&mut table, &self.definitions)
+            && !table.has_names()
+        {
+            definitions.complete(table)?;
+        }
+        self.by_id.insert(map.id, Known { description: body.to_vec(), table });
+        Ok(())
     }
 
     /// The table with this number; `None` if it was not described.

@@ -33,12 +33,12 @@ pub struct Origin {
 }
 
 impl Origin {
-    fn connect(&self) -> Result<(Connection, Watched<'static>)> {
+    pub(crate) fn connect(&self) -> Result<(Connection, Watched<'static>)> {
         self.stop.connect(&self.options).map_err(|source| self.failed("connecting", source))
     }
 
     /// The error for something that did not work with the server: that it was broken by a request is not the server's fault.
-    fn failed(&self, doing: impl Into<String>, source: drover_db::Error) -> Error {
+    pub(crate) fn failed(&self, doing: impl Into<String>, source: drover_db::Error) -> Error {
         if self.stop.is_requested() {
             return Error::Stopped;
         }

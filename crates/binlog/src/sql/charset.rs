@@ -37,6 +37,13 @@ pub(crate) fn name(collation: u32) -> Option<&'static str> {
     NAMES.get(at).filter(|&&(first, _, _)| u32::from(first) <= number).map(|&(_, _, name)| name)
 }
 
+/// The number of a collation of this character set, if it is known.
+pub(crate) fn number(charset: &str) -> Option<u16> {
+    // What it was called before there was another.
+    let charset = if charset == "utf8" { "utf8mb3" } else { charset };
+    NAMES.iter().find(|(_, _, name)| *name == charset).map(|&(number, ..)| number)
+}
+
 /// Numbers from one to another, and the character set of these collations. Source: `information_schema.COLLATIONS` of MariaDB 10.11
 /// and MySQL 9.7, which agree where both have a number.
 #[rustfmt::skip]
@@ -163,6 +170,8 @@ mod tests {
         ];
         assert!(known.iter().all(|&(number, of)| name(number) == Some(of)));
         assert_eq!((name(0), name(17), name(9999)), (None, None, None));
+        assert!(NAMES.iter().all(|(_, _, of)| number(of).and_then(|number| name(number.into())) == Some(of)));
+        assert_eq!((number("utf8"), number("klingon")), (Some(33), None));
         assert_eq!(Charset::of(Some(35)), Charset::Wide);
         assert_eq!(Charset::of(Some(9999)), Charset::Wide);
     }

@@ -132,7 +132,8 @@ fn push_integer(number: i64, bytes: u8, is_unsigned: Option<bool>, out: &mut Vec
 /// The fewest digits that give the number back.
 pub(crate) fn push_double(number: f64, out: &mut Vec<u8>) {
     let size = number.abs();
-    let _ = if size != 0.0 && !(1e-5..1e17).contains(&size) {
+    // Without an exponent, -0 is a whole number to a server, and the same as 0.
+    let _ = if number.to_bits() != 0 && !(1e-5..1e17).contains(&size) {
         write!(out, "{number:e}")
     } else {
         write!(out, "{number}")
@@ -142,7 +143,7 @@ pub(crate) fn push_double(number: f64, out: &mut Vec<u8>) {
 /// The same of a FLOAT.
 pub(crate) fn push_float(number: f32, out: &mut Vec<u8>) {
     let size = number.abs();
-    let _ = if size != 0.0 && !(1e-5..1e9).contains(&size) {
+    let _ = if number.to_bits() != 0 && !(1e-5..1e9).contains(&size) {
         write!(out, "{number:e}")
     } else {
         write!(out, "{number}")

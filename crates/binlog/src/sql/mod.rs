@@ -15,7 +15,9 @@ use std::ops::ControlFlow;
 
 use crate::args::LogArgs;
 use crate::chain::Chain;
+use crate::definitions::{ColumnsArgs, Definitions};
 use crate::filter::{Filter, FilterArgs, Verdict};
+use crate::rows::Tables;
 use crate::server::Origin;
 use crate::{Error, Result, flashback};
 
@@ -36,6 +38,10 @@ pub struct SqlArgs {
     /// read before anything is printed; what cannot be undone is an error
     #[arg(long, conflicts_with_all = ["follow", "thread"])]
     pub flashback: bool,
+
+    /// What the log does not tell.
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
 
     /// Which transactions.
     #[command(flatten)]
@@ -60,23 +66,27 @@ pub struct SqlReport {
     pub passed_over: u64,
 }
 
-/// Writes what was asked for; `origin` is the server of `--from-server`. `stopped` is asked now and then whether to stop.
+/// Writes what was asked for; `origin` is the server of `--from-server`, `tables_of` that of `--columns-of`. `stopped` is asked now and then whether to stop.
 ///
 /// # Errors
 /// If a log cannot be read or is damaged, after all before that was written; if the text cannot be written.
 pub fn sql(
     args: &SqlArgs,
     origin: Option<&Origin>,
+    tables_of: Option<&Origin>,
     is_json: bool,
     out: &mut dyn Write,
     stopped: &dyn Fn() -> bool,
 ) -> Result<SqlReport> {
     let mut chain = args.logs.open(origin, Some(&args.filter))?;
     let mut filter = Filter::new(&args.filter, chain.logs());
+    let definitions = tables_of.map(Definitions::of).transpose()?;
+    let tables = Tables::with(definitions.clone());
     if args.flashback {
-        return undone(&mut chain, &mut filter, Printer::of_flashback(is_json, out), stopped);
+        let printer = Printer::of_flashback(is_json, tables, out);
+        return undone(&mut chain, &mut filter, definitions, printer, stopped);
     }
-    let mut printer = Printer::new(is_json, out);
+    let mut printer = Printer::new(is_json, tables, out);
     let read = chain.walk(stopped, |item| {
         let verdict = filter.verdict(item)?;
         if verdict == Verdict::Stop {
@@ -93,12 +103,13 @@ pub fn sql(
 fn undone(
     chain: &mut Chain,
     filter: &mut Filter<'_>,
+    definitions: Option<Definitions>,
     mut printer: Printer<'_>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<SqlReport> {
     let all = FilterArgs::default();
     let all = Filter::new(&all, 1);
-    let read = flashback::walk(chain, filter, stopped, |item| {
+    let read = flashback::walk(chain, filter, definitions, stopped, |item| {
         printer.print(item, true, &all)?;
         Ok(ControlFlow::Continue(()))
     });

@@ -79,17 +79,17 @@ fn push_insert(
         out.extend_from_slice(&names.table);
         let is_whole = !fields.contains(&Field::Absent);
         if names.are_known || !is_whole {
-            push_list(out, present(fields).map(|index| &names.columns[index][..]));
+            push_list(out, settable(table, fields).map(|index| &names.columns[index][..]));
         }
         out.extend_from_slice(b" VALUES\n  (");
     } else {
         out.extend_from_slice(b",\n  (");
     }
     let mut comma: &[u8] = b"";
-    for (field, column) in fields.iter().zip(&table.columns) {
-        if let Field::Value(value) = field {
+    for index in settable(table, fields) {
+        if let Field::Value(value) = &fields[index] {
             out.extend_from_slice(comma);
-            push_value(value, column, out)?;
+            push_value(value, &table.columns[index], out)?;
             comma = b", ";
         }
     }
@@ -114,17 +114,25 @@ fn present<'a>(fields: &'a [Field<'_>]) -> impl Iterator<Item = usize> + 'a {
     fields.iter().enumerate().filter(|(_, field)| **field != Field::Absent).map(|(index, _)| index)
 }
 
+/// The columns that are there and whose values a statement may give.
+fn settable<'a>(table: &'a Table, fields: &'a [Field<'_>]) -> impl Iterator<Item = usize> + 'a {
+    present(fields).filter(|&index| !table.columns[index].is_generated)
+}
+
 fn push_update(names: &Names, table: &Table, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(), Unwritable> {
     out.extend_from_slice(b"UPDATE ");
     out.extend_from_slice(&names.table);
     let mut start: &[u8] = b" SET ";
-    for (index, after) in row.after.iter().enumerate() {
+    let last = settable(table, &row.after).last();
+    for index in settable(table, &row.after) {
+        let after = &row.after[index];
+        let is_last_chance = start == b" SET " && last == Some(index);
         let is_same = row.before.get(index).is_some_and(|before| before == after);
         let name = &names.columns[index];
         match after {
             Field::Absent => continue,
             // What did not change is left out, unless nothing did.
-            _ if is_same && !is_last_chance(row, index, start) => continue,
+            _ if is_same && !is_last_chance => continue,
             Field::Value(value) => {
                 out.extend_from_slice(start);
                 out.extend_from_slice(name);
@@ -132,9 +140,7 @@ fn push_update(names: &Names, table: &Table, row: &Row<'_>, out: &mut Vec<u8>) -
                 push_value(value, &table.columns[index], out)?;
             }
             // An empty list says that nothing changed.
-            Field::JsonDiffs(diffs) if Diffs::new(diffs).is_empty() && !is_last_chance(row, index, start) => {
-                continue;
-            }
+            Field::JsonDiffs(diffs) if Diffs::new(diffs).is_empty() && !is_last_chance => continue,
             Field::JsonDiffs(diffs) => {
                 out.extend_from_slice(start);
                 out.extend_from_slice(name);
@@ -145,11 +151,6 @@ fn push_update(names: &Names, table: &Table, row: &Row<'_>, out: &mut Vec<u8>) -
         start = b", ";
     }
     push_where(names, table, &row.before, out)
-}
-
-/// Whether nothing was written yet and this is the last column that could be.
-fn is_last_chance(row: &Row<'_>, index: usize, start: &[u8]) -> bool {
-    start == b" SET " && row.after[index + 1..].iter().all(|field| *field == Field::Absent)
 }
 
 /// Which row it is: by the primary key where the log tells it, else by all that it tells of the row.

@@ -55,14 +55,14 @@ pub(super) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(is_json: bool, out: &'a mut dyn Write) -> Self {
+    pub(super) fn new(is_json: bool, tables: Tables, out: &'a mut dyn Write) -> Self {
         Self {
             out,
             is_json,
             title: "",
             zone: TimeZone::system(),
             session: Session::default(),
-            tables: Tables::default(),
+            tables,
             report: SqlReport::default(),
             head: Vec::new(),
             is_begun: false,
@@ -75,15 +75,15 @@ impl<'a> Printer<'a> {
     }
 
     /// For what undoes a log.
-    pub(super) fn of_flashback(is_json: bool, out: &'a mut dyn Write) -> Self {
-        Self { title: "undoes ", ..Self::new(is_json, out) }
+    pub(super) fn of_flashback(is_json: bool, tables: Tables, out: &'a mut dyn Write) -> Self {
+        Self { title: "undoes ", ..Self::new(is_json, tables, out) }
     }
 
     /// Writes what an event says, if it is to be taken; descriptions of tables are kept in any case.
     pub(super) fn print(&mut self, item: &Item<'_>, takes: bool, filter: &Filter<'_>) -> Result<(), Trouble> {
         let (event, format) = (&item.event, item.format);
         if event.kind == Kind::TABLE_MAP {
-            self.tables.learn(&TableMap::parse(event.body, format)?, event.body, format);
+            self.tables.learn(&TableMap::parse(event.body, format)?, event.body, format)?;
         }
         if !takes {
             return Ok(());

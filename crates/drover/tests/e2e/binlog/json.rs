@@ -80,7 +80,7 @@ fn logged(server: &Server, table: &str) -> Vec<(i64, Logged)> {
         while log.step().unwrap() {
             let (event, format) = (log.event(), log.format());
             if event.kind == Kind::TABLE_MAP {
-                tables.learn(&TableMap::parse(event.body, format).unwrap(), event.body, format);
+                tables.learn(&TableMap::parse(event.body, format).unwrap(), event.body, format).unwrap();
             } else if event.kind.row_change().is_some() {
                 let rows = Rows::parse(event.kind, event.body, format).unwrap();
                 let described = tables.get(rows.table).unwrap().unwrap();
