@@ -15,6 +15,8 @@ pub(super) struct Feed {
 
 /// Bytes that are read at once: few enough to be still in a core's cache when they are looked at.
 const WINDOW: usize = 256 << 10;
+/// What a large event needed is kept for the next, but for more than this.
+const KEPT: usize = 4 << 20;
 
 impl Feed {
     pub(super) fn new(input: Box<dyn Read + Send>) -> Self {
@@ -58,12 +60,12 @@ impl Feed {
         self.position += count as u64;
     }
 
-    /// Moves what is there to the front, and gives back what a large event needed.
+    /// Moves what is there to the front, and gives back what a very large event needed.
     fn make_room(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        if self.buffer.len() > WINDOW && self.end <= WINDOW {
-            self.buffer.truncate(WINDOW);
+        if self.buffer.len() > KEPT && self.end <= KEPT {
+            self.buffer.truncate(KEPT);
             self.buffer.shrink_to_fit();
         }
     }
@@ -75,8 +77,9 @@ impl Feed {
             let larger = count.min(self.buffer.len() * 2);
             self.buffer.resize(larger, 0);
         }
+        let most = self.buffer.len().min(count.max(WINDOW));
         loop {
-            match self.input.read(&mut self.buffer[self.end..]) {
+            match self.input.read(&mut self.buffer[self.end..most]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
                 Ok(read) => {

@@ -9,7 +9,9 @@ use super::decimal;
 use super::temporal::{Date, DateTime, Time};
 
 /// A value, borrowed from the event.
+// A discriminant of one byte would be copied together with bytes of what follows it, written just before: a core waits for these.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(u64)]
 pub enum Value<'a> {
     /// NULL.
     Null,

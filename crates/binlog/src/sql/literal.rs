@@ -2,12 +2,15 @@
 
 use std::io::Write as _;
 
+use memchr::memchr;
+
 use crate::json;
 use crate::log::Short;
+use crate::rows::digits::push_whole;
 use crate::rows::{Column, ColumnType, Value, write_decimal};
 
 use super::charset::Charset;
-use super::text::{push_hex, push_quoted};
+use super::text::{is_plain, push_hex, push_plain, push_quoted};
 
 /// Why a value cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,11 +124,11 @@ fn push_integer(number: i64, bytes: u8, is_unsigned: Option<bool>, out: &mut Vec
     let mask = u64::MAX >> (64 - 8 * u32::from(bytes.clamp(1, 8)));
     let without_sign = number as u64 & mask;
     match is_unsigned {
-        Some(true) => push_number(without_sign, out),
+        Some(true) => push_whole(out, without_sign, false),
         None if number < 0 => {
             let _ = write!(out, "{number} /* {without_sign} if UNSIGNED */");
         }
-        _ => push_number(number, out),
+        _ => push_whole(out, number.unsigned_abs(), number < 0),
     }
 }
 
@@ -153,11 +156,14 @@ pub(crate) fn push_float(number: f32, out: &mut Vec<u8>) {
 /// Text that means the same in every character set stands for itself, other text of UTF-8 too. The bytes of what is in another
 /// character set, or in one that is not known, are written as bytes, which the server takes as they are.
 fn push_text(bytes: &[u8], charset: Charset, out: &mut Vec<u8>) {
+    if charset != Charset::Wide && is_plain(bytes) {
+        return push_plain(bytes, out);
+    }
     let stands_for_itself = match charset {
         Charset::Utf8 => std::str::from_utf8(bytes).is_ok(),
         Charset::Wide => false,
         Charset::Other => bytes.is_ascii(),
     };
-    let is_printable = stands_for_itself && !bytes.contains(&0);
+    let is_printable = stands_for_itself && memchr(0, bytes).is_none();
     if is_printable { push_quoted(bytes, out) } else { push_hex(bytes, out) }
 }

@@ -21,7 +21,7 @@ use super::json_lines::{push_changes, push_image, push_string};
 use super::literal::Unwritable;
 use super::rows::push_rows;
 use super::session::Session;
-use super::text::push_hex;
+use super::text::{push_comment, push_hex};
 
 /// A statement that loads a file, of which the log has only the parts.
 struct OldStatement {
@@ -355,13 +355,7 @@ impl<'a> Printer<'a> {
         reader: &mut RowReader<'_, '_>,
     ) -> Result<u64, Unwritable> {
         self.session.prepare_rows(rows.flags, format, &mut self.text);
-        for line in std::mem::take(&mut self.cause).split(|&byte| byte == b'\n') {
-            if !line.is_empty() {
-                self.text.extend_from_slice(b"-- ");
-                self.text.extend(line.iter().filter(|&&byte| byte != b'\r'));
-                self.text.push(b'\n');
-            }
-        }
+        push_comment(&std::mem::take(&mut self.cause), &mut self.text);
         push_rows(table, reader, rows.change, &mut self.text)
     }
 
