@@ -5,19 +5,13 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::time::Duration;
 
 use drover_binlog::server::{FromServerArgs, Origin};
 use drover_binlog::{FileArgs, LogArgs};
 use drover_db::Stop;
-use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use drover_db::options::Address;
+use drover_fuzz::{COLUMN, DONE, END, LOGIN, options, reply};
 use libfuzzer_sys::fuzz_target;
-
-/// A server's greeting, and that it takes the login.
-const LOGIN: &[u8] = include_bytes!("../seeds/server/large-row").split_at(0x58).0;
-const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\xff\0\0\0\xfd\0\0\0\0\0";
-const END: &[u8] = b"\xfe\0\0\x02\0";
-const DONE: &[u8] = b"\0\0\0\x02\0\0\0";
 
 fuzz_target!(|bytes: &[u8]| {
     let mut sent = LOGIN.to_vec();
@@ -42,15 +36,6 @@ fuzz_target!(|bytes: &[u8]| {
     });
 });
 
-/// Appends the packets with which a server replies to a command.
-fn reply<'a>(sent: &mut Vec<u8>, payloads: impl IntoIterator<Item = &'a [u8]>) {
-    for (number, payload) in payloads.into_iter().enumerate() {
-        let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
-        sent.extend_from_slice(&[a, b, c, (number + 1) as u8]);
-        sent.extend_from_slice(payload);
-    }
-}
-
 fn packets(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {
@@ -64,18 +49,9 @@ fn packets(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn read(address: Address, no_checksums: bool) {
-    let options = ConnectOptions {
-        user: "root".into(),
-        password: None,
-        address,
-        database: None,
-        ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
-        connect_timeout: Duration::from_secs(1),
-        logged: Logged::AsUsual,
-    };
     let from = FromServerArgs { from_server: true, ..FromServerArgs::default() };
     let args = LogArgs { files: FileArgs { no_checksums, ..FileArgs::default() }, from };
-    let origin = Origin { options, stop: Arc::new(Stop::default()) };
+    let origin = Origin { options: options(address), stop: Arc::new(Stop::default()) };
     let Ok(mut chain) = args.open(Some(&origin), None) else { return };
     while let Ok(true) = chain.step() {
         let _ = chain.item();

@@ -6,12 +6,12 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Parser;
 use drover_binlog::{Destination, ReplayArgs, replay};
 use drover_db::Stop;
-use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use drover_db::options::Address;
+use drover_fuzz::{COLUMN, DONE, END, LOGIN, options, reply};
 use drover_report::Progress;
 use libfuzzer_sys::fuzz_target;
 
@@ -21,12 +21,6 @@ struct Cli {
     #[command(flatten)]
     args: ReplayArgs,
 }
-
-/// A server's greeting, and that it takes the login.
-const LOGIN: &[u8] = include_bytes!("../seeds/server/large-row").split_at(0x58).0;
-const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\xff\0\0\0\xfd\0\0\0\0\0";
-const END: &[u8] = b"\xfe\0\0\x02\0";
-const DONE: &[u8] = b"\0\0\0\x02\0\0\0";
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&traits, bytes)) = bytes.split_first() else { return };
@@ -72,11 +66,13 @@ fn answer(mut stream: UnixStream, traits: u8) -> std::io::Result<()> {
             () if says("local_infile") => Some(&b"\x011"[..]),
             () => None,
         };
+        let mut sent = Vec::new();
         match row {
-            Some(row) if says("VERSION()") => reply(&mut stream, &[&[2], COLUMN, COLUMN, END, row, END])?,
-            Some(row) => reply(&mut stream, &[&[1], COLUMN, END, row, END])?,
-            None => reply(&mut stream, &[DONE])?,
+            Some(row) if says("VERSION()") => reply(&mut sent, [&[2], COLUMN, COLUMN, END, row, END]),
+            Some(row) => reply(&mut sent, [&[1], COLUMN, END, row, END]),
+            None => reply(&mut sent, [DONE]),
         }
+        stream.write_all(&sent)?;
     }
 }
 
@@ -88,27 +84,4 @@ fn packet(stream: &mut UnixStream) -> std::io::Result<Vec<u8>> {
     let mut payload = vec![0; u32::from_le_bytes([a, b, c, 0]) as usize];
     stream.read_exact(&mut payload)?;
     Ok(payload)
-}
-
-/// Sends the packets with which a server replies to a command.
-fn reply(stream: &mut UnixStream, payloads: &[&[u8]]) -> std::io::Result<()> {
-    let mut sent = Vec::new();
-    for (number, payload) in payloads.iter().enumerate() {
-        let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
-        sent.extend_from_slice(&[a, b, c, (number + 1) as u8]);
-        sent.extend_from_slice(payload);
-    }
-    stream.write_all(&sent)
-}
-
-fn options(address: Address) -> ConnectOptions {
-    ConnectOptions {
-        user: "root".into(),
-        password: None,
-        address,
-        database: None,
-        ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
-        connect_timeout: Duration::from_secs(1),
-        logged: Logged::AsUsual,
-    }
 }

@@ -3,11 +3,11 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
-use std::time::Duration;
 
 use drover_db::Connection;
-use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use drover_db::options::Address;
 use drover_db::wire::{BulkRows, RawRow, next_field};
+use drover_fuzz::options;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -28,16 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn talk(address: Address) {
-    let options = ConnectOptions {
-        user: "root".into(),
-        password: Some("secret".into()),
-        address,
-        database: None,
-        ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
-        connect_timeout: Duration::from_secs(1),
-        logged: Logged::AsUsual,
-    };
-    let Ok(mut connection) = Connection::open(&options) else { return };
+    let Ok(mut connection) = Connection::open(&options(address)) else { return };
     let _ = connection.execute("DO 1");
     let _ = connection.query("SELECT 1");
     let _ = connection.begin_load("LOAD DATA");

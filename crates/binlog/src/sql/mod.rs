@@ -66,7 +66,8 @@ pub struct SqlReport {
     pub passed_over: u64,
 }
 
-/// Writes what was asked for; `origin` is the server of `--from-server`, `tables_of` that of `--columns-of`. `stopped` is asked now and then whether to stop.
+/// Writes what was asked for; `origin` is the server of `--from-server`, `tables_of` that of `--columns-of`. `stopped` is
+/// asked now and then whether to stop.
 ///
 /// # Errors
 /// If a log cannot be read or is damaged, after all before that was written; if the text cannot be written.
