@@ -1,6 +1,7 @@
 //! A server as it is read: what of it, the snapshot, the script of each object and the plan of each table.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop, Vendor, server};
@@ -16,6 +17,7 @@ use super::select::{self, Selected};
 use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
+use super::waits;
 use super::warnings::{about_rows, kept_elsewhere, mixed};
 use crate::ddl::{with_inherited_collations, without_auto_increment};
 use crate::error::Doing;
@@ -173,19 +175,49 @@ impl<'a> Source<'a> {
     }
 
     /// Takes the snapshot and describes all there is at that moment; writes the scripts.
+    ///
+    /// Where tables are locked for it, a FLUSH TABLES of somebody else has MySQL hold up all who open such a table, also by a
+    /// view or a MERGE table, until it is unlocked, even if the flush gives up. To wait for that is to wait for ourselves:
+    /// all locks are given back instead, and the snapshot is taken once more.
     pub(crate) fn view(
         &mut self,
         coordinator: &mut Connection,
         stop: &Stop,
         progress: &Progress,
     ) -> Result<(Taken, View)> {
-        let without_transactions = self.without_transactions(coordinator)?;
+        const ATTEMPTS: usize = 10;
+        let locked = self.without_transactions(coordinator)?;
+        for _ in 1..ATTEMPTS {
+            match self.view_at_once(coordinator, &locked, stop, progress) {
+                Err(error) if !locked.is_empty() && waits::has_timed_out(&error) => {
+                    snapshot::release_ddl(coordinator)?;
+                    self.views.clear();
+                    self.warnings.clear();
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                other => return other,
+            }
+        }
+        self.view_at_once(coordinator, &locked, stop, progress)
+    }
+
+    /// Waits a second at most for whoever holds up a definition, if tables are `locked` for it.
+    fn view_at_once(
+        &mut self,
+        coordinator: &mut Connection,
+        locked: &BTreeSet<Name>,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> Result<(Taken, View)> {
         self.guard.pass()?;
         progress.phase("taking the snapshot");
-        let mut taken = self.take_snapshot(coordinator, &without_transactions, stop)?;
+        let mut taken = self.take_snapshot(coordinator, locked, stop)?;
         progress.phase("reading the definitions");
-        let (schemas, plans) =
-            self.describe(coordinator, taken.table_locks.as_mut(), &without_transactions)?;
+        if !locked.is_empty() {
+            session::limit_lock_wait(coordinator, 1)?;
+        }
+        let (schemas, plans) = self.describe(coordinator, taken.table_locks.as_mut(), locked)?;
+        session::limit_lock_wait(coordinator, self.args.lock_timeout)?;
         let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
         snapshot::release_ddl(coordinator)?;
         self.warnings.extend(taken.warnings.iter().cloned());

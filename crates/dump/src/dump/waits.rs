@@ -2,6 +2,8 @@
 
 use drover_db::{Connection, Row};
 
+use crate::Error;
+
 /// Sessions that hold the locks which a global read lock waits for, where the server tells (MySQL's performance schema).
 const HOLDERS: &str = "SELECT DISTINCT t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST_TIME, \
     COALESCE(t.PROCESSLIST_INFO, 'an open transaction or LOCK TABLES, idle at the moment') \
@@ -25,6 +27,11 @@ const IDLE: &str = "SELECT ID, USER, HOST, TIME, 'nothing at the moment: it may 
 pub(super) fn is_timeout(error: &drover_db::Error) -> bool {
     // 1205 lock wait timeout; 1969 and 3024 statement time limits
     matches!(error.code(), Some(1205 | 1969 | 3024))
+}
+
+/// Whether that is what ended the work.
+pub(super) fn has_timed_out(error: &Error) -> bool {
+    matches!(error, Error::Server { source, .. } if is_timeout(source))
 }
 
 /// The sessions in the way, one a line, as far as this account may see them; `own` are drover's connections.

@@ -14,6 +14,7 @@ on_both!(
     open_transactions_are_not_in_the_way,
     contended_rows,
     interrupted_while_waiting,
+    flushed_while_tables_are_locked,
     others_go_on
 );
 
@@ -104,6 +105,27 @@ fn interrupted_while_waiting(flavour: Flavour) {
     assert!(started.elapsed().as_secs() < 20, "it went on for {:?}", started.elapsed());
     wait_until("nobody waits", || value(server, waiting) == "0");
     sql(server, "SET lock_wait_timeout = 5; UPDATE locked.t SET v = 5");
+}
+
+/// Somebody flushes tables, and gives up, while the dump has some locked and still asks for definitions that open them.
+fn flushed_while_tables_are_locked(flavour: Flavour) {
+    const VIEWS: usize = 300;
+    let (server, dir) = (&prepared(flavour), tempfile::tempdir().unwrap());
+    let views: String = (0..VIEWS)
+        .map(|number| format!("CREATE VIEW locked.v{number} AS SELECT v FROM locked.m;\n"))
+        .collect();
+    sql(server, views);
+    let out = dir.path().join("out");
+    let mut dumping = Running::start(&mut dump(server, "locked --lock-timeout 20", &out));
+    let before_views = out.join("locked/t.sql");
+    dumping.freeze_when("the tables are described", || before_views.exists());
+    let flushed = try_sql(server, "SET lock_wait_timeout = 1; FLUSH TABLES");
+    // MariaDB's waits for nobody, and nobody for it.
+    assert_eq!(flushed.is_err(), flavour == Flavour::MySql, "{flushed:?}");
+    dumping.signal("CONT");
+    dumping.finish().done();
+    let dumped = &manifest(&out)["schemas"][0]["views"];
+    assert_eq!(dumped.as_array().map(Vec::len), Some(VIEWS), "{dumped}");
 }
 
 /// While dumps run one after the other, two of them at once, others write, make and drop tables, and no statement fails.
