@@ -3,14 +3,18 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use drover_sandbox::Server;
 
-/// No command of a test takes as long, in any circumstances.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// No command of a test takes as long, in any circumstances; `DROVER_TEST_PATIENCE` says otherwise, in seconds, for tests that were
+/// told to do more.
+static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
+    let seconds = std::env::var("DROVER_TEST_PATIENCE").map_or(300, |seconds| seconds.parse().unwrap());
+    Duration::from_secs(seconds)
+});
 
 /// drover with the words of `line` as arguments, and no option files but those named there.
 pub(crate) fn drover(line: &str) -> Command {
@@ -120,7 +124,7 @@ impl Running {
 
     /// Polls for `condition` and stops the process (SIGSTOP) as soon as it holds.
     pub(crate) fn freeze_when(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + *PATIENCE;
         while !condition() {
             if self.has_ended() {
                 let stderr = self.take_stderr();
@@ -135,9 +139,9 @@ impl Running {
 
     /// Waits for the end.
     pub(crate) fn finish(mut self) -> Output {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + *PATIENCE;
         while !self.has_ended() {
-            assert!(Instant::now() < deadline, "{} still runs after {PATIENCE:?}", self.line);
+            assert!(Instant::now() < deadline, "{} still runs after {:?}", self.line, *PATIENCE);
             std::thread::sleep(Duration::from_millis(2));
         }
         let code = self.child.wait().unwrap().code();
@@ -152,7 +156,7 @@ impl Running {
 
     /// Waits until it has said so on stderr.
     pub(crate) fn wait_for(&self, words: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + *PATIENCE;
         let stderr = self.stderr.as_ref().unwrap();
         loop {
             let is_whole = stderr.reader.is_finished();

@@ -2,7 +2,8 @@
 //! it is dumped; the dump is restored on other servers, and what came behind it is replayed. One takes all of it, and what came last is
 //! undone again; on the other the replay stops before that, and is killed ten times on the way.
 //!
-//! `DROVER_PITR_SECONDS` says how long the traffic lasts, 6 seconds by default.
+//! `DROVER_PITR_SECONDS` says how long the traffic lasts, 6 seconds by default; with more than a minute, `DROVER_TEST_PATIENCE` has to
+//! be more than its 300 s.
 
 use std::fmt::Write as _;
 use std::fs;
