@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Verify(drover_dump::VerifyArgs),
     /// Binary logs: what is in them, and what it costs
     Binlog(drover_binlog::BinlogArgs),
+    /// An offline task queue in MySQL and MariaDB tables, on any number of servers
+    Queue(drover_queue::args::QueueArgs),
     /// Private throw-away servers
     Sandbox(drover_sandbox::SandboxArgs),
 }

@@ -6,6 +6,7 @@ mod cli;
 mod failure;
 mod printer;
 mod progress;
+mod queue;
 mod report;
 mod translation;
 
@@ -99,6 +100,7 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
             printer.verify(&report)
         }
         Command::Binlog(args) => binlog::run(args, printer, stop),
+        Command::Queue(args) => queue::run(args, printer, stop),
         Command::Sandbox(args) => {
             let mut printed = Ok(());
             let mut ready = |report: &drover_sandbox::SandboxReport| printed = printer.sandbox(report);

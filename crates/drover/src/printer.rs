@@ -121,6 +121,11 @@ impl Printer {
         self.result(stat, crate::binlog::stat_text(stat))
     }
 
+    /// What the queue's commands have to tell.
+    pub(crate) fn queue(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
+        self.result(value, text)
+    }
+
     /// What cannot be applied is a finding.
     pub(crate) fn replay(self, replay: &ReplayReport) -> Result<Outcome, Failure> {
         for at in &replay.abandoned {

@@ -1,0 +1,401 @@
+//! `drover queue`: which part of the queue does the work, and what its report looks like on a terminal.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use drover_db::Stop;
+use drover_db::options::{ConnectOptions, ServerArgs};
+use drover_queue::args::{
+    BuildArgs, DeadAction, DeadArgs, KindArgs, PlaceArgs, PushArgs, QueueArgs, QueueCommand, SetArgs,
+    WorkArgs,
+};
+use drover_queue::{
+    BuildOptions, BuildProgress, BuildReport, Change, DeadTask, Defaults, Hands, KindStat, Pusher, Record,
+    ShardStat, Shards, StatReport, Totals, Which, WorkOptions, WorkReport,
+};
+use drover_report::size::{count, duration, things};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::report::Outcome;
+
+pub(crate) fn run(args: &QueueArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
+    match &args.command {
+        QueueCommand::Init(args) => {
+            let shards = shards(&args.place, printer)?;
+            drover_queue::init(&shards)?;
+            printer.queue(&Initialised { shards: shards.shards.len() }, String::new())?;
+        }
+        QueueCommand::Push(args) => return push(args, printer),
+        QueueCommand::Build(args) => return build(args, printer, stop),
+        QueueCommand::Work(args) => return work(args, printer, stop),
+        QueueCommand::Stat(args) => {
+            let stat = drover_queue::stat(&shards(&args.place, printer)?)?;
+            let lost = stat.shards.iter().any(|shard| shard.error.is_some());
+            printer.queue(&stat, stat_text(&stat))?;
+            return Ok(if lost { Outcome::Found } else { Outcome::Done });
+        }
+        QueueCommand::Dead(args) => return dead(args, printer),
+        QueueCommand::Set(args) => set(args, printer)?,
+        QueueCommand::Pause(args) => pause(args, printer, true)?,
+        QueueCommand::Resume(args) => pause(args, printer, false)?,
+    }
+    Ok(Outcome::Done)
+}
+
+#[derive(Serialize)]
+struct Initialised {
+    shards: usize,
+}
+
+#[derive(Serialize)]
+struct Pushed {
+    pushed: u64,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    tasks: u64,
+}
+
+/// The shards that the command line means.
+fn shards(place: &PlaceArgs, printer: &Printer) -> Result<Shards, Failure> {
+    let schema = place.database.as_deref();
+    if let Some(file) = &place.shards {
+        return Ok(Shards::load(file, &place.server, schema)?);
+    }
+    let options = printer.connection(&place.server)?;
+    let database = schema.map(str::to_owned).or(options.database);
+    Ok(Shards::one(ConnectOptions { database, ..options }))
+}
+
+fn push(args: &PushArgs, printer: &Printer) -> Result<Outcome, Failure> {
+    let shards = shards(&args.place, printer)?;
+    let defaults = Defaults {
+        kind: args.task.kind,
+        priority: args.task.priority,
+        tenant: args.task.tenant.clone(),
+        not_before_ms: args
+            .not_before
+            .as_deref()
+            .map(drover_queue::not_before)
+            .transpose()
+            .map_err(Failure::new)?,
+        payload: args.payload.clone(),
+    };
+    let mut pusher = Pusher::new(&shards, defaults);
+    for id in &args.object_ids {
+        if id == "-" {
+            for record in lines(BufReader::new(std::io::stdin()), "standard input".into()) {
+                pusher.push(&record?)?;
+            }
+            continue;
+        }
+        let record = Record { object_id: id.clone(), ..Record::default() };
+        record.check().map_err(|error| Failure::new(format!("'{id}': {error}")))?;
+        pusher.push(&record)?;
+    }
+    let pushed = pusher.flush()?;
+    printer.queue(&Pushed { pushed }, format!("{} pushed", things(pushed, "task")))?;
+    Ok(Outcome::Done)
+}
+
+/// The tasks of a text, a line each; empty lines are passed over.
+fn lines(reader: impl BufRead, name: String) -> impl Iterator<Item = drover_queue::Result<Record>> {
+    let parse = move |(at, line): (usize, std::io::Result<String>)| {
+        let wrong = |what: String| drover_queue::Error::Found {
+            what: format!("{name}: line {}: {what}", at + 1),
+            hint: None,
+        };
+        let line = line.map_err(|error| wrong(error.to_string()))?;
+        match line.trim() {
+            "" => Ok(None),
+            line => Record::parse(line).map(Some).map_err(wrong),
+        }
+    };
+    reader.lines().enumerate().map(parse).filter_map(Result::transpose)
+}
+
+fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
+    let shards = shards(&args.place, printer)?;
+    if let (true, Some(job)) = (args.cancel, &args.job) {
+        return match drover_queue::cancel(&shards, job)? {
+            true => Ok(Outcome::Done),
+            false => Err(Failure::new(format!("there is no build '{job}' that is not published yet"))),
+        };
+    }
+    let source = match (&args.file, &args.from_query) {
+        (Some(file), _) => file.display().to_string(),
+        (None, query) => query.clone().unwrap_or_default(),
+    };
+    let job = args.job.clone().unwrap_or_else(|| drover_queue::new_job(args.task.kind));
+    let options = BuildOptions {
+        job,
+        kind: args.task.kind,
+        priority: args.task.priority,
+        tenant: args.task.tenant.clone(),
+        source,
+    };
+    let report = match (&args.file, &args.from_query, &args.source) {
+        (_, Some(query), Some(url)) => {
+            let server = ServerArgs { url: Some(url.clone()), ..args.place.server.clone() };
+            let source = printer.connection_to("the server to read", &server)?;
+            let mut rows = drover_queue::QueryRows::open(&source, query)?;
+            built(printer, |progress| {
+                drover_queue::build(&shards, &options, rows.records()?, progress, stop)
+            })?
+        }
+        (Some(file), ..) if file == Path::new("-") => {
+            let records = lines(BufReader::new(std::io::stdin()), "standard input".into());
+            built(printer, |progress| drover_queue::build(&shards, &options, records, progress, stop))?
+        }
+        (Some(file), ..) => {
+            let opened =
+                File::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+            let records = lines(BufReader::with_capacity(1 << 20, opened), file.display().to_string());
+            built(printer, |progress| drover_queue::build(&shards, &options, records, progress, stop))?
+        }
+        _ => return Err(Failure::new("--from-query needs --source")),
+    };
+    printer.queue(&report, build_text(&report))?;
+    Ok(Outcome::Done)
+}
+
+fn built(
+    printer: &Printer,
+    work: impl FnOnce(&BuildProgress) -> drover_queue::Result<BuildReport>,
+) -> Result<BuildReport, Failure> {
+    let progress = BuildProgress::default();
+    let line = |seconds: f64| {
+        let stored = progress.stored.load(Ordering::Relaxed);
+        format!(
+            "building: {}, {}/s",
+            things(stored, "task"),
+            count((stored as f64 / seconds.max(0.001)) as u64)
+        )
+    };
+    Ok(watched(printer, line, || work(&progress))?)
+}
+
+fn build_text(report: &BuildReport) -> String {
+    let mut text = format!(
+        "{} published in {} ({}/s) as build '{}'",
+        things(report.tasks, "task"),
+        duration(Duration::from_secs_f64(report.seconds)),
+        count((report.tasks as f64 / report.seconds.max(0.001)) as u64),
+        report.job
+    );
+    if report.merged > 0 {
+        let _ =
+            write!(text, "\n{} left out: their objects have unfinished ones", things(report.merged, "task"));
+    }
+    text
+}
+
+fn work(args: &WorkArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
+    let shards = shards(&args.place, printer)?;
+    let options = WorkOptions {
+        name: args.name.clone().unwrap_or_else(own_name),
+        workers: args.procs,
+        until_empty: args.until_empty,
+        grace: args.grace,
+    };
+    let hands = match (&args.exec, &args.json_lines) {
+        (Some(command), _) => Hands::Exec(command),
+        (None, command) => Hands::JsonLines(command.as_deref().unwrap_or_default()),
+    };
+    let totals = Totals::default();
+    let last = AtomicU64::new(0);
+    let line = |_: f64| {
+        let done = totals.done.load(Ordering::Relaxed);
+        let since = done - last.swap(done, Ordering::Relaxed);
+        let failed = totals.failed.load(Ordering::Relaxed);
+        format!("working: {} done, {} since the last line, {failed} failures", count(done), count(since))
+    };
+    let trouble = |text: &str| printer.status(&format!("warning: {text}"));
+    let report =
+        watched(printer, line, || drover_queue::work(&shards, &options, &hands, &totals, stop, &trouble))?;
+    printer.queue(&report, work_text(&report))?;
+    Ok(if report.dead > 0 { Outcome::Found } else { Outcome::Done })
+}
+
+fn own_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}:{}", host.trim(), std::process::id())
+}
+
+fn work_text(report: &WorkReport) -> String {
+    let mut text = format!(
+        "{} done in {} ({}/s)",
+        things(report.done, "task"),
+        duration(Duration::from_secs_f64(report.seconds)),
+        count((report.done as f64 / report.seconds.max(0.001)) as u64)
+    );
+    for (number, what) in [
+        (report.failed, "failed and wait for another try, or are dead"),
+        (report.dead, "failed for the last time: see `drover queue dead`"),
+        (report.refused, "answered too late, and that was not taken"),
+    ] {
+        if number > 0 {
+            let _ = write!(text, "\n{} {what}", count(number));
+        }
+    }
+    text
+}
+
+/// Runs work, and prints a line every ten seconds meanwhile; on a terminal one that changes.
+fn watched<T>(printer: &Printer, line: impl Fn(f64) -> String + Send, work: impl FnOnce() -> T) -> T {
+    if !printer.shows_progress() {
+        return work();
+    }
+    let every =
+        if std::io::stderr().is_terminal() { Duration::from_secs(1) } else { Duration::from_secs(10) };
+    let (finished, wait) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let begun = Instant::now();
+        scope.spawn(move || {
+            while matches!(wait.recv_timeout(every), Err(RecvTimeoutError::Timeout)) {
+                printer.status(&line(begun.elapsed().as_secs_f64()));
+            }
+        });
+        let result = work();
+        drop(finished);
+        result
+    })
+}
+
+fn dead(args: &DeadArgs, printer: &Printer) -> Result<Outcome, Failure> {
+    let shards = shards(&args.place, printer)?;
+    let limit = args.limit.or((args.action == DeadAction::List).then_some(100));
+    let which = Which { kind: args.kind, tasks: args.id.clone(), error: args.error.clone(), limit };
+    match args.action {
+        DeadAction::List => {
+            let tasks = drover_queue::dead(&shards, &which)?;
+            printer.queue(&tasks, dead_text(&tasks))?;
+            Ok(if tasks.is_empty() { Outcome::Done } else { Outcome::Found })
+        }
+        DeadAction::Retry => changed(printer, drover_queue::retry(&shards, &which)?, "given another try"),
+        DeadAction::Drop => changed(printer, drover_queue::drop_dead(&shards, &which)?, "dropped"),
+    }
+}
+
+fn changed(printer: &Printer, tasks: u64, what: &str) -> Result<Outcome, Failure> {
+    printer.queue(&Changed { tasks }, format!("{} {what}", things(tasks, "dead task")))?;
+    Ok(Outcome::Done)
+}
+
+fn dead_text(tasks: &[DeadTask]) -> String {
+    let mut text = String::new();
+    for task in tasks {
+        let at = if task.shard.is_empty() { String::new() } else { format!("{} ", task.shard) };
+        let _ = writeln!(
+            text,
+            "{at}{}  kind {}  object {}  {} attempts  died {}  {}",
+            task.id,
+            task.kind,
+            task.object_id,
+            task.attempts,
+            task.died,
+            task.error.lines().next().unwrap_or_default()
+        );
+    }
+    text
+}
+
+fn set(args: &SetArgs, printer: &Printer) -> Result<(), Failure> {
+    let change = Change {
+        is_unique: args.unique,
+        max_attempts: args.max_attempts,
+        backoff: args.backoff,
+        backoff_max: args.backoff_max,
+        timeout: args.timeout,
+        rate: args.rate,
+        concurrency: args.concurrency,
+        keep: args.keep,
+        is_paused: None,
+    };
+    Ok(drover_queue::set(&shards(&args.place, printer)?, args.kind, &change)?)
+}
+
+fn pause(args: &KindArgs, printer: &Printer, is_paused: bool) -> Result<(), Failure> {
+    let change = Change { is_paused: Some(is_paused), ..Change::default() };
+    Ok(drover_queue::set(&shards(&args.place, printer)?, args.kind, &change)?)
+}
+
+fn stat_text(stat: &StatReport) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{:>5} {:>12} {:>10} {:>8} {:>12} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "kind", "waiting", "later", "dead", "done", "per s", "oldest", "wait p99", "run p99", "drained"
+    );
+    for kind in &stat.kinds {
+        let _ = writeln!(text, "{}", kind_line(kind));
+    }
+    for shard in &stat.shards {
+        shard_text(shard, stat.shards.len() > 1, &mut text);
+    }
+    text
+}
+
+fn kind_line(kind: &KindStat) -> String {
+    let seconds = |seconds: f64| duration(Duration::from_secs_f64(seconds.max(0.0)));
+    let dash = || "-".to_owned();
+    format!(
+        "{:>5} {:>12} {:>10} {:>8} {:>12} {:>9.1} {:>9} {:>9} {:>9} {:>9}",
+        kind.kind,
+        count(kind.waiting),
+        count(kind.later),
+        count(kind.dead),
+        count(kind.done),
+        kind.rate,
+        if kind.waiting > 0 { seconds(kind.oldest_seconds) } else { dash() },
+        kind.wait_ms.map_or_else(dash, |latency| format!("{} ms", count(latency.p99))),
+        kind.run_us.map_or_else(dash, |latency| format!("{} ms", latency.p99.div_ceil(1000))),
+        kind.eta_seconds.map_or_else(dash, seconds),
+    )
+}
+
+fn shard_text(shard: &ShardStat, is_named: bool, text: &mut String) {
+    if is_named {
+        let waiting: u64 = shard.kinds.iter().map(|kind| kind.waiting).sum();
+        let _ = writeln!(text, "shard {}: {} waiting", shard.name, count(waiting));
+    }
+    if let Some(error) = &shard.error {
+        let _ = writeln!(text, "  not reached: {error}");
+        return;
+    }
+    if shard.inbox > 0 {
+        let about = if shard.inbox_is_estimate { "about " } else { "" };
+        let _ =
+            writeln!(text, "inbox: {about}{} that no shepherd has taken yet", things(shard.inbox, "task"));
+    }
+    for shepherd in &shard.shepherds {
+        let late = if shepherd.is_late { ", nothing heard of it" } else { "" };
+        let _ = writeln!(
+            text,
+            "shepherd {} ({}): {} of {} workers busy, for {}{late}",
+            shepherd.shepherd,
+            shepherd.name,
+            shepherd.running.min(shepherd.workers),
+            shepherd.workers,
+            duration(Duration::from_secs_f64(shepherd.seconds.max(0.0)))
+        );
+    }
+    for build in shard.builds.iter().filter(|build| build.state == "loading") {
+        let _ = writeln!(
+            text,
+            "build '{}' of kind {}: {} stored",
+            build.job,
+            build.kind,
+            things(build.tasks, "task")
+        );
+    }
+}

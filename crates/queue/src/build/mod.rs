@@ -1,0 +1,216 @@
+//! Building: tasks by the million, loaded into segments of their own over all shards at once, and published on each in one short
+//! transaction. Nobody who inserts or works meanwhile touches a table or a row that a build touches.
+
+mod query;
+mod writer;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use drover_db::{Stop, quote};
+use serde::Serialize;
+
+use crate::error::Doing;
+use crate::place::Placement;
+use crate::push::all_drained;
+use crate::record::Record;
+use crate::shard::{Shard, Shards};
+use crate::{Error, Result, schema, session};
+use writer::{Batch, Writer};
+
+pub use query::QueryRows;
+
+/// What is to be built.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Its name: the same one goes on with a build that was broken off.
+    pub job: String,
+    /// The kind of all its tasks.
+    pub kind: u16,
+    /// Of tasks that do not say otherwise.
+    pub priority: i8,
+    /// Of tasks that do not say otherwise.
+    pub tenant: String,
+    /// What the tasks are read from, for `queue stat`.
+    pub source: String,
+}
+
+/// A name for a build that was given none.
+pub fn new_job(kind: u16) -> String {
+    format!("{kind}-{}-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ"), std::process::id())
+}
+
+/// What was built.
+#[derive(Debug, Clone, Serialize)]
+pub struct BuildReport {
+    /// The build's name.
+    pub job: String,
+    /// Tasks that were published.
+    pub tasks: u64,
+    /// Tasks that were left out, since their object had an unfinished one.
+    pub merged: u64,
+    /// Lines that were read.
+    pub read: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// How far a build is.
+#[derive(Debug, Default)]
+pub struct BuildProgress {
+    /// Tasks that are stored.
+    pub stored: AtomicU64,
+}
+
+/// So many batches wait for a shard that is slower than the others.
+const WAITING: usize = 4;
+
+/// Builds from `records`, each with the number of its line, or the error that ends the build.
+///
+/// # Errors
+/// If a record cannot be a task, or a shard fails. What was stored stays, unseen, for the same job to go on.
+pub fn build(
+    shards: &Shards,
+    options: &BuildOptions,
+    records: impl Iterator<Item = Result<Record>>,
+    progress: &BuildProgress,
+    stop: &Stop,
+) -> Result<BuildReport> {
+    let started = std::time::Instant::now();
+    let writers: Vec<Writer<'_>> =
+        shards.shards.iter().map(|shard| Writer::open(shard, options)).collect::<Result<_>>()?;
+    if writers.iter().all(|writer| writer.is_published) {
+        return Err(Error::with_hint(
+            format!("build '{}' was published before", options.job),
+            "a new build needs another --job",
+        ));
+    }
+    let failed = AtomicBool::new(false);
+    let (read, writers) = std::thread::scope(|scope| {
+        let (mut lines, mut threads) = (Vec::new(), Vec::new());
+        for mut writer in writers {
+            let (sender, receiver) = sync_channel::<Batch>(WAITING);
+            lines.push(Line {
+                sender,
+                batch: Batch::default(),
+                from: writer.position,
+                is_open: !writer.is_published,
+            });
+            let failed = &failed;
+            threads.push(scope.spawn(move || {
+                for batch in receiver {
+                    let stored =
+                        writer.store(&batch).inspect_err(|_| failed.store(true, Ordering::SeqCst))?;
+                    progress.stored.fetch_add(stored, Ordering::Relaxed);
+                }
+                Ok(writer)
+            }));
+        }
+        let read = distribute(shards, options, records, lines, stop, &failed);
+        let writers: Result<Vec<_>> = threads
+            .into_iter()
+            .map(|thread| {
+                thread.join().unwrap_or_else(|_| Err(Error::found("a shard's thread ended by a panic")))
+            })
+            .collect();
+        (read, writers)
+    });
+    let mut writers = writers?;
+    let read = read?;
+    let (mut tasks, mut merged) = (0, 0);
+    for writer in &mut writers {
+        writer.publish()?;
+        tasks += writer.tasks;
+        merged += writer.merged;
+    }
+    Ok(BuildReport {
+        job: options.job.clone(),
+        tasks,
+        merged,
+        read,
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// Where the tasks of a shard go.
+struct Line {
+    sender: SyncSender<Batch>,
+    batch: Batch,
+    /// Records before this one are stored.
+    from: u64,
+    is_open: bool,
+}
+
+fn distribute(
+    shards: &Shards,
+    options: &BuildOptions,
+    records: impl Iterator<Item = Result<Record>>,
+    mut lines: Vec<Line>,
+    stop: &Stop,
+    failed: &AtomicBool,
+) -> Result<u64> {
+    let placement = Placement::new(shards);
+    let mut read = 0u64;
+    for record in records {
+        let record = record?;
+        let tenant = record.tenant.as_deref().unwrap_or(&options.tenant);
+        let at = placement.of(&record.object_id, tenant, read).ok_or_else(all_drained)?;
+        let Some(line) = lines.get_mut(at) else { continue };
+        if line.is_open && read >= line.from {
+            line.batch.records.push(record);
+        }
+        read += 1;
+        line.batch.end = read;
+        if line.batch.records.len() >= writer::BATCH {
+            if stop.is_requested() {
+                return Err(Error::Stopped);
+            }
+            if failed.load(Ordering::SeqCst) || line.sender.send(std::mem::take(&mut line.batch)).is_err() {
+                return Ok(read); // its writer tells why
+            }
+        }
+    }
+    for line in lines {
+        let _ = line.sender.send(Batch { end: read, ..line.batch });
+    }
+    Ok(read)
+}
+
+/// Drops what a build has stored that was not published; whether there was such a build.
+///
+/// # Errors
+/// If a shard fails.
+pub fn cancel(shards: &Shards, job: &str) -> Result<bool> {
+    let mut any = false;
+    for shard in &shards.shards {
+        any |= cancel_on(shard, job)?;
+    }
+    Ok(any)
+}
+
+fn cancel_on(shard: &Shard, job: &str) -> Result<bool> {
+    let mut connection = session::open(shard)?;
+    let doing = || shard.doing("cancelling a build");
+    let sql =
+        format!("SELECT build FROM queue_build WHERE job = {} AND state = 'loading'", quote::string(job));
+    let Some(build) = connection.first(sql).doing(doing)?.and_then(|row| row.parse::<u32>(0)) else {
+        return Ok(false);
+    };
+    let segments = connection
+        .query(format!("SELECT segment FROM queue_segment WHERE build = {build}"))
+        .doing(doing)?
+        .rows;
+    for segment in segments.iter().filter_map(|row| row.parse::<u32>(0)) {
+        for sql in [
+            format!("DELETE FROM queue_lane WHERE segment = {segment} AND owner = {}", schema::BUILDING),
+            format!("DROP TABLE IF EXISTS {}", schema::segment(segment)),
+            format!("DELETE FROM queue_segment WHERE segment = {segment}"),
+        ] {
+            connection.execute(sql).doing(doing)?;
+        }
+    }
+    connection
+        .execute(format!("UPDATE queue_build SET state = 'cancelled', ended = NOW(3) WHERE build = {build}"))
+        .doing(doing)?;
+    Ok(true)
+}

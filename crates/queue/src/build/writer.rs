@@ -1,0 +1,250 @@
+//! Storing a build's tasks on one shard.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use drover_db::{Connection, quote};
+
+use super::BuildOptions;
+use crate::error::Doing;
+use crate::intake::new_segment;
+use crate::lane;
+use crate::record::Record;
+use crate::rows::or_null;
+use crate::schema::{self, BUILDING};
+use crate::shard::Shard;
+use crate::{Error, Result, session};
+
+/// So many tasks are stored in one transaction.
+pub(super) const BATCH: usize = 2000;
+/// So many tasks a lane has: what one shepherd takes at a time.
+const LANE: u32 = 8192;
+/// So many tasks a segment has: what is dropped at a time.
+const SEGMENT: u64 = 1_000_000;
+
+/// Tasks for one shard.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) records: Vec<Record>,
+    /// Records before this one, of all shards', are in this batch or in earlier ones.
+    pub(super) end: u64,
+}
+
+/// A lane that is not full yet.
+struct Open {
+    lane: u64,
+    tasks: u32,
+    first_task: u64,
+}
+
+pub(super) struct Writer<'a> {
+    shard: &'a Shard,
+    options: &'a BuildOptions,
+    connection: Connection,
+    build: u32,
+    /// Records before this one are stored.
+    pub(super) position: u64,
+    pub(super) tasks: u64,
+    pub(super) merged: u64,
+    pub(super) is_published: bool,
+    segment: Option<(u32, u64)>,
+    lanes: HashMap<(i8, String), Open>,
+    lane_ids: Range<u64>,
+    task_ids: Range<u64>,
+}
+
+impl<'a> Writer<'a> {
+    /// Enters the build, or finds where it was broken off.
+    pub(super) fn open(shard: &'a Shard, options: &'a BuildOptions) -> Result<Self> {
+        let mut connection = session::open(shard)?;
+        schema::check(&mut connection)?;
+        let doing = || shard.doing("entering a build");
+        let job = quote::string(&options.job);
+        let sql = format!(
+            "INSERT IGNORE INTO queue_build (job, kind, state, tasks, merged, source, position, started) \
+             VALUES ({job}, {}, 'loading', 0, 0, {}, 0, NOW(3))",
+            options.kind,
+            quote::string(&options.source.chars().take(512).collect::<String>()),
+        );
+        connection.execute(sql).doing(doing)?;
+        let sql =
+            format!("SELECT build, kind, state, tasks, merged, position FROM queue_build WHERE job = {job}");
+        let row = connection.first(sql).doing(doing)?.ok_or_else(|| Error::found(doing()))?;
+        let number = |at: usize| row.parse::<u64>(at).unwrap_or(0);
+        if number(1) != u64::from(options.kind) || row.string(2) == "cancelled" {
+            return Err(Error::with_hint(
+                shard.doing(&format!(
+                    "build '{}' is one of kind {}, and {}",
+                    options.job,
+                    number(1),
+                    row.string(2)
+                )),
+                "a new build needs another --job",
+            ));
+        }
+        Ok(Self {
+            shard,
+            options,
+            build: number(0) as u32,
+            position: number(5),
+            tasks: number(3),
+            merged: number(4),
+            is_published: row.string(2) == "published",
+            segment: None,
+            lanes: HashMap::new(),
+            lane_ids: 0..0,
+            task_ids: 0..0,
+            connection,
+        })
+    }
+
+    /// Stores a batch; how many tasks it was.
+    pub(super) fn store(&mut self, batch: &Batch) -> Result<u64> {
+        if batch.end <= self.position || self.is_published {
+            return Ok(0);
+        }
+        let segment = self.segment(batch.records.len() as u64)?;
+        let (rows, lanes) = self.write(&batch.records, segment)?;
+        let doing = || self.shard.doing("storing a build's tasks");
+        let tasks = self.tasks + batch.records.len() as u64;
+        let position = format!(
+            "UPDATE queue_build SET position = {}, tasks = {tasks} WHERE build = {} AND state = 'loading'",
+            batch.end, self.build
+        );
+        let connection = &mut self.connection;
+        connection.execute("START TRANSACTION").doing(doing)?;
+        if connection.execute(position).doing(doing)?.affected == 0 {
+            return Err(Error::found(
+                self.shard.doing(&format!("build '{}' was cancelled", self.options.job)),
+            ));
+        }
+        if !rows.is_empty() {
+            let table = schema::segment(segment);
+            connection
+                .execute(format!("INSERT INTO {table} (lane, seq, object_id, payload) VALUES {rows}"))
+                .doing(doing)?;
+            connection
+                .execute(format!(
+                    "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, first_task) VALUES {lanes} \
+                     ON DUPLICATE KEY UPDATE tasks = VALUES(tasks)"
+                ))
+                .doing(doing)?;
+        }
+        connection.execute("COMMIT").doing(doing)?;
+        (self.tasks, self.position) = (tasks, batch.end);
+        if let Some((_, stored)) = &mut self.segment {
+            *stored += batch.records.len() as u64;
+        }
+        Ok(batch.records.len() as u64)
+    }
+
+    /// The tasks' rows and those of their lanes, as SQL.
+    fn write(&mut self, records: &[Record], segment: u32) -> Result<(String, String)> {
+        let (mut rows, mut changed) = (String::with_capacity(records.len() * 40), Vec::new());
+        for record in records {
+            let priority = record.priority.unwrap_or(self.options.priority);
+            let tenant = record.tenant.as_deref().unwrap_or(&self.options.tenant);
+            let line = (priority, tenant.to_owned());
+            if self.lanes.get(&line).is_none_or(|lane| lane.tasks >= LANE) {
+                let lane = self.new_lane()?;
+                if let Some(full) = self.lanes.insert(line.clone(), lane) {
+                    changed.push((line.clone(), full));
+                }
+            }
+            let Some(lane) = self.lanes.get_mut(&line) else { continue }; // it was just put there
+            let comma = if rows.is_empty() { "" } else { "," };
+            let _ = write!(
+                rows,
+                "{comma}({},{},{},{})",
+                lane.lane,
+                lane.tasks,
+                quote::string(&record.object_id),
+                or_null(record.payload.as_deref())
+            );
+            lane.tasks += 1;
+        }
+        let mut lanes = String::new();
+        for ((priority, tenant), lane) in changed.iter().map(|(line, lane)| (line, lane)).chain(&self.lanes) {
+            let comma = if lanes.is_empty() { "" } else { "," };
+            let _ = write!(
+                lanes,
+                "{comma}({},{BUILDING},{segment},{},{priority},{},{},{})",
+                lane.lane,
+                self.options.kind,
+                quote::string(tenant),
+                lane.tasks,
+                lane.first_task
+            );
+        }
+        Ok((rows, lanes))
+    }
+
+    fn new_lane(&mut self) -> Result<Open> {
+        const LANES: u64 = 1000;
+        if self.lane_ids.is_empty() {
+            self.lane_ids = lane::draw(&mut self.connection, LANES)?;
+        }
+        if self.task_ids.end - self.task_ids.start < u64::from(LANE) {
+            self.task_ids = draw_tasks(&mut self.connection, LANES * u64::from(LANE))?;
+        }
+        let first_task = self.task_ids.start;
+        self.task_ids.start += u64::from(LANE);
+        Ok(Open { lane: self.lane_ids.next().unwrap_or(u64::MAX), tasks: 0, first_task }) // there is one: see above
+    }
+
+    /// The segment for so many more tasks. A lane lies in one segment.
+    fn segment(&mut self, more: u64) -> Result<u32> {
+        if let Some((segment, stored)) = self.segment
+            && stored + more <= SEGMENT
+        {
+            return Ok(segment);
+        }
+        let segment = new_segment(&mut self.connection, Some(self.build))?;
+        self.segment = Some((segment, 0));
+        self.lanes.clear();
+        Ok(segment)
+    }
+
+    /// Lets all see the build's tasks, at once.
+    pub(super) fn publish(&mut self) -> Result<()> {
+        if self.is_published {
+            return Ok(());
+        }
+        let segments = format!("segment IN (SELECT segment FROM queue_segment WHERE build = {})", self.build);
+        let steps = [
+            "START TRANSACTION".to_owned(),
+            format!(
+                "UPDATE queue_build SET state = 'published', ended = NOW(3) WHERE build = {}",
+                self.build
+            ),
+            format!(
+                "UPDATE queue_lane SET owner = 0, created = NOW(3) WHERE owner = {BUILDING} AND {segments}"
+            ),
+            format!("UPDATE queue_segment SET is_open = 0 WHERE build = {}", self.build),
+            format!(
+                "INSERT INTO queue_count (minute, shepherd, kind, taken) VALUES (FLOOR(UNIX_TIMESTAMP() / 60), 0, {0}, {1}) \
+                 ON DUPLICATE KEY UPDATE taken = taken + {1}",
+                self.options.kind, self.tasks
+            ),
+            "UPDATE queue_meta SET bell = bell + 1".to_owned(),
+            "COMMIT".to_owned(),
+        ];
+        for sql in steps {
+            self.connection.execute(sql).doing(|| self.shard.doing("publishing a build"))?;
+        }
+        self.is_published = true;
+        Ok(())
+    }
+}
+
+/// Draws numbers for tasks.
+fn draw_tasks(connection: &mut Connection, count: u64) -> Result<Range<u64>> {
+    let doing = || "numbering tasks";
+    connection
+        .execute(format!("UPDATE queue_meta SET next_task = LAST_INSERT_ID(next_task) + {count}"))
+        .doing(doing)?;
+    let row = connection.first("SELECT LAST_INSERT_ID()").doing(doing)?;
+    let first = row.and_then(|row| row.parse::<u64>(0)).ok_or_else(|| Error::found("queue_meta is empty"))?;
+    Ok(first..first + count)
+}

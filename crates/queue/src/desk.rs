@@ -1,0 +1,444 @@
+//! Where tasks lie in memory between the shards and the workers: what is ready, by priority and tenant; what is given out, and
+//! until when; and what came of it, which each shard's keeper takes back. All rules that need no server hold here.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::kinds::{Kind, Kinds};
+use crate::task::{Outcome, Task};
+
+/// A task with the place where it lies.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) shard: usize,
+    pub(crate) lane: u64,
+    /// Its number in the lane, from 0.
+    pub(crate) seq: u32,
+    pub(crate) priority: i8,
+    /// When it was made, in milliseconds since 1970, by the server's clock.
+    pub(crate) created_ms: u64,
+    pub(crate) task: Task,
+}
+
+impl Queued {
+    /// The same, to be given out once more.
+    pub(crate) fn again(&self) -> Self {
+        Self { task: self.task.clone(), ..*self }
+    }
+}
+
+/// What came of a task.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) queued: Arc<Queued>,
+    pub(crate) outcome: Outcome,
+    /// From being given out to the answer.
+    pub(crate) ran: Duration,
+    /// From the desk to a worker.
+    pub(crate) begun: Instant,
+}
+
+/// An answer of a worker's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// The lease of the task it answers.
+    pub(crate) lease: u64,
+    /// What came of it.
+    pub(crate) outcome: Outcome,
+}
+
+/// Tasks of one kind and tenant from one shard, which wait in the order they came.
+#[derive(Debug)]
+struct Stream {
+    name: StreamName,
+    tasks: VecDeque<Queued>,
+}
+
+/// What tasks have in common that wait in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct StreamName {
+    pub(crate) shard: usize,
+    pub(crate) kind: u16,
+    pub(crate) priority: i8,
+    pub(crate) tenant: Box<str>,
+}
+
+/// What is given out.
+#[derive(Debug)]
+struct Out {
+    queued: Arc<Queued>,
+    begun: Instant,
+    deadline: Instant,
+}
+
+/// What runs of a kind, and how fast it may.
+#[derive(Debug, Default)]
+struct Pace {
+    running: u32,
+    /// How many may be begun now, and when that was reckoned.
+    tokens: f64,
+    reckoned: Option<Instant>,
+}
+
+/// A second's worth of a rate may be begun at once, and one task always.
+fn burst(rate: f64) -> f64 {
+    rate.max(1.0)
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    levels: BTreeMap<Reverse<i8>, VecDeque<Stream>>,
+    ready: HashMap<StreamName, usize>,
+    out: HashMap<u64, Out>,
+    pace: HashMap<u16, Pace>,
+    kinds: Kinds,
+    shepherds: u32,
+    next_lease: u64,
+    is_closed: bool,
+}
+
+/// What a keeper is told.
+#[derive(Debug, Default)]
+pub(crate) struct Mail {
+    pub(crate) finished: Vec<Finished>,
+    /// The bell rang.
+    pub(crate) rung: bool,
+    /// It rang for more than the inbox: rules, lanes or shepherds may have changed.
+    pub(crate) changed: bool,
+    /// The highest number seen in the inbox, committed or not.
+    pub(crate) inbox: u64,
+    /// Tasks were given out, so that there may be too few left.
+    pub(crate) taken: bool,
+}
+
+impl Mail {
+    /// The bell rang; `inbox` is the highest number seen there.
+    pub(crate) fn ring(&mut self, inbox: u64, changed: bool) {
+        self.rung = true;
+        self.changed |= changed;
+        self.inbox = self.inbox.max(inbox);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Letterbox {
+    mail: Mutex<Mail>,
+    came: Condvar,
+}
+
+/// The desk.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    inner: Mutex<Inner>,
+    /// For workers that wait for tasks.
+    more: Condvar,
+    boxes: Vec<Letterbox>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner) // nothing is left half done by a panic: there is none under a lock
+}
+
+impl Desk {
+    /// For so many shards.
+    pub(crate) fn new(shards: usize) -> Self {
+        let inner = Inner { shepherds: 1, next_lease: 1, ..Inner::default() };
+        let boxes = (0..shards).map(|_| Letterbox::default()).collect();
+        Self { inner: Mutex::new(inner), more: Condvar::new(), boxes }
+    }
+
+    /// New rules, and how many shepherds share the work.
+    pub(crate) fn rule(&self, kinds: Kinds, shepherds: u32) {
+        let mut inner = lock(&self.inner);
+        inner.kinds = kinds;
+        inner.shepherds = shepherds.max(1);
+        drop(inner);
+        self.more.notify_all();
+    }
+
+    /// Puts tasks on the desk.
+    pub(crate) fn put(&self, tasks: impl IntoIterator<Item = Queued>) {
+        let mut inner = lock(&self.inner);
+        for queued in tasks {
+            inner.put(queued);
+        }
+        drop(inner);
+        self.more.notify_all();
+    }
+
+    /// How many tasks of each line are ready.
+    pub(crate) fn ready(&self, shard: usize) -> HashMap<StreamName, usize> {
+        let inner = lock(&self.inner);
+        inner
+            .ready
+            .iter()
+            .filter(|(name, _)| name.shard == shard)
+            .map(|(name, n)| (name.clone(), *n))
+            .collect()
+    }
+
+    /// Takes up to `most` tasks that may be begun now, waiting for the first one up to `wait`. `None` when there will be no more.
+    pub(crate) fn take(&self, most: usize, wait: Duration) -> Option<Vec<Arc<Queued>>> {
+        /// What holds tasks back, such as a rate, is looked at so often.
+        const TICK: Duration = Duration::from_millis(10);
+        let until = Instant::now() + wait;
+        let mut inner = lock(&self.inner);
+        loop {
+            if inner.is_closed {
+                return None;
+            }
+            let now = Instant::now();
+            let taken = inner.take(most, now);
+            if !taken.is_empty() || now >= until {
+                drop(inner);
+                self.tell_taken(&taken);
+                return Some(taken);
+            }
+            let held = !inner.ready.is_empty();
+            let pause = if held { TICK.min(until - now) } else { until - now };
+            inner = self.more.wait_timeout(inner, pause).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn tell_taken(&self, taken: &[Arc<Queued>]) {
+        let mut last = usize::MAX;
+        for queued in taken {
+            if queued.shard != last {
+                last = queued.shard;
+                self.tell(last, |mail| mail.taken = true);
+            }
+        }
+    }
+
+    /// Takes answers back; how many were refused, because their tasks were no longer theirs.
+    pub(crate) fn answer(&self, answers: impl IntoIterator<Item = Answer>) -> usize {
+        let now = Instant::now();
+        let mut refused = 0;
+        let mut finished = Vec::new();
+        let mut inner = lock(&self.inner);
+        for Answer { lease, outcome } in answers {
+            match inner.back(lease) {
+                Some(Out { queued, begun, .. }) => {
+                    finished.push(Finished { queued, outcome, ran: now - begun, begun });
+                }
+                None => refused += 1,
+            }
+        }
+        drop(inner);
+        self.deliver(finished);
+        self.more.notify_all();
+        refused
+    }
+
+    /// A worker is still at it.
+    pub(crate) fn beat(&self, lease: u64) -> bool {
+        let mut inner = lock(&self.inner);
+        let Inner { out, kinds, .. } = &mut *inner;
+        let Some(out) = out.get_mut(&lease) else { return false };
+        out.deadline = Instant::now() + kinds.of(out.queued.task.kind).timeout;
+        true
+    }
+
+    /// Gives up tasks of which nothing was heard in time; their leases.
+    pub(crate) fn expire(&self) -> Vec<u64> {
+        let now = Instant::now();
+        let mut inner = lock(&self.inner);
+        let late: Vec<_> =
+            inner.out.iter().filter(|(_, out)| out.deadline <= now).map(|(lease, _)| *lease).collect();
+        let mut finished = Vec::new();
+        for lease in &late {
+            let Some(Out { queued, begun, .. }) = inner.back(*lease) else { continue };
+            let ran = now - begun;
+            let outcome = Outcome::Failed(format!("nothing was heard of it for {} s", ran.as_secs()));
+            finished.push(Finished { queued, outcome, ran, begun });
+        }
+        drop(inner);
+        self.deliver(finished);
+        late
+    }
+
+    fn deliver(&self, finished: Vec<Finished>) {
+        let mut by_shard: HashMap<usize, Vec<Finished>> = HashMap::new();
+        for finished in finished {
+            by_shard.entry(finished.queued.shard).or_default().push(finished);
+        }
+        for (shard, finished) in by_shard {
+            self.tell(shard, |mail| mail.finished.extend(finished));
+        }
+    }
+
+    /// Forgets all of a shard's: it is lost, or its tasks are another shepherd's. Answers will be refused.
+    pub(crate) fn forget(&self, shard: usize) {
+        let mut inner = lock(&self.inner);
+        for level in inner.levels.values_mut() {
+            level.retain(|stream| stream.name.shard != shard);
+        }
+        inner.levels.retain(|_, level| !level.is_empty());
+        inner.ready.retain(|name, _| name.shard != shard);
+        let gone: Vec<_> =
+            inner.out.iter().filter(|(_, out)| out.queued.shard == shard).map(|(lease, _)| *lease).collect();
+        for lease in gone {
+            inner.back(lease);
+        }
+        drop(inner);
+        self.tell(shard, |mail| mail.finished.clear());
+    }
+
+    /// Takes a shard's ready tasks of the lanes that are meant off the desk.
+    pub(crate) fn withdraw(&self, shard: usize, is_meant: impl Fn(u64) -> bool) -> Vec<Queued> {
+        let mut inner = lock(&self.inner);
+        let Inner { levels, ready, .. } = &mut *inner;
+        let mut withdrawn = Vec::new();
+        for level in levels.values_mut() {
+            for stream in level.iter_mut().filter(|stream| stream.name.shard == shard) {
+                let (gone, stay): (VecDeque<_>, _) =
+                    std::mem::take(&mut stream.tasks).into_iter().partition(|queued| is_meant(queued.lane));
+                stream.tasks = stay;
+                ready.insert(stream.name.clone(), stream.tasks.len());
+                withdrawn.extend(gone);
+            }
+            level.retain(|stream| !stream.tasks.is_empty());
+        }
+        levels.retain(|_, level| !level.is_empty());
+        ready.retain(|_, count| *count > 0);
+        withdrawn
+    }
+
+    /// The lanes of a shard of which tasks are given out.
+    pub(crate) fn lanes_running(&self, shard: usize) -> HashSet<u64> {
+        let inner = lock(&self.inner);
+        inner.out.values().filter(|out| out.queued.shard == shard).map(|out| out.queued.lane).collect()
+    }
+
+    /// Which of these leases are no longer given out.
+    pub(crate) fn gone(&self, leases: impl Iterator<Item = u64>) -> Vec<u64> {
+        let inner = lock(&self.inner);
+        leases.filter(|lease| !inner.out.contains_key(lease)).collect()
+    }
+
+    /// How many tasks are given out.
+    pub(crate) fn running(&self) -> usize {
+        lock(&self.inner).out.len()
+    }
+
+    /// Takes all back that is given out: their workers are not waited for any longer.
+    pub(crate) fn give_up(&self) {
+        let mut inner = lock(&self.inner);
+        let leases: Vec<_> = inner.out.keys().copied().collect();
+        leases.into_iter().for_each(|lease| drop(inner.back(lease)));
+    }
+
+    /// Gives out nothing more.
+    pub(crate) fn close(&self) {
+        lock(&self.inner).is_closed = true;
+        self.more.notify_all();
+    }
+
+    /// Tells a keeper something.
+    pub(crate) fn tell(&self, shard: usize, what: impl FnOnce(&mut Mail)) {
+        let Some(of_shard) = self.boxes.get(shard) else { return };
+        what(&mut lock(&of_shard.mail));
+        of_shard.came.notify_one();
+    }
+
+    /// What a keeper was told, once it was told something, or after `wait`.
+    pub(crate) fn mail(&self, shard: usize, wait: Duration) -> Mail {
+        let Some(of_shard) = self.boxes.get(shard) else { return Mail::default() };
+        let mut mail = lock(&of_shard.mail);
+        if mail.finished.is_empty() && !mail.rung && !mail.taken && !wait.is_zero() {
+            mail = of_shard.came.wait_timeout(mail, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        std::mem::take(&mut mail)
+    }
+}
+
+impl Inner {
+    fn put(&mut self, queued: Queued) {
+        let name = StreamName {
+            shard: queued.shard,
+            kind: queued.task.kind,
+            priority: queued.priority,
+            tenant: queued.task.tenant.clone(),
+        };
+        let level = self.levels.entry(Reverse(queued.priority)).or_default();
+        match level.iter_mut().find(|stream| stream.name == name) {
+            Some(stream) => stream.tasks.push_back(queued),
+            None => level.push_back(Stream { name: name.clone(), tasks: VecDeque::from([queued]) }),
+        }
+        *self.ready.entry(name).or_default() += 1;
+    }
+
+    /// The highest priority first; lines of one priority in turn, each as much as the others.
+    fn take(&mut self, most: usize, now: Instant) -> Vec<Arc<Queued>> {
+        let Self { levels, ready, out, pace, kinds, shepherds, next_lease, .. } = self;
+        let mut taken = Vec::new();
+        for level in levels.values_mut() {
+            let mut stuck = 0;
+            while taken.len() < most && stuck < level.len() {
+                let Some(mut stream) = level.pop_front() else { break };
+                let kind = kinds.of(stream.name.kind);
+                let pace = pace.entry(stream.name.kind).or_default();
+                let share = ((most - taken.len()) / (level.len() + 1)).max(1);
+                let count = pace.allows(kind, *shepherds, now).min(share).min(stream.tasks.len());
+                pace.begin(count);
+                stuck = if count == 0 { stuck + 1 } else { 0 };
+                for mut queued in stream.tasks.drain(..count) {
+                    queued.task.lease = *next_lease;
+                    *next_lease += 1;
+                    let queued = Arc::new(queued);
+                    let deadline = now + kind.timeout;
+                    out.insert(queued.task.lease, Out { queued: Arc::clone(&queued), begun: now, deadline });
+                    taken.push(queued);
+                }
+                match stream.tasks.len() {
+                    0 => drop(ready.remove(&stream.name)),
+                    left => {
+                        ready.insert(stream.name.clone(), left);
+                        level.push_back(stream);
+                    }
+                }
+            }
+        }
+        levels.retain(|_, level| !level.is_empty());
+        taken
+    }
+
+    fn back(&mut self, lease: u64) -> Option<Out> {
+        let out = self.out.remove(&lease)?;
+        if let Some(pace) = self.pace.get_mut(&out.queued.task.kind) {
+            pace.running = pace.running.saturating_sub(1);
+        }
+        Some(out)
+    }
+}
+
+impl Pace {
+    /// How many may be begun now.
+    fn allows(&mut self, kind: &Kind, shepherds: u32, now: Instant) -> usize {
+        if kind.is_paused {
+            return 0;
+        }
+        let share = |whole: u32| whole.div_ceil(shepherds);
+        let by_number =
+            kind.concurrency.map_or(usize::MAX, |most| share(most).saturating_sub(self.running) as usize);
+        let Some(rate) = kind.rate else {
+            self.reckoned = None;
+            return by_number;
+        };
+        let rate = rate / f64::from(shepherds);
+        let since = self.reckoned.map_or(f64::INFINITY, |at| (now - at).as_secs_f64());
+        let before = if self.reckoned.is_some() { self.tokens } else { 0.0 };
+        self.tokens = (before + since * rate).min(burst(rate));
+        self.reckoned = Some(now);
+        by_number.min(self.tokens.max(0.0) as usize)
+    }
+
+    fn begin(&mut self, count: usize) {
+        self.running += count as u32;
+        if self.reckoned.is_some() {
+            self.tokens -= count as f64;
+        }
+    }
+}

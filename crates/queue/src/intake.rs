@@ -1,0 +1,542 @@
+//! The way in: tasks that anybody inserted, and later ones whose time has come, are moved into segments, where they are worked off.
+//!
+//! Rows of the inbox are removed in the transaction that moves them. So whatever is still in it was not moved, however late its
+//! transaction committed and whatever its number is: reading on from the last number is only the fast way, and looking back some
+//! seconds, and now and then at all of it, finds the rest.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use drover_db::{Connection, quote};
+
+use crate::Result;
+use crate::counts::Counts;
+use crate::desk::Queued;
+use crate::error::Doing;
+use crate::kinds::Kinds;
+use crate::lane::{Lane, LaneIds};
+use crate::progress::MOST_TASKS;
+use crate::rows::{each, number, or_null};
+use crate::schema::{self, INTAKE};
+use crate::task::{ObjectId, Task};
+
+/// So many tasks are moved at once.
+const MOST: usize = 5000;
+/// A segment that takes tasks in is closed after so many.
+const SEGMENT_TASKS: u64 = 500_000;
+/// A transaction that takes longer than this to commit is found by looking at all of the inbox.
+const LOOK_BACK: Duration = Duration::from_secs(3);
+/// How often is looked back so far.
+const LOOK_BACK_EVERY: Duration = Duration::from_millis(500);
+/// How often is looked at all of the inbox, at most; and so many times as long as that takes at least.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
+const SWEEP_SHARE: u32 = 50;
+
+/// A task on its way in.
+#[derive(Debug, Clone)]
+struct Incoming {
+    task: u64,
+    kind: u16,
+    object_id: String,
+    payload: Option<String>,
+    priority: i8,
+    tenant: String,
+    attempts: u16,
+    created: String,
+    created_ms: u64,
+    /// When it may be begun, in milliseconds since 1970, if that is not now.
+    due_ms: u64,
+}
+
+/// What was moved.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    /// Lanes that the mover owns.
+    pub(crate) lanes: Vec<Lane>,
+    /// Their tasks.
+    pub(crate) tasks: Vec<Queued>,
+    /// How many were read; fewer than could be, and there are no more.
+    pub(crate) read: usize,
+}
+
+/// Where the reading of the inbox is.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    shepherd: u32,
+    shard: usize,
+    /// The highest number that was read.
+    pub(crate) last: u64,
+    /// What `last` was when.
+    marks: VecDeque<(Instant, u64)>,
+    looked_back: Instant,
+    swept: Instant,
+    sweep_every: Duration,
+    /// When the first later task is due, as far as is known, in milliseconds since 1970.
+    later_from: u64,
+    later_swept: Instant,
+    segment: Option<(u32, u64)>,
+}
+
+impl Intake {
+    pub(crate) fn new(shepherd: u32, shard: usize) -> Self {
+        let now = Instant::now();
+        Self {
+            shepherd,
+            shard,
+            last: 0,
+            marks: VecDeque::new(),
+            looked_back: now,
+            swept: now,
+            sweep_every: SWEEP_EVERY,
+            later_from: 0,
+            later_swept: now,
+            segment: None,
+        }
+    }
+
+    /// When there is something to look after without being rung.
+    pub(crate) fn next_look(&self) -> Instant {
+        let look_back = self.looked_back + LOOK_BACK_EVERY;
+        let has_young = self.marks.iter().any(|(_, mark)| *mark < self.last);
+        let sweep = self.swept + self.sweep_every;
+        if has_young { look_back.min(sweep) } else { sweep }
+    }
+
+    /// Moves what has come into the inbox; looks back where it is time for that.
+    pub(crate) fn inbox(
+        &mut self,
+        connection: &mut Connection,
+        kinds: &Kinds,
+        counts: &mut Counts,
+        ids: &mut LaneIds,
+    ) -> Result<Moved> {
+        let now = Instant::now();
+        let is_sweep = now >= self.swept + self.sweep_every;
+        let looks_back = now >= self.looked_back + LOOK_BACK_EVERY;
+        let from = if is_sweep {
+            0
+        } else if looks_back {
+            self.last_long_ago(now)
+        } else {
+            self.last
+        };
+        let incoming = read_inbox(connection, from)?;
+        if is_sweep {
+            self.swept = Instant::now();
+            self.sweep_every = SWEEP_EVERY.max((self.swept - now) * SWEEP_SHARE);
+        }
+        if looks_back || is_sweep {
+            self.looked_back = now;
+        }
+        let read = incoming.len();
+        if let Some(last) = incoming.last() {
+            self.last = self.last.max(last.task);
+            self.marks.push_back((now, self.last));
+        }
+        let moved = self.move_in(connection, incoming, false, kinds, counts, ids)?;
+        if read == MOST && (looks_back || is_sweep) {
+            (self.swept, self.looked_back) = (now, now); // what lies behind these is read next, from `last` on
+        }
+        Ok(Moved { read, ..moved })
+    }
+
+    /// What the highest number was some seconds ago.
+    fn last_long_ago(&mut self, now: Instant) -> u64 {
+        while let [(_, _), (second, _), ..] = self.marks.make_contiguous()
+            && *second + LOOK_BACK <= now
+        {
+            self.marks.pop_front();
+        }
+        match self.marks.front() {
+            Some((at, mark)) if *at + LOOK_BACK <= now => *mark,
+            Some(_) => 0,
+            None => self.last,
+        }
+    }
+
+    /// Moves later tasks whose time has come; also gives when the next one is due, if one is.
+    pub(crate) fn later(
+        &mut self,
+        connection: &mut Connection,
+        kinds: &Kinds,
+        counts: &mut Counts,
+        ids: &mut LaneIds,
+    ) -> Result<(Moved, Option<Duration>)> {
+        let now = Instant::now();
+        if now >= self.later_swept + SWEEP_EVERY {
+            (self.later_from, self.later_swept) = (0, now);
+        }
+        let incoming = read_later(connection, self.later_from)?;
+        let read = incoming.len();
+        if let Some(last) = incoming.last() {
+            self.later_from = last.due_ms;
+        }
+        let moved = self.move_in(connection, incoming, true, kinds, counts, ids)?;
+        let next = connection
+            .first(format!(
+                "SELECT CAST(due_ms AS SIGNED) - CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED) FROM queue_later \
+                 WHERE due_ms >= {} ORDER BY due_ms LIMIT 1",
+                self.later_from
+            ))
+            .doing(|| "reading queue_later")?
+            .and_then(|row| row.parse::<f64>(0))
+            .map(|millis| Duration::from_millis(millis.max(0.0) as u64));
+        Ok((Moved { read, ..moved }, next))
+    }
+
+    fn move_in(
+        &mut self,
+        connection: &mut Connection,
+        incoming: Vec<Incoming>,
+        from_later: bool,
+        kinds: &Kinds,
+        counts: &mut Counts,
+        ids: &mut LaneIds,
+    ) -> Result<Moved> {
+        if incoming.is_empty() {
+            return Ok(Moved::default());
+        }
+        let segment = self.open_segment(connection, incoming.len() as u64)?;
+        ids.refill(connection)?;
+        let before = counts.clone();
+        let result = self.move_at_once(connection, &incoming, from_later, segment, kinds, counts, ids);
+        if result.is_err() {
+            *counts = before;
+            let _ = connection.execute("ROLLBACK");
+        }
+        result
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "to be put in order")]
+    fn move_at_once(
+        &mut self,
+        connection: &mut Connection,
+        incoming: &[Incoming],
+        from_later: bool,
+        segment: u32,
+        kinds: &Kinds,
+        counts: &mut Counts,
+        ids: &mut LaneIds,
+    ) -> Result<Moved> {
+        connection.execute("START TRANSACTION").doing(|| "moving tasks in")?;
+        let row = connection
+            .first(format!(
+                "SELECT owner, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS UNSIGNED) FROM queue_lane WHERE lane = {INTAKE} FOR UPDATE"
+            ))
+            .doing(|| "moving tasks in")?;
+        let (owner, now_ms) = row.map(|row| (row.parse::<u32>(0), row.parse::<f64>(1))).unwrap_or_default();
+        if owner != Some(self.shepherd) {
+            return Err(crate::Error::found(LOST));
+        }
+        let now_ms = now_ms.unwrap_or_default() as u64;
+        let minute = (now_ms / 60_000) as u32;
+        let mine = claim(connection, incoming, kinds)?;
+        let (mut ready, mut later) = (Vec::new(), Vec::new());
+        for (task, is_mine) in incoming.iter().zip(mine) {
+            let count = counts.of(minute, task.kind);
+            if from_later {
+                count.later -= 1;
+            } else {
+                count.taken += 1;
+            }
+            if !is_mine {
+                count.merged += 1;
+            } else if !from_later && task.due_ms > 0 {
+                count.later += 1;
+                later.push(task);
+            } else {
+                ready.push(task);
+            }
+        }
+        let mut moved = self.write_lanes(connection, &ready, segment, ids)?;
+        write_later(connection, &later)?;
+        let removed = if from_later {
+            remove_later(connection, incoming)?
+        } else {
+            remove_inbox(connection, incoming)?
+        };
+        if removed != incoming.len() as u64 {
+            return Err(crate::Error::found("somebody else removed tasks from the queue's tables meanwhile"));
+        }
+        counts.store(connection, self.shepherd)?;
+        connection.execute("COMMIT").doing(|| "moving tasks in")?;
+        if let Some((_, rows)) = &mut self.segment {
+            *rows += ready.len() as u64;
+        }
+        moved.read = incoming.len();
+        Ok(moved)
+    }
+
+    /// Writes tasks into the open segment, a lane for each line of them.
+    fn write_lanes(
+        &self,
+        connection: &mut Connection,
+        ready: &[&Incoming],
+        segment: u32,
+        ids: &mut LaneIds,
+    ) -> Result<Moved> {
+        let mut lines: BTreeMap<(u16, i8, &str), Vec<&Incoming>> = BTreeMap::new();
+        for task in ready {
+            lines.entry((task.kind, task.priority, &task.tenant)).or_default().push(task);
+        }
+        let mut moved = Moved::default();
+        let (mut rows, mut lanes) = (String::new(), String::new());
+        for ((kind, priority, tenant), tasks) in lines {
+            debug_assert!(tasks.len() <= MOST_TASKS as usize && MOST <= MOST_TASKS as usize);
+            let lane = ids.next();
+            let first = tasks.iter().map(|task| &*task.created).min().unwrap_or_default();
+            let _ = write!(
+                lanes,
+                "{}({lane},{},{segment},{kind},{priority},{},{},{})",
+                comma(&lanes),
+                self.shepherd,
+                quote::string(tenant),
+                tasks.len(),
+                quote::string(first),
+            );
+            for (seq, task) in tasks.iter().enumerate() {
+                let _ = write!(
+                    rows,
+                    "{}({lane},{seq},{},{},{},{},{})",
+                    comma(&rows),
+                    task.task,
+                    quote::string(&task.object_id),
+                    or_null(task.payload.as_deref()),
+                    task.attempts,
+                    quote::string(&task.created),
+                );
+                moved.tasks.push(queued(self.shard, lane, seq as u32, task));
+            }
+            moved.lanes.push(Lane::taken(lane, segment, kind, priority, tenant, tasks.len() as u32));
+        }
+        if !rows.is_empty() {
+            let table = schema::segment(segment);
+            connection
+                .execute(format!("INSERT INTO {table} (lane, seq, task, object_id, payload, attempts, created) VALUES {rows}"))
+                .doing(|| "moving tasks in")?;
+            connection
+                .execute(format!(
+                    "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, created) VALUES {lanes}"
+                ))
+                .doing(|| "moving tasks in")?;
+        }
+        Ok(moved)
+    }
+
+    /// The segment that takes tasks in: one that is open, or a new one.
+    fn open_segment(&mut self, connection: &mut Connection, more: u64) -> Result<u32> {
+        if let Some((segment, rows)) = self.segment {
+            if rows + more <= SEGMENT_TASKS {
+                return Ok(segment);
+            }
+            connection
+                .execute(format!("UPDATE queue_segment SET is_open = 0 WHERE segment = {segment}"))
+                .doing(|| "closing a segment")?;
+            self.segment = None;
+        }
+        let open = connection
+            .first("SELECT segment FROM queue_segment WHERE is_open = 1 AND build IS NULL ORDER BY segment DESC LIMIT 1")
+            .doing(|| "looking for a segment")?
+            .and_then(|row| row.parse::<u32>(0));
+        let segment = match open {
+            Some(segment) => segment,
+            None => new_segment(connection, None)?,
+        };
+        self.segment = Some((segment, 0));
+        Ok(segment)
+    }
+}
+
+/// What is said when another shepherd has taken over.
+pub(crate) const LOST: &str = "another shepherd has taken over";
+
+/// Makes a segment.
+pub(crate) fn new_segment(connection: &mut Connection, build: Option<u32>) -> Result<u32> {
+    connection
+        .execute("UPDATE queue_meta SET next_segment = LAST_INSERT_ID(next_segment) + 1")
+        .doing(|| "numbering a segment")?;
+    let row = connection.first("SELECT LAST_INSERT_ID()").doing(|| "numbering a segment")?;
+    let segment = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(0);
+    let build = build.map_or_else(|| "NULL".to_owned(), |build| build.to_string());
+    schema::create_segment(connection, segment)?;
+    connection
+        .execute(format!(
+            "INSERT INTO queue_segment (segment, build, is_open) VALUES ({segment}, {build}, 1)"
+        ))
+        .doing(|| "entering a segment")?;
+    Ok(segment)
+}
+
+fn comma(text: &str) -> &'static str {
+    if text.is_empty() { "" } else { "," }
+}
+
+fn queued(shard: usize, lane: u64, seq: u32, task: &Incoming) -> Queued {
+    Queued {
+        shard,
+        lane,
+        seq,
+        priority: task.priority,
+        created_ms: task.created_ms,
+        task: Task {
+            id: task.task,
+            lease: 0,
+            kind: task.kind,
+            object_id: ObjectId::parse(&task.object_id),
+            payload: task.payload.as_deref().map(Into::into),
+            attempt: task.attempts.saturating_add(1),
+            tenant: (*task.tenant).into(),
+        },
+    }
+}
+
+fn read_inbox(connection: &mut Connection, after: u64) -> Result<Vec<Incoming>> {
+    let sql = format!(
+        "SELECT id, kind, object_id, payload, priority, tenant, 0, created, UNIX_TIMESTAMP(created), \
+         IF(not_before > NOW(3), UNIX_TIMESTAMP(not_before), 0) FROM queue_inbox WHERE id > {after} ORDER BY id LIMIT {MOST}"
+    );
+    read(connection, &sql, "reading queue_inbox")
+}
+
+fn read_later(connection: &mut Connection, from: u64) -> Result<Vec<Incoming>> {
+    let sql = format!(
+        "SELECT task, kind, object_id, payload, priority, tenant, attempts, created, UNIX_TIMESTAMP(created), due_ms / 1000 \
+         FROM queue_later WHERE due_ms BETWEEN {from} AND CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS UNSIGNED) \
+         ORDER BY due_ms, task LIMIT {MOST}"
+    );
+    read(connection, &sql, "reading queue_later")
+}
+
+fn read(connection: &mut Connection, sql: &str, doing: &str) -> Result<Vec<Incoming>> {
+    let mut tasks = Vec::new();
+    each::<10>(
+        connection,
+        sql,
+        doing,
+        |[task, kind, object, payload, priority, tenant, attempts, created, seconds, due]| {
+            let millis = |seconds: Option<&str>| (number::<f64>(seconds) * 1000.0).round() as u64;
+            tasks.push(Incoming {
+                task: number(task),
+                kind: number(kind),
+                object_id: object.unwrap_or_default().to_owned(),
+                payload: payload.map(str::to_owned),
+                priority: number(priority),
+                tenant: tenant.unwrap_or_default().to_owned(),
+                attempts: number(attempts),
+                created: created.unwrap_or_default().to_owned(),
+                created_ms: millis(seconds),
+                due_ms: millis(due),
+            });
+            Ok(())
+        },
+    )?;
+    Ok(tasks)
+}
+
+/// For each task, whether its object has no other unfinished one of that kind, where the kind asks for that.
+fn claim(connection: &mut Connection, incoming: &[Incoming], kinds: &Kinds) -> Result<Vec<bool>> {
+    let mut objects: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
+    let mut rows = BTreeMap::new();
+    for task in incoming.iter().filter(|task| kinds.of(task.kind).is_unique) {
+        objects.entry(task.kind).or_default().insert(&task.object_id);
+        rows.entry((task.kind, &*task.object_id)).or_insert(task.task);
+    }
+    if rows.is_empty() {
+        return Ok(vec![true; incoming.len()]);
+    }
+    let mut sql = String::new();
+    for ((kind, object), task) in rows {
+        let _ = write!(sql, "{}({kind},{},{task})", comma(&sql), quote::string(object));
+    }
+    connection
+        .execute(format!("INSERT IGNORE INTO queue_unique (kind, object_id, task) VALUES {sql}"))
+        .doing(|| "claiming unique tasks")?;
+    let mut holders = HashMap::new();
+    for (kind, objects) in objects {
+        let list: Vec<_> = objects.into_iter().map(quote::string).collect();
+        let sql = format!(
+            "SELECT object_id, task FROM queue_unique WHERE kind = {kind} AND object_id IN ({})",
+            list.join(",")
+        );
+        each::<2>(connection, &sql, "claiming unique tasks", |[object, task]| {
+            holders.insert((kind, object.unwrap_or_default().to_owned()), number::<u64>(task));
+            Ok(())
+        })?;
+    }
+    let is_mine = |task: &Incoming| {
+        !kinds.of(task.kind).is_unique
+            || holders.get(&(task.kind, task.object_id.clone())) == Some(&task.task)
+    };
+    Ok(incoming.iter().map(is_mine).collect())
+}
+
+fn write_later(connection: &mut Connection, later: &[&Incoming]) -> Result<()> {
+    let mut rows = String::new();
+    for task in later {
+        let _ = write!(
+            rows,
+            "{}({},{},{},{},{},{},{},{},{})",
+            comma(&rows),
+            round_up(task.due_ms),
+            task.task,
+            task.kind,
+            quote::string(&task.object_id),
+            or_null(task.payload.as_deref()),
+            task.priority,
+            quote::string(&task.tenant),
+            task.attempts,
+            quote::string(&task.created),
+        );
+    }
+    insert_later(connection, &rows)
+}
+
+/// Puts rows into the table of later tasks.
+pub(crate) fn insert_later(connection: &mut Connection, rows: &str) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let columns = "due_ms, task, kind, object_id, payload, priority, tenant, attempts, created";
+    connection
+        .execute(format!("INSERT INTO queue_later ({columns}) VALUES {rows}"))
+        .doing(|| "putting tasks off")?;
+    Ok(())
+}
+
+/// Times are kept in tenths of a second, so that many share one and can be removed together.
+pub(crate) fn round_up(millis: u64) -> u64 {
+    millis.div_ceil(100) * 100
+}
+
+fn remove_inbox(connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
+    let (first, last) = match (tasks.first(), tasks.last()) {
+        (Some(first), Some(last)) => (first.task, last.task),
+        _ => return Ok(0),
+    };
+    let is_whole = last - first + 1 == tasks.len() as u64;
+    let condition = match is_whole {
+        true => format!("id BETWEEN {first} AND {last}"),
+        false => format!("id IN ({})", crate::rows::list(tasks.iter().map(|task| task.task))),
+    };
+    let removed = connection
+        .execute(format!("DELETE FROM queue_inbox WHERE {condition}"))
+        .doing(|| "moving tasks in")?;
+    Ok(removed.affected)
+}
+
+fn remove_later(connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
+    let mut by_time: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for task in tasks {
+        by_time.entry(task.due_ms).or_default().push(task.task);
+    }
+    let mut removed = 0;
+    for (due, tasks) in by_time {
+        let sql = format!(
+            "DELETE FROM queue_later WHERE due_ms = {due} AND task IN ({})",
+            crate::rows::list(tasks)
+        );
+        removed += connection.execute(sql).doing(|| "moving tasks in")?.affected;
+    }
+    Ok(removed)
+}

@@ -1,0 +1,451 @@
+//! The keeper of a shard: the one thread that talks to it. It takes what has come in, reads lanes ahead of the workers, and
+//! acknowledges what they have done, many tasks in one transaction.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use drover_db::Connection;
+
+use crate::Result;
+use crate::counts::Counts;
+use crate::desk::{Desk, Mail, StreamName};
+use crate::error::{Doing, Error};
+use crate::intake::{Intake, Moved};
+use crate::kinds::Kinds;
+use crate::lane::{self, Lane, LaneIds};
+use crate::lease::{self, Name};
+use crate::rows::number;
+use crate::segments;
+use crate::session;
+use crate::settle::Settling;
+use crate::shard::Shard;
+use crate::shepherd::Totals;
+
+/// How often a lease is renewed: several times in the time after which it runs out.
+const RENEW_EVERY: Duration = Duration::from_millis(2500);
+/// So many tasks of a shard are read ahead, of all lines together.
+const AHEAD: usize = 16_384;
+/// At least so many of each line, and at most so many in one statement.
+const LEAST_AHEAD: usize = 32;
+const MOST_READ: usize = 4096;
+/// So many lanes are taken at once.
+const LANES_AT_ONCE: usize = 64;
+
+/// What keepers and those who started them tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// Give out nothing more, wait for what is out, and end.
+    pub(crate) closing: AtomicBool,
+    /// By shard, whether it has nothing left to do.
+    pub(crate) empty: Vec<AtomicBool>,
+}
+
+impl Signals {
+    /// For so many shards.
+    pub(crate) fn new(shards: usize) -> Self {
+        Self { closing: AtomicBool::new(false), empty: (0..shards).map(|_| AtomicBool::new(false)).collect() }
+    }
+}
+
+/// A keeper, while its connection holds.
+pub(crate) struct Keeper<'a> {
+    at: usize,
+    desk: &'a Desk,
+    signals: &'a Signals,
+    totals: &'a Totals,
+    connection: Connection,
+    shepherd: u32,
+    kinds: Kinds,
+    shepherds: u32,
+    lanes: HashMap<u64, Lane>,
+    counts: Counts,
+    clock: Clock,
+    renew_at: Instant,
+    intake: Option<Incoming>,
+    /// Whether there may be lanes that nobody owns.
+    may_be_free: bool,
+    /// Whether a lane was finished since segments were looked at.
+    may_be_over: bool,
+    looked_at_segments: Instant,
+    until_empty: bool,
+}
+
+/// What a keeper has who moves tasks in.
+struct Incoming {
+    intake: Intake,
+    ids: LaneIds,
+    inbox_at: Instant,
+    later_at: Option<Instant>,
+    /// A row was seen in the inbox that nobody has committed yet.
+    awaited: u64,
+    pause: Duration,
+}
+
+/// The server's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    at: Instant,
+    millis: u64,
+}
+
+impl Clock {
+    fn of(connection: &mut Connection) -> Result<Self> {
+        let row = connection.first("SELECT UNIX_TIMESTAMP(NOW(3))").doing(|| "asking for the time")?;
+        let text = row.and_then(|row| row.text(0));
+        Ok(Self { at: Instant::now(), millis: (number::<f64>(text.as_deref()) * 1000.0) as u64 })
+    }
+
+    /// What it showed then, in milliseconds since 1970.
+    pub(crate) fn millis(&self, then: Instant) -> u64 {
+        let since = then.saturating_duration_since(self.at).as_millis() as u64;
+        let before = self.at.saturating_duration_since(then).as_millis() as u64;
+        (self.millis + since).saturating_sub(before)
+    }
+}
+
+impl<'a> Keeper<'a> {
+    /// Connects, and enters the shepherd; `left` is the number that it had over an earlier connection.
+    #[allow(clippy::too_many_arguments, reason = "to be put in order")]
+    pub(crate) fn open(
+        shard: &Shard,
+        at: usize,
+        desk: &'a Desk,
+        signals: &'a Signals,
+        totals: &'a Totals,
+        name: &Name,
+        until_empty: bool,
+        left: Option<u32>,
+    ) -> Result<Self> {
+        let mut connection = session::open(shard)?;
+        crate::schema::check(&mut connection)?;
+        if let Some(before) = left {
+            lease::leave(&mut connection, before)?;
+        }
+        let kinds = Kinds::load(&mut connection)?;
+        let clock = Clock::of(&mut connection)?;
+        lease::bury(&mut connection)?;
+        let shepherd = lease::enter(&mut connection, name)?;
+        let now = Instant::now();
+        Ok(Self {
+            at,
+            desk,
+            signals,
+            totals,
+            connection,
+            shepherd,
+            kinds,
+            shepherds: 1,
+            lanes: HashMap::new(),
+            counts: Counts::default(),
+            clock,
+            renew_at: now,
+            intake: None,
+            may_be_free: true,
+            may_be_over: true,
+            looked_at_segments: now,
+            until_empty,
+        })
+    }
+
+    /// The number of its shepherd on this shard.
+    pub(crate) fn shepherd(&self) -> u32 {
+        self.shepherd
+    }
+
+    /// Works until it is told to end, or the connection is lost.
+    pub(crate) fn run(&mut self) -> Result<()> {
+        loop {
+            let closing = self.signals.closing.load(Ordering::SeqCst);
+            let mail = self.desk.mail(self.at, self.pause(closing));
+            self.step(mail, closing)?;
+            if closing && self.desk.running() == 0 {
+                let mail = self.desk.mail(self.at, Duration::ZERO);
+                self.step(mail, true)?;
+                return self.leave();
+            }
+        }
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        lease::leave(&mut self.connection, self.shepherd)
+    }
+
+    /// How long there is nothing to do, if nothing comes.
+    fn pause(&self, closing: bool) -> Duration {
+        let now = Instant::now();
+        let mut next = self.renew_at;
+        if let Some(incoming) = &self.intake {
+            next = incoming.later_at.map_or(next, |at| next.min(at)).min(incoming.inbox_at);
+        }
+        if closing || self.until_empty {
+            next = next.min(now + Duration::from_millis(20));
+        }
+        next.saturating_duration_since(now)
+    }
+
+    fn step(&mut self, mail: Mail, closing: bool) -> Result<()> {
+        if !mail.finished.is_empty() {
+            self.settle(mail.finished)?;
+        }
+        let now = Instant::now();
+        if now >= self.renew_at || mail.changed {
+            self.renew(mail.changed)?;
+        }
+        if closing {
+            return Ok(());
+        }
+        if let (true, Some(incoming)) = (mail.rung, &mut self.intake) {
+            (incoming.inbox_at, incoming.later_at) = (now, Some(now));
+            incoming.awaited = incoming.awaited.max(mail.inbox);
+            incoming.pause = Duration::from_millis(1);
+        }
+        self.may_be_free |= mail.changed;
+        self.take_in()?;
+        self.feed()?;
+        self.drop_segments()?;
+        if self.until_empty {
+            self.look_whether_empty()?;
+        }
+        Ok(())
+    }
+
+    fn renew(&mut self, changed: bool) -> Result<()> {
+        if !lease::renew(&mut self.connection, self.shepherd, self.desk.running())? {
+            return Err(Error::found(crate::intake::LOST));
+        }
+        self.renew_at = Instant::now() + RENEW_EVERY;
+        if changed || self.intake.is_none() {
+            self.clock = Clock::of(&mut self.connection)?;
+            self.kinds = Kinds::load(&mut self.connection)?;
+            self.shepherds = lease::bury(&mut self.connection)?;
+            self.desk.rule(self.kinds.clone(), self.shepherds);
+            self.give_back_paused()?;
+            if self.intake.is_none() && lease::take_intake(&mut self.connection, self.shepherd)? {
+                let now = Instant::now();
+                self.intake = Some(Incoming {
+                    intake: Intake::new(self.shepherd, self.at),
+                    ids: LaneIds::default(),
+                    inbox_at: now,
+                    later_at: Some(now),
+                    awaited: 0,
+                    pause: Duration::ZERO,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves tasks in, if it is this keeper's to do, and time.
+    fn take_in(&mut self) -> Result<()> {
+        let Some(incoming) = &mut self.intake else { return Ok(()) };
+        let now = Instant::now();
+        let mut all = Vec::new();
+        if now >= incoming.inbox_at {
+            let moved = retried(&mut self.connection, |connection| {
+                incoming.intake.inbox(connection, &self.kinds, &mut self.counts, &mut incoming.ids)
+            })?;
+            incoming.plan_inbox(moved.read);
+            all.push(moved);
+        }
+        if incoming.later_at.is_some_and(|at| now >= at) {
+            let (moved, next) = retried(&mut self.connection, |connection| {
+                incoming.intake.later(connection, &self.kinds, &mut self.counts, &mut incoming.ids)
+            })?;
+            incoming.later_at = Some(Instant::now() + next.unwrap_or(LATER_SWEEP).min(LATER_SWEEP));
+            all.push(moved);
+        }
+        for moved in all {
+            self.accept(moved)?;
+        }
+        Ok(())
+    }
+
+    /// Puts tasks that were moved in on the desk. More than are read ahead are left to whoever comes first.
+    fn accept(&mut self, moved: Moved) -> Result<()> {
+        let waiting: usize = self.desk.ready(self.at).values().sum();
+        let mut given_back = Vec::new();
+        let mut kept = HashSet::new();
+        for lane in moved.lanes {
+            if waiting > AHEAD || self.kinds.of(lane.kind).is_paused {
+                given_back.push(lane.lane);
+            } else {
+                kept.insert(lane.lane);
+                self.lanes.insert(lane.lane, lane);
+            }
+        }
+        self.desk.put(moved.tasks.into_iter().filter(|task| kept.contains(&task.lane)));
+        self.give_back(given_back)
+    }
+
+    fn give_back(&mut self, lanes: Vec<u64>) -> Result<()> {
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        self.may_be_free = true;
+        lane::release(&mut self.connection, self.shepherd, &lanes)
+    }
+
+    /// Gives back what belongs to kinds that are paused.
+    fn give_back_paused(&mut self) -> Result<()> {
+        let paused: HashSet<u64> = self
+            .lanes
+            .values()
+            .filter(|lane| self.kinds.of(lane.kind).is_paused)
+            .map(|lane| lane.lane)
+            .collect();
+        if paused.is_empty() {
+            return Ok(());
+        }
+        self.desk.withdraw(self.at, |lane| paused.contains(&lane));
+        let running = self.desk.lanes_running(self.at);
+        let (busy, idle): (Vec<u64>, Vec<u64>) = paused.into_iter().partition(|lane| running.contains(lane));
+        for lane in &busy {
+            if let Some(lane) = self.lanes.get_mut(lane) {
+                lane.rewind();
+            }
+        }
+        idle.iter().for_each(|lane| drop(self.lanes.remove(lane)));
+        self.give_back(idle)
+    }
+
+    /// Reads lanes ahead of the workers, and takes more of them where one is read to its end.
+    fn feed(&mut self) -> Result<()> {
+        let ready = self.desk.ready(self.at);
+        if self.may_be_free {
+            self.take_lanes(&ready)?;
+        }
+        let mut streams: BTreeMap<StreamName, Vec<u64>> = BTreeMap::new();
+        for lane in self.lanes.values().filter(|lane| !lane.is_read() && !self.kinds.of(lane.kind).is_paused)
+        {
+            streams.entry(lane.stream(self.at)).or_default().push(lane.lane);
+        }
+        let share = (AHEAD / streams.len().max(1)).clamp(LEAST_AHEAD, MOST_READ * 2);
+        for (stream, mut lanes) in streams {
+            lanes.sort_unstable();
+            let mut waiting = ready.get(&stream).copied().unwrap_or(0);
+            for lane in lanes {
+                if waiting > share / 2 {
+                    break;
+                }
+                let Some(lane) = self.lanes.get_mut(&lane) else { continue };
+                let tasks = lane.read(&mut self.connection, self.at, share.min(MOST_READ))?;
+                waiting += tasks.len();
+                self.desk.put(tasks);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a lane that nobody owns for each line that has none to read from.
+    fn take_lanes(&mut self, ready: &HashMap<StreamName, usize>) -> Result<()> {
+        let mut fed: HashSet<StreamName> =
+            self.lanes.values().filter(|lane| !lane.is_read()).map(|lane| lane.stream(self.at)).collect();
+        fed.extend(ready.iter().filter(|(_, count)| **count > MOST_READ).map(|(stream, _)| stream.clone()));
+        let mut wanted = Vec::new();
+        let mut more = false;
+        for free in lane::free(&mut self.connection)? {
+            if self.kinds.of(free.kind).is_paused {
+                continue;
+            }
+            let stream =
+                StreamName { shard: self.at, kind: free.kind, priority: free.priority, tenant: free.tenant };
+            if wanted.len() < LANES_AT_ONCE && fed.insert(stream) {
+                wanted.push(free.lane);
+            } else {
+                more = true;
+            }
+        }
+        for lane in lane::take(&mut self.connection, self.shepherd, &wanted)? {
+            self.lanes.insert(lane.lane, lane);
+        }
+        self.may_be_free = more;
+        Ok(())
+    }
+
+    /// Acknowledges what workers have done.
+    fn settle(&mut self, finished: Vec<crate::desk::Finished>) -> Result<()> {
+        let settling = Settling::new(finished, &mut self.lanes, &self.kinds, self.clock);
+        let is_intake = self.intake.is_some();
+        let settled = retried(&mut self.connection, |connection| {
+            settling.commit(connection, self.shepherd, &self.lanes, &mut self.counts, is_intake)
+        })?;
+        settled.count(self.totals);
+        for lane in &settled.lost {
+            self.lanes.remove(lane);
+            self.desk.withdraw(self.at, |of| of == *lane);
+        }
+        let over: Vec<u64> = settled.lanes.iter().copied().filter(|lane| self.is_over(*lane)).collect();
+        for lane in over {
+            self.lanes.remove(&lane);
+            (self.may_be_over, self.may_be_free) = (true, true);
+        }
+        if let (Some(due), Some(incoming)) = (settled.next_due, &mut self.intake) {
+            let due = Instant::now() + due;
+            incoming.later_at = Some(incoming.later_at.map_or(due, |at| at.min(due)));
+        }
+        self.desk.put(settled.returned);
+        Ok(())
+    }
+
+    fn is_over(&self, lane: u64) -> bool {
+        self.lanes.get(&lane).is_some_and(|lane| lane.progress.is_finished())
+    }
+
+    /// Drops segments of which all lanes are finished.
+    fn drop_segments(&mut self) -> Result<()> {
+        const EVERY: Duration = Duration::from_secs(2);
+        let now = Instant::now();
+        if self.intake.is_none() || !self.may_be_over || now < self.looked_at_segments + EVERY {
+            return Ok(());
+        }
+        self.looked_at_segments = now;
+        self.may_be_over = segments::drop_finished(&mut self.connection, self.kinds.longest_keep())?;
+        Ok(())
+    }
+
+    fn look_whether_empty(&mut self) -> Result<()> {
+        let Some(empty) = self.signals.empty.get(self.at) else { return Ok(()) };
+        if !self.lanes.is_empty() || self.may_be_free {
+            empty.store(false, Ordering::SeqCst);
+            return Ok(());
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM queue_inbox) + EXISTS (SELECT 1 FROM queue_lane WHERE lane > 0 AND kind NOT IN \
+                   (SELECT kind FROM queue_kind WHERE is_paused)) + EXISTS (SELECT 1 FROM queue_later WHERE attempts > 0)";
+        let row = self.connection.first(sql).doing(|| "looking whether the queue is empty")?;
+        let left = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(1);
+        empty.store(left == 0, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// How often the table of later tasks is looked at, if no task is known to be due.
+const LATER_SWEEP: Duration = Duration::from_secs(15);
+
+impl Incoming {
+    /// When the inbox is read next, after so many tasks were read.
+    fn plan_inbox(&mut self, read: usize) {
+        let now = Instant::now();
+        self.inbox_at = if read > 0 {
+            self.pause = Duration::from_millis(1);
+            now
+        } else if self.awaited > self.intake.last && self.pause < Duration::from_secs(1) {
+            self.pause *= 2;
+            now + self.pause
+        } else {
+            self.intake.next_look()
+        };
+    }
+}
+
+/// Tries again what failed because another session was in the way.
+fn retried<T>(connection: &mut Connection, mut work: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
+    const TRIES: u32 = 10;
+    for attempt in 0..TRIES {
+        match work(connection) {
+            Err(error) if error.is_passing() => std::thread::sleep(Duration::from_millis(5 << attempt)),
+            other => return other,
+        }
+    }
+    work(connection)
+}

@@ -1,0 +1,281 @@
+//! Lanes: so many tasks of a segment that have kind, priority and tenant in common. A lane has one owner at a time, who reads its
+//! tasks in order and notes in its row which are settled; nobody locks or changes a task's own row.
+
+use std::ops::Range;
+
+use drover_db::Connection;
+
+use crate::Result;
+use crate::desk::{Queued, StreamName};
+use crate::error::{Doing, Error};
+use crate::progress::Progress;
+use crate::rows::{each, list, number};
+use crate::schema::{self, INTAKE};
+use crate::task::{ObjectId, Task};
+
+/// A lane that this shepherd owns.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) lane: u64,
+    pub(crate) segment: u32,
+    pub(crate) kind: u16,
+    pub(crate) priority: i8,
+    pub(crate) tenant: Box<str>,
+    pub(crate) tasks: u32,
+    /// Which rows of the segment are its own: those of this lane, from this number on.
+    origin: u64,
+    first: u32,
+    /// The number of its first task, where the tasks have no numbers of their own.
+    first_task: u64,
+    created_ms: u64,
+    pub(crate) progress: Progress,
+    /// The first task that was not read.
+    next: u32,
+}
+
+impl Lane {
+    /// One that was just made, and of which all tasks are known.
+    pub(crate) fn taken(lane: u64, segment: u32, kind: u16, priority: i8, tenant: &str, tasks: u32) -> Self {
+        let progress = Progress::new(tasks);
+        Self {
+            lane,
+            segment,
+            kind,
+            priority,
+            tenant: tenant.into(),
+            tasks,
+            origin: lane,
+            first: 0,
+            first_task: 0,
+            created_ms: 0,
+            progress,
+            next: tasks,
+        }
+    }
+
+    /// The line in which its tasks wait.
+    pub(crate) fn stream(&self, shard: usize) -> StreamName {
+        StreamName { shard, kind: self.kind, priority: self.priority, tenant: self.tenant.clone() }
+    }
+
+    /// Whether all its tasks were read.
+    pub(crate) fn is_read(&self) -> bool {
+        self.next >= self.tasks
+    }
+
+    /// Has tasks read again, from the first one on that is not settled.
+    pub(crate) fn rewind(&mut self) {
+        self.next = self.progress.settled();
+    }
+
+    /// Reads up to `most` tasks on.
+    pub(crate) fn read(
+        &mut self,
+        connection: &mut Connection,
+        shard: usize,
+        most: usize,
+    ) -> Result<Vec<Queued>> {
+        let table = schema::segment(self.segment);
+        let (from, end) = (self.next, self.tasks.min(self.next.saturating_add(most as u32)));
+        let sql = format!(
+            "SELECT seq, task, object_id, payload, attempts, UNIX_TIMESTAMP(created) FROM {table} \
+             WHERE lane = {} AND seq >= {} AND seq < {} ORDER BY seq",
+            self.origin,
+            self.first + from,
+            self.first + end,
+        );
+        let mut tasks = Vec::with_capacity((end - from) as usize);
+        let mut expected = from;
+        each::<6>(connection, &sql, "reading tasks", |[seq, task, object, payload, attempts, created]| {
+            let seq = number::<u32>(seq).wrapping_sub(self.first);
+            if seq != expected {
+                return Err(self.gap(&table, expected));
+            }
+            expected += 1;
+            if self.progress.is_settled(seq) {
+                return Ok(());
+            }
+            tasks.push(Queued {
+                shard,
+                lane: self.lane,
+                seq,
+                priority: self.priority,
+                created_ms: match created {
+                    Some(_) => (number::<f64>(created) * 1000.0).round() as u64,
+                    None => self.created_ms,
+                },
+                task: Task {
+                    id: task.map_or(self.first_task + u64::from(self.first + seq), |task| number(Some(task))),
+                    lease: 0,
+                    kind: self.kind,
+                    object_id: ObjectId::parse(object.unwrap_or_default()),
+                    payload: payload.map(Into::into),
+                    attempt: number::<u16>(attempts).saturating_add(1),
+                    tenant: self.tenant.clone(),
+                },
+            });
+            Ok(())
+        })?;
+        if expected != end {
+            return Err(self.gap(&table, expected));
+        }
+        self.next = end;
+        Ok(tasks)
+    }
+
+    fn gap(&self, table: &str, expected: u32) -> Error {
+        Error::with_hint(
+            format!("{table}: task {expected} of lane {} is gone", self.lane),
+            "somebody removed rows from the queue's tables; restore the table, or settle the lane by hand",
+        )
+    }
+
+    /// Writes what is settled, in the transaction that is open; whether the lane is still this shepherd's.
+    pub(crate) fn store(&self, connection: &mut Connection, shepherd: u32) -> Result<bool> {
+        let is_mine = format!("WHERE lane = {} AND owner = {shepherd}", self.lane);
+        let sql = match self.progress.is_finished() {
+            true => format!("DELETE FROM queue_lane {is_mine}"),
+            false => {
+                let beyond = self.progress.beyond();
+                let beyond = if beyond.is_empty() { "''".to_owned() } else { drover_db::quote::hex(&beyond) };
+                format!(
+                    "UPDATE queue_lane SET done = {}, settled = {}, beyond = {beyond} {is_mine}",
+                    self.progress.done(),
+                    self.progress.settled(),
+                )
+            }
+        };
+        Ok(connection.execute(sql).doing(|| "acknowledging")?.affected == 1)
+    }
+}
+
+/// A lane that nobody owns.
+#[derive(Debug)]
+pub(crate) struct Free {
+    pub(crate) lane: u64,
+    pub(crate) kind: u16,
+    pub(crate) priority: i8,
+    pub(crate) tenant: Box<str>,
+}
+
+/// The lanes that nobody owns, in the order in which they are to be worked off.
+pub(crate) fn free(connection: &mut Connection) -> Result<Vec<Free>> {
+    let sql = format!(
+        "SELECT lane, kind, priority, tenant FROM queue_lane WHERE owner = 0 AND lane > {INTAKE} ORDER BY priority DESC, created, lane"
+    );
+    let mut lanes = Vec::new();
+    each::<4>(connection, &sql, "looking for lanes", |[lane, kind, priority, tenant]| {
+        lanes.push(Free {
+            lane: number(lane),
+            kind: number(kind),
+            priority: number(priority),
+            tenant: tenant.unwrap_or_default().into(),
+        });
+        Ok(())
+    })?;
+    Ok(lanes)
+}
+
+/// Takes lanes that nobody owns; gives those that it got.
+pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) -> Result<Vec<Lane>> {
+    if lanes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lanes = list(lanes.iter().copied());
+    connection
+        .execute(format!("UPDATE queue_lane SET owner = {shepherd} WHERE lane IN ({lanes}) AND owner = 0"))
+        .doing(|| "taking lanes")?;
+    let sql = format!(
+        "SELECT lane, segment, kind, priority, tenant, tasks, COALESCE(first_task, 0), UNIX_TIMESTAMP(created), settled, HEX(beyond), \
+             COALESCE(origin, lane), first \
+         FROM queue_lane WHERE lane IN ({lanes}) AND owner = {shepherd} ORDER BY priority DESC, created, lane"
+    );
+    let mut taken = Vec::new();
+    each::<12>(connection, &sql, "taking lanes", |fields| {
+        let [
+            lane,
+            segment,
+            kind,
+            priority,
+            tenant,
+            tasks,
+            first,
+            created,
+            settled,
+            beyond,
+            origin,
+            first_row,
+        ] = fields;
+        let (lane, tasks) = (number(lane), number(tasks));
+        let progress = unhex(beyond.unwrap_or_default())
+            .and_then(|beyond| Progress::decode(tasks, number(settled), &beyond))
+            .ok_or_else(|| {
+                Error::found(format!("queue_lane: what is settled of lane {lane} makes no sense"))
+            })?;
+        taken.push(Lane {
+            lane,
+            segment: number(segment),
+            kind: number(kind),
+            priority: number(priority),
+            tenant: tenant.unwrap_or_default().into(),
+            tasks,
+            origin: number(origin),
+            first: number(first_row),
+            first_task: number(first),
+            created_ms: (number::<f64>(created) * 1000.0).round() as u64,
+            next: progress.settled(),
+            progress,
+        });
+        Ok(())
+    })?;
+    Ok(taken)
+}
+
+/// Gives lanes back, so that anybody may take them.
+pub(crate) fn release(connection: &mut Connection, shepherd: u32, lanes: &[u64]) -> Result<()> {
+    if lanes.is_empty() {
+        return Ok(());
+    }
+    let lanes = list(lanes.iter().copied());
+    connection
+        .execute(format!("UPDATE queue_lane SET owner = 0 WHERE lane IN ({lanes}) AND owner = {shepherd}"))
+        .doing(|| "giving lanes back")?;
+    Ok(())
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |at: usize| text.as_bytes().get(at).and_then(|byte| (*byte as char).to_digit(16));
+    (0..text.len().div_ceil(2)).map(|at| Some((digit(2 * at)? << 4 | digit(2 * at + 1)?) as u8)).collect()
+}
+
+/// Numbers for new lanes, which are drawn many at a time.
+#[derive(Debug, Default)]
+pub(crate) struct LaneIds(Range<u64>);
+
+impl LaneIds {
+    /// Draws more, so that there are enough for one move.
+    pub(crate) fn refill(&mut self, connection: &mut Connection) -> Result<()> {
+        const FEW: u64 = 5000;
+        const MANY: u64 = 20_000;
+        if self.0.end - self.0.start >= FEW {
+            return Ok(());
+        }
+        self.0 = draw(connection, MANY)?;
+        Ok(())
+    }
+
+    /// The next number.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0.next().unwrap_or(u64::MAX) // never: a move needs no more than `refill` leaves
+    }
+}
+
+/// Draws `count` numbers for lanes.
+pub(crate) fn draw(connection: &mut Connection, count: u64) -> Result<Range<u64>> {
+    connection
+        .execute(format!("UPDATE queue_meta SET next_lane = LAST_INSERT_ID(next_lane) + {count}"))
+        .doing(|| "numbering lanes")?;
+    let row = connection.first("SELECT LAST_INSERT_ID()").doing(|| "numbering lanes")?;
+    let first = row.and_then(|row| row.parse::<u64>(0)).ok_or_else(|| Error::found("queue_meta is empty"))?;
+    Ok(first..first + count)
+}

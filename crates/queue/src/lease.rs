@@ -1,0 +1,94 @@
+//! Who works on a shard. Each shepherd has a row that it renews; its number there is what its lanes' rows carry, and every change
+//! to a lane asks for that number. Whoever finds a row that ran out removes it and frees its lanes: from then on nothing that the
+//! other one still sends is taken.
+
+use drover_db::Connection;
+
+use crate::Result;
+use crate::error::Doing;
+use crate::schema::INTAKE;
+
+/// A row that was not renewed for so long is somebody's who is gone, in seconds.
+const LASTS: u32 = 7;
+
+/// What a shepherd tells of itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Name {
+    pub(crate) name: String,
+    pub(crate) workers: u32,
+}
+
+/// Enters a shepherd; gives its number.
+pub(crate) fn enter(connection: &mut Connection, name: &Name) -> Result<u32> {
+    let sql = format!(
+        "INSERT INTO queue_shepherd (name, pid, started, expires, workers, running) \
+         VALUES ({}, {}, NOW(3), NOW(3) + INTERVAL {LASTS} SECOND, {}, 0)",
+        drover_db::quote::string(&name.name),
+        std::process::id(),
+        name.workers
+    );
+    connection.execute(sql).doing(|| "entering queue_shepherd")?;
+    let row = connection.first("SELECT LAST_INSERT_ID()").doing(|| "entering queue_shepherd")?;
+    Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
+}
+
+/// Renews the row; whether it is still there.
+pub(crate) fn renew(connection: &mut Connection, shepherd: u32, running: usize) -> Result<bool> {
+    let sql = format!(
+        "UPDATE queue_shepherd SET expires = NOW(3) + INTERVAL {LASTS} SECOND, running = {running} WHERE shepherd = {shepherd}"
+    );
+    if connection.execute(sql).doing(|| "renewing the lease")?.affected > 0 {
+        return Ok(true);
+    }
+    // Nothing changes within one millisecond either.
+    let sql = format!("SELECT 1 FROM queue_shepherd WHERE shepherd = {shepherd}");
+    Ok(connection.first(sql).doing(|| "renewing the lease")?.is_some())
+}
+
+/// Frees the lanes of those whose rows ran out; how many shepherds there are now.
+pub(crate) fn bury(connection: &mut Connection) -> Result<u32> {
+    let rows = connection
+        .query("SELECT shepherd, expires < NOW(3) FROM queue_shepherd")
+        .doing(|| "reading queue_shepherd")?
+        .rows;
+    let mut alive = 0;
+    for row in rows {
+        let (Some(shepherd), is_dead) = (row.parse::<u32>(0), row.string(1) == "1") else { continue };
+        if is_dead {
+            free(connection, shepherd, " AND expires < NOW(3)")?;
+        } else {
+            alive += 1;
+        }
+    }
+    Ok(alive)
+}
+
+/// Ends a shepherd's own work: its lanes are anybody's.
+pub(crate) fn leave(connection: &mut Connection, shepherd: u32) -> Result<()> {
+    free(connection, shepherd, "")
+}
+
+fn free(connection: &mut Connection, shepherd: u32, only_if: &str) -> Result<()> {
+    let steps = |connection: &mut Connection| -> drover_db::Result<()> {
+        connection.execute("START TRANSACTION")?;
+        let gone = connection
+            .execute(format!("DELETE FROM queue_shepherd WHERE shepherd = {shepherd}{only_if}"))?
+            .affected;
+        if gone > 0 {
+            connection.execute(format!("UPDATE queue_lane SET owner = 0 WHERE owner = {shepherd}"))?;
+            connection.execute("UPDATE queue_meta SET bell = bell + 1")?;
+        }
+        connection.execute("COMMIT").map(drop)
+    };
+    steps(connection)
+        .inspect_err(|_| {
+            let _ = connection.execute("ROLLBACK");
+        })
+        .doing(|| "freeing lanes")
+}
+
+/// Takes the inbox and the later tasks, if nobody has them.
+pub(crate) fn take_intake(connection: &mut Connection, shepherd: u32) -> Result<bool> {
+    let sql = format!("UPDATE queue_lane SET owner = {shepherd} WHERE lane = {INTAKE} AND owner = 0");
+    Ok(connection.execute(sql).doing(|| "taking the inbox")?.affected > 0)
+}

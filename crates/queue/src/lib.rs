@@ -1,0 +1,56 @@
+//! An offline task queue in tables of MySQL and MariaDB: tens of millions of tasks beside live traffic, on any number of servers.
+
+pub mod args;
+mod bell;
+mod build;
+mod counts;
+mod dead;
+mod desk;
+mod error;
+mod intake;
+mod keeper;
+mod kinds;
+mod lane;
+mod lease;
+mod place;
+mod probe;
+mod progress;
+mod push;
+mod record;
+mod rows;
+mod schema;
+mod segments;
+mod session;
+mod settings;
+mod settle;
+mod shard;
+mod shepherd;
+mod stat;
+mod task;
+mod workers;
+
+pub use build::{BuildOptions, BuildProgress, BuildReport, QueryRows, build, cancel, new_job};
+pub use dead::{DeadTask, Which, dead, drop_dead, retry};
+pub use error::{Error, Result};
+pub use kinds::Kind;
+pub use push::{Defaults, Pusher};
+pub use record::{Record, not_before};
+pub use settings::{Change, set};
+pub use shard::{Place, Shard, Shards};
+pub use shepherd::{Totals, WorkOptions, WorkReport, work};
+pub use stat::{BuildStat, KindStat, Latency, ShardStat, ShepherdStat, StatReport, stat};
+pub use task::{ObjectId, Outcome, Task};
+pub use workers::{Hands, Work};
+
+/// Makes the queue's tables on every shard; those that are there stay as they are.
+///
+/// # Errors
+/// If a server refuses that, or cannot hold a queue.
+pub fn init(shards: &Shards) -> Result<()> {
+    for shard in &shards.shards {
+        let mut connection = session::open_new(shard)?;
+        schema::create(&mut connection)?;
+        probe::probe(&mut connection, shard)?;
+    }
+    Ok(())
+}

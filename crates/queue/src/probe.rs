@@ -1,0 +1,67 @@
+//! Whether a server can hold a queue at all: rather a refusal than tasks that run twice.
+
+use drover_db::Connection;
+
+use crate::error::Doing;
+use crate::shard::Shard;
+use crate::{Error, Result, schema, session};
+
+/// Looks at the tables' engines and the isolation level, and tries whether a lock on a row keeps another session off it.
+pub(crate) fn probe(connection: &mut Connection, shard: &Shard) -> Result<()> {
+    schema::check(connection)?;
+    engines(connection, shard)?;
+    isolation(connection, shard)?;
+    locks(connection, shard)
+}
+
+fn engines(connection: &mut Connection, shard: &Shard) -> Result<()> {
+    let sql = "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
+               AND TABLE_NAME LIKE 'queue\\_%' AND NOT ENGINE <=> 'InnoDB' LIMIT 1";
+    match connection.first(sql).doing(|| shard.doing("looking at the tables' engines"))? {
+        None => Ok(()),
+        Some(row) => Err(Error::with_hint(
+            shard.doing(&format!(
+                "table {} is kept by {}, which has no transactions",
+                row.string(0),
+                row.string(1)
+            )),
+            "the queue needs InnoDB: tasks would be lost or run twice",
+        )),
+    }
+}
+
+fn isolation(connection: &mut Connection, shard: &Shard) -> Result<()> {
+    let mut level = None;
+    for name in ["transaction_isolation", "tx_isolation"] {
+        level = level.or(drover_db::server::variable(connection, name)
+            .doing(|| shard.doing("asking for the isolation level"))?);
+    }
+    match level.as_deref() {
+        Some("READ-COMMITTED") => Ok(()),
+        other => Err(Error::found(shard.doing(&format!(
+            "the session's isolation level is {}, and READ COMMITTED was asked for",
+            other.unwrap_or("unknown")
+        )))),
+    }
+}
+
+/// Some servers take the syntax of a locking read and lock nothing.
+fn locks(connection: &mut Connection, shard: &Shard) -> Result<()> {
+    let doing = || shard.doing("trying whether a row can be locked");
+    let mut other = session::open(shard)?;
+    connection.execute("START TRANSACTION").doing(doing)?;
+    connection.query("SELECT one FROM queue_meta WHERE one = 1 FOR UPDATE").doing(doing)?;
+    let locked = match other.query("SELECT one FROM queue_meta WHERE one = 1 FOR UPDATE NOWAIT") {
+        Err(error) if matches!(error.code(), Some(1205 | 3572)) => Ok(true),
+        Err(source) => Err(Error::Server { doing: doing(), source }),
+        Ok(_) => Ok(false),
+    };
+    connection.execute("ROLLBACK").doing(doing)?;
+    match locked? {
+        true => Ok(()),
+        false => Err(Error::with_hint(
+            shard.doing("a locking read does not lock: another session could lock the same row"),
+            "this server would run tasks twice; use MySQL or MariaDB with InnoDB",
+        )),
+    }
+}

@@ -1,0 +1,172 @@
+//! The queue's tables.
+//!
+//! A task lies in one of them, and that is its state: the inbox, into which anybody inserts; a segment, from which it is worked
+//! off; the table of later ones; the dead. Rows of segments are never changed: what is done of them is a few bytes in their
+//! lane's row, and when all is done the segment is dropped whole.
+
+use drover_db::Connection;
+
+use crate::error::Doing;
+use crate::{Error, Result};
+
+/// The version of these tables.
+pub(crate) const VERSION: u32 = 1;
+
+/// What a task is, in every table that holds tasks.
+const TASK: &str = "object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
+                    payload MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL";
+const KIND: &str = "kind SMALLINT UNSIGNED NOT NULL";
+const TENANT: &str = "tenant VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT ''";
+const PRIORITY: &str = "priority TINYINT NOT NULL DEFAULT 0";
+const CREATED: &str = "created TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)";
+
+/// What follows all columns.
+const ENGINE: &str = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4";
+
+/// Ids of tasks that came by a build begin here; those of the inbox are below. JSON's numbers hold both.
+pub(crate) const FIRST_BUILT: u64 = 1 << 44;
+
+/// The lane that stands for the inbox and the table of later tasks: who owns it moves their tasks into segments.
+pub(crate) const INTAKE: u64 = 0;
+
+/// The owner of lanes that a build has not published yet.
+pub(crate) const BUILDING: u32 = u32::MAX;
+
+/// The tables with the columns of each.
+fn tables() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "queue_meta",
+            "one TINYINT NOT NULL PRIMARY KEY, version INT UNSIGNED NOT NULL, bell BIGINT UNSIGNED NOT NULL, \
+             next_lane BIGINT UNSIGNED NOT NULL, next_segment INT UNSIGNED NOT NULL, next_task BIGINT UNSIGNED NOT NULL"
+                .into(),
+        ),
+        (
+            "queue_kind",
+            "kind INT NOT NULL PRIMARY KEY, is_unique BOOLEAN NULL, max_attempts INT UNSIGNED NULL, backoff_ms BIGINT UNSIGNED NULL, \
+             backoff_max_ms BIGINT UNSIGNED NULL, timeout_ms BIGINT UNSIGNED NULL, rate DOUBLE NULL, concurrency INT UNSIGNED NULL, \
+             keep_s BIGINT UNSIGNED NULL, is_paused BOOLEAN NULL"
+                .into(),
+        ),
+        (
+            "queue_inbox",
+            format!(
+                "id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, {KIND} DEFAULT 0, {TASK}, not_before TIMESTAMP(3) NULL, \
+                 {PRIORITY}, {TENANT}, {CREATED}"
+            ),
+        ),
+        (
+            "queue_later",
+            format!(
+                "due_ms BIGINT UNSIGNED NOT NULL, task BIGINT UNSIGNED NOT NULL, {KIND}, {TASK}, {PRIORITY}, {TENANT}, \
+                 attempts SMALLINT UNSIGNED NOT NULL, {CREATED}, PRIMARY KEY (due_ms, task)"
+            ),
+        ),
+        (
+            "queue_dead",
+            format!(
+                "dead BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, task BIGINT UNSIGNED NOT NULL, {KIND}, {TASK}, {PRIORITY}, \
+                 {TENANT}, attempts SMALLINT UNSIGNED NOT NULL, {CREATED}, died TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), \
+                 error VARCHAR(2000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"
+            ),
+        ),
+        (
+            "queue_segment",
+            "segment INT UNSIGNED NOT NULL PRIMARY KEY, build INT UNSIGNED NULL, is_open BOOLEAN NOT NULL, finished TIMESTAMP(3) NULL"
+                .into(),
+        ),
+        (
+            "queue_lane",
+            format!(
+                "lane BIGINT UNSIGNED NOT NULL PRIMARY KEY, owner INT UNSIGNED NOT NULL, segment INT UNSIGNED NOT NULL, {KIND}, {PRIORITY}, \
+                 {TENANT}, tasks INT UNSIGNED NOT NULL, first_task BIGINT UNSIGNED NULL, origin BIGINT UNSIGNED NULL, first INT UNSIGNED NOT NULL DEFAULT 0, \
+                 {CREATED}, done INT UNSIGNED NOT NULL DEFAULT 0, \
+                 settled INT UNSIGNED NOT NULL DEFAULT 0, beyond VARBINARY(8192) NOT NULL DEFAULT ''"
+            ),
+        ),
+        (
+            "queue_unique",
+            format!(
+                "{KIND}, object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, task BIGINT UNSIGNED NOT NULL, \
+                 PRIMARY KEY (kind, object_id)"
+            ),
+        ),
+        (
+            "queue_shepherd",
+            "shepherd INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(190) NOT NULL, pid INT UNSIGNED NOT NULL, \
+             started TIMESTAMP(3) NOT NULL, expires TIMESTAMP(3) NOT NULL, workers INT UNSIGNED NOT NULL, \
+             running INT UNSIGNED NOT NULL"
+                .into(),
+        ),
+        (
+            "queue_count",
+            format!(
+                "minute INT UNSIGNED NOT NULL, shepherd INT UNSIGNED NOT NULL, {KIND}, taken BIGINT NOT NULL DEFAULT 0, \
+                 done BIGINT NOT NULL DEFAULT 0, failed BIGINT NOT NULL DEFAULT 0, died BIGINT NOT NULL DEFAULT 0, \
+                 merged BIGINT NOT NULL DEFAULT 0, later BIGINT NOT NULL DEFAULT 0, wait_ms BIGINT NOT NULL DEFAULT 0, \
+                 run_us BIGINT NOT NULL DEFAULT 0, waits VARBINARY(512) NOT NULL DEFAULT '', runs VARBINARY(512) NOT NULL DEFAULT '', \
+                 PRIMARY KEY (minute, shepherd, kind)"
+            ),
+        ),
+        (
+            "queue_build",
+            format!(
+                "build INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, job VARCHAR(64) CHARACTER SET ascii NOT NULL, {KIND}, \
+                 state VARCHAR(16) CHARACTER SET ascii NOT NULL, tasks BIGINT UNSIGNED NOT NULL, merged BIGINT UNSIGNED NOT NULL, \
+                 source VARCHAR(512) CHARACTER SET utf8mb4 NOT NULL, position BIGINT UNSIGNED NOT NULL, started TIMESTAMP(3) NOT NULL, \
+                 ended TIMESTAMP(3) NULL, UNIQUE KEY (job)"
+            ),
+        ),
+    ]
+}
+
+/// Makes the tables that are missing; those that are there stay as they are.
+pub(crate) fn create(connection: &mut Connection) -> Result<()> {
+    for (name, columns) in tables() {
+        connection
+            .execute(format!("CREATE TABLE IF NOT EXISTS {name} ({columns}) {ENGINE}"))
+            .doing(|| format!("creating {name}"))?;
+    }
+    let first = [
+        format!("INSERT IGNORE INTO queue_meta VALUES (1, {VERSION}, 0, 1, 1, {FIRST_BUILT})"),
+        format!(
+            "INSERT IGNORE INTO queue_lane (lane, owner, segment, kind, tasks) VALUES ({INTAKE}, 0, 0, 0, 0)"
+        ),
+    ];
+    for sql in first {
+        connection.execute(sql).doing(|| "filling queue_meta")?;
+    }
+    check(connection)
+}
+
+/// The name of a segment's table.
+pub(crate) fn segment(number: u32) -> String {
+    format!("queue_segment_{number}")
+}
+
+/// Makes the table of a segment.
+pub(crate) fn create_segment(connection: &mut Connection, number: u32) -> Result<()> {
+    let name = segment(number);
+    let sql = format!(
+        "CREATE TABLE {name} (lane BIGINT UNSIGNED NOT NULL, seq INT UNSIGNED NOT NULL, task BIGINT UNSIGNED NULL, {TASK}, \
+         attempts SMALLINT UNSIGNED NOT NULL DEFAULT 0, created TIMESTAMP(3) NULL, PRIMARY KEY (lane, seq)) {ENGINE}"
+    );
+    connection.execute(sql).doing(|| format!("creating {name}"))?;
+    Ok(())
+}
+
+/// Whether the tables are there, and of the version that this drover knows.
+pub(crate) fn check(connection: &mut Connection) -> Result<()> {
+    let row = connection.first("SELECT version FROM queue_meta").doing(|| "looking for the queue")?;
+    match row.and_then(|row| row.parse::<u32>(0)) {
+        Some(VERSION) => Ok(()),
+        Some(other) => Err(Error::with_hint(
+            format!("the queue's tables are of version {other}, and this drover knows version {VERSION}"),
+            "use the drover that made them, or let that one work the queue off first",
+        )),
+        None => Err(Error::with_hint(
+            "queue_meta is empty",
+            "`drover queue init` was broken off: run it once more",
+        )),
+    }
+}

@@ -1,0 +1,136 @@
+//! The servers of a queue: one, or those that a file names.
+
+use std::path::Path;
+
+use drover_db::options::{ConnectOptions, Secret, ServerArgs};
+use serde::Deserialize;
+
+use crate::Result;
+use crate::error::Error;
+
+/// One part of a queue: its tables in a schema of a server.
+#[derive(Debug, Clone)]
+pub struct Shard {
+    /// What it is called; empty where there is only one.
+    pub name: String,
+    /// Where it is; the database is the queue's schema.
+    pub options: ConnectOptions,
+    /// Whether it takes no more tasks.
+    pub is_draining: bool,
+}
+
+impl Shard {
+    /// What is being done there, for an error.
+    pub(crate) fn doing(&self, what: &str) -> String {
+        match self.name.is_empty() {
+            true => what.to_owned(),
+            false => format!("shard {}: {what}", self.name),
+        }
+    }
+
+    /// The schema that holds the queue's tables.
+    ///
+    /// # Errors
+    /// If none was named.
+    pub(crate) fn schema(&self) -> Result<&str> {
+        self.options.database.as_deref().ok_or_else(|| {
+            Error::with_hint(
+                self.doing("no schema is named for the queue's tables"),
+                "name it with -D SCHEMA, or in the URL: mysql://host/SCHEMA",
+            )
+        })
+    }
+}
+
+/// How tasks are given to shards.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// By the object id: the tasks of one object are all on one shard.
+    #[default]
+    Object,
+    /// By the tenant: the tasks of one tenant are all on one shard.
+    Tenant,
+    /// Anywhere, by a number that is drawn for each task or build.
+    Random,
+}
+
+/// All shards of a queue.
+#[derive(Debug, Clone)]
+pub struct Shards {
+    /// In the order of the file.
+    pub shards: Vec<Shard>,
+    /// How tasks are given to them.
+    pub place: Place,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    place: Place,
+    shard: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    url: String,
+    #[serde(default)]
+    drain: bool,
+}
+
+impl Shards {
+    /// A queue that is on one server.
+    pub fn one(options: ConnectOptions) -> Self {
+        let shard = Shard { name: String::new(), options, is_draining: false };
+        Self { shards: vec![shard], place: Place::default() }
+    }
+
+    /// The shards that a file names. What a URL leaves out comes from the command line and the option files; `schema` wins over
+    /// those in the URLs.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or does not hold shards with different names.
+    pub fn load(path: &Path, base: &ServerArgs, schema: Option<&str>) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
+        let file: File = toml::from_str(&text).map_err(|error| {
+            // The text around the error may hold a password: only its line is told.
+            let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
+            Error::with_hint(
+                format!("{}: line {line}: {}", path.display(), error.message()),
+                "a shard is written as [[shard]] with name = \"…\" and url = \"mysql://user:password@host/schema\"",
+            )
+        })?;
+        let mut shards: Vec<Shard> = Vec::new();
+        for entry in file.shard {
+            if entry.name.is_empty() || shards.iter().any(|shard| shard.name == entry.name) {
+                return Err(Error::found(format!(
+                    "{}: shard '{}': each shard needs a name of its own",
+                    path.display(),
+                    entry.name
+                )));
+            }
+            shards.push(shard(path, entry, base, schema)?);
+        }
+        if shards.is_empty() {
+            return Err(Error::found(format!("{}: it names no shard", path.display())));
+        }
+        Ok(Self { shards, place: file.place })
+    }
+}
+
+fn shard(path: &Path, entry: Entry, base: &ServerArgs, schema: Option<&str>) -> Result<Shard> {
+    let args = ServerArgs { url: Some(Secret::from(entry.url)), ..base.clone() };
+    let no_terminal = || Err(std::io::Error::other("a file of shards holds the passwords"));
+    let resolved = args.resolve(no_terminal).map_err(|error| Error::Found {
+        what: format!("{}: shard '{}': {error}", path.display(), entry.name),
+        hint: error.hint(),
+    })?;
+    let mut options = resolved.options;
+    if let Some(schema) = schema {
+        options.database = Some(schema.to_owned());
+    }
+    Ok(Shard { name: entry.name, options, is_draining: entry.drain })
+}

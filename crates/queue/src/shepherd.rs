@@ -1,0 +1,221 @@
+//! A shepherd: keepers for all shards, and workers that take tasks from the desk between them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use drover_db::Stop;
+use serde::Serialize;
+
+use crate::bell::{Bell, Seen};
+use crate::desk::Desk;
+use crate::keeper::{Keeper, Signals};
+use crate::lease::Name;
+use crate::shard::{Shard, Shards};
+use crate::workers::Hands;
+use crate::{Error, Result};
+
+/// How a shepherd works.
+#[derive(Debug, Clone)]
+pub struct WorkOptions {
+    /// What it is called, in `queue stat`.
+    pub name: String,
+    /// How many tasks run at once.
+    pub workers: u32,
+    /// Whether it ends when nothing is left to do.
+    pub until_empty: bool,
+    /// How long tasks that run are waited for when it is to stop.
+    pub grace: Duration,
+}
+
+/// What a shepherd did.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorkReport {
+    /// Tasks that were done.
+    pub done: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Tasks that failed for the last time.
+    pub dead: u64,
+    /// Answers that came too late: their tasks had been given up.
+    pub refused: u64,
+    /// How long it worked.
+    pub seconds: f64,
+}
+
+/// What is counted while it works.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// Tasks that were done and acknowledged.
+    pub done: AtomicU64,
+    /// Attempts that failed.
+    pub failed: AtomicU64,
+    /// Tasks that failed for the last time.
+    pub dead: AtomicU64,
+    /// Answers that came too late.
+    pub refused: AtomicU64,
+}
+
+/// Works until it is stopped, or, if it is to, until nothing is left. `trouble` hears of shards that cannot be worked on; they
+/// are tried again and again.
+///
+/// # Errors
+/// If no shard can be worked on at the beginning.
+pub fn work(
+    shards: &Shards,
+    options: &WorkOptions,
+    hands: &Hands<'_>,
+    totals: &Totals,
+    stop: &Stop,
+    trouble: &(dyn Fn(&str) + Sync),
+) -> Result<WorkReport> {
+    let started = Instant::now();
+    check(&shards.shards, trouble)?;
+    let desk = Desk::new(shards.shards.len());
+    let signals = Signals::new(shards.shards.len());
+    let name = Name { name: options.name.clone(), workers: options.workers };
+    let shepherd = &Shepherd { desk: &desk, signals: &signals, totals, name: &name, options, stop, trouble };
+    let result = std::thread::scope(|scope| {
+        for (at, shard) in shards.shards.iter().enumerate() {
+            scope.spawn(move || shepherd.keep(at, shard));
+            scope.spawn(move || shepherd.listen(at, shard));
+        }
+        let workers = scope.spawn(|| hands.work(&desk, totals, options.workers));
+        shepherd.watch(|| workers.is_finished());
+        workers.join().unwrap_or_else(|_| Err(Error::found("a worker's thread ended by a panic")))
+    });
+    result?;
+    let count = |total: &AtomicU64| total.load(Ordering::Relaxed);
+    Ok(WorkReport {
+        done: count(&totals.done),
+        failed: count(&totals.failed),
+        dead: count(&totals.dead),
+        refused: count(&totals.refused),
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// Looks whether the shards can be worked on: it is an error only if none can.
+fn check(shards: &[Shard], trouble: &(dyn Fn(&str) + Sync)) -> Result<()> {
+    let mut first = None;
+    for shard in shards {
+        let look = crate::session::open(shard)
+            .and_then(|mut connection| crate::probe::probe(&mut connection, shard));
+        match look {
+            Ok(()) => return Ok(()),
+            Err(error) => {
+                if shards.len() > 1 {
+                    trouble(&error.to_string());
+                }
+                first.get_or_insert(error);
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| Error::found("the queue has no shards")))
+}
+
+struct Shepherd<'a> {
+    desk: &'a Desk,
+    signals: &'a Signals,
+    totals: &'a Totals,
+    name: &'a Name,
+    options: &'a WorkOptions,
+    stop: &'a Stop,
+    trouble: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Shepherd<'_> {
+    /// Gives up what is overdue, and ends the work when it is time.
+    fn watch(&self, workers_ended: impl Fn() -> bool) {
+        const TICK: Duration = Duration::from_millis(20);
+        let mut empty_since = None;
+        while !self.stop.is_requested() && !workers_ended() {
+            std::thread::sleep(TICK);
+            self.desk.expire();
+            if !self.options.until_empty || !self.is_empty() {
+                empty_since = None;
+            } else if empty_since.get_or_insert_with(Instant::now).elapsed() > 3 * TICK {
+                break;
+            }
+        }
+        self.desk.close();
+        let give_up = Instant::now() + self.options.grace;
+        while !workers_ended() && Instant::now() < give_up {
+            std::thread::sleep(TICK);
+            self.desk.expire();
+        }
+        self.desk.give_up();
+        self.signals.closing.store(true, Ordering::SeqCst);
+        (0..self.signals.empty.len()).for_each(|shard| self.desk.tell(shard, |mail| mail.ring(0, false)));
+        self.stop.break_connections(); // those of the bells
+    }
+
+    fn is_empty(&self) -> bool {
+        self.desk.running() == 0 && self.signals.empty.iter().all(|empty| empty.load(Ordering::SeqCst))
+    }
+
+    fn is_closing(&self) -> bool {
+        self.signals.closing.load(Ordering::SeqCst)
+    }
+
+    /// Keeps a shard, over one connection after the other if need be.
+    fn keep(&self, at: usize, shard: &Shard) {
+        let mut left = None;
+        let mut pause = Pause::default();
+        loop {
+            let until_empty = self.options.until_empty;
+            let opened =
+                Keeper::open(shard, at, self.desk, self.signals, self.totals, self.name, until_empty, left);
+            let result = opened.and_then(|mut keeper| {
+                pause = Pause::default();
+                left = Some(keeper.shepherd());
+                keeper.run()
+            });
+            let Err(error) = result else { return };
+            self.desk.forget(at);
+            if self.is_closing() {
+                return;
+            }
+            (self.trouble)(&shard.doing(&error.to_string()));
+            pause.sleep(|| self.is_closing());
+        }
+    }
+
+    /// Listens to a shard's bell.
+    fn listen(&self, at: usize, shard: &Shard) {
+        let mut pause = Pause::default();
+        while !self.is_closing() {
+            let heard = Bell::open(shard).and_then(|mut bell| {
+                let _watched = self.stop.watch(bell.connection());
+                let mut seen = bell.look(Seen::default())?;
+                pause = Pause::default();
+                self.desk.tell(at, |mail| mail.ring(seen.inbox, true));
+                while !self.is_closing() {
+                    if bell.wait(seen)? {
+                        let before = seen;
+                        seen = bell.look(before)?;
+                        let changed = seen.bell != before.bell || seen.inbox == before.inbox;
+                        self.desk.tell(at, |mail| mail.ring(seen.inbox, changed));
+                    }
+                }
+                Ok(())
+            });
+            if heard.is_err() {
+                pause.sleep(|| self.is_closing()); // the keeper tells of it
+            }
+        }
+    }
+}
+
+/// A pause before the next try, longer each time.
+#[derive(Debug, Default)]
+struct Pause(u32);
+
+impl Pause {
+    fn sleep(&mut self, is_over: impl Fn() -> bool) {
+        self.0 = (self.0 + 1).min(5);
+        let until = Instant::now() + Duration::from_millis(50 << self.0);
+        while Instant::now() < until && !is_over() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

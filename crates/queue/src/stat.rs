@@ -1,0 +1,316 @@
+//! What a queue holds and how fast it moves, from counts that are kept: no table of tasks is ever counted.
+
+use std::collections::BTreeMap;
+
+use drover_db::Connection;
+use serde::Serialize;
+
+use crate::counts::Histogram;
+use crate::error::Doing;
+use crate::rows::{each, number};
+use crate::schema::{BUILDING, INTAKE};
+use crate::shard::{Shard, Shards};
+use crate::{Result, schema, session};
+
+/// So many rows of the inbox are counted; beyond that their number is reckoned from their ids.
+const MOST_COUNTED: u64 = 10_000;
+
+/// A queue at a moment.
+#[derive(Debug, Clone, Serialize)]
+pub struct StatReport {
+    /// All shards.
+    pub shards: Vec<ShardStat>,
+    /// The kinds over all shards.
+    pub kinds: Vec<KindStat>,
+}
+
+/// One shard.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ShardStat {
+    /// Its name; empty where there is only one.
+    pub name: String,
+    /// Why nothing is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Tasks in the inbox, which no shepherd has taken yet.
+    pub inbox: u64,
+    /// Whether that is reckoned from ids, and may be too many.
+    pub inbox_is_estimate: bool,
+    /// What it holds of each kind.
+    pub kinds: Vec<KindStat>,
+    /// Who works on it.
+    pub shepherds: Vec<ShepherdStat>,
+    /// Builds that are loading, and the latest ones.
+    pub builds: Vec<BuildStat>,
+}
+
+/// Tasks of one kind.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct KindStat {
+    /// The kind.
+    pub kind: u16,
+    /// Ready or running.
+    pub waiting: u64,
+    /// Those that wait for a time: after a failure, or as they were pushed.
+    pub later: u64,
+    /// Those that failed for the last time.
+    pub dead: u64,
+    /// Done so far.
+    pub done: u64,
+    /// Attempts that failed so far.
+    pub failed: u64,
+    /// Left out so far, since their object had an unfinished one.
+    pub merged: u64,
+    /// Done a second, over the last full minutes.
+    pub rate: f64,
+    /// How long the oldest one that waits has been there, in seconds; 0 if none does.
+    pub oldest_seconds: f64,
+    /// In how long all that wait will be done at this rate, in seconds; absent if nothing is being done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eta_seconds: Option<f64>,
+    /// How long half of those done lately had waited, and all but one in a hundred, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<Latency>,
+    /// How long they ran, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_us: Option<Latency>,
+    #[serde(skip)]
+    waits: Histogram,
+    #[serde(skip)]
+    runs: Histogram,
+}
+
+/// The middle and the slow end, at most twice too high.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Latency {
+    /// Half were faster.
+    pub p50: u64,
+    /// Of a hundred, one was slower.
+    pub p99: u64,
+}
+
+impl Latency {
+    fn of(histogram: &Histogram) -> Option<Self> {
+        Some(Self { p50: histogram.quantile(0.5)?, p99: histogram.quantile(0.99)? })
+    }
+}
+
+/// A shepherd.
+#[derive(Debug, Clone, Serialize)]
+pub struct ShepherdStat {
+    /// Its number on this shard.
+    pub shepherd: u32,
+    /// What it calls itself.
+    pub name: String,
+    /// Tasks it can run at once.
+    pub workers: u32,
+    /// Tasks it runs.
+    pub running: u32,
+    /// For how long it has been there, in seconds.
+    pub seconds: f64,
+    /// Whether its lease has run out.
+    pub is_late: bool,
+}
+
+/// A build.
+#[derive(Debug, Clone, Serialize)]
+pub struct BuildStat {
+    /// Its name.
+    pub job: String,
+    /// The kind of its tasks.
+    pub kind: u16,
+    /// loading, published or cancelled.
+    pub state: String,
+    /// Tasks that are stored.
+    pub tasks: u64,
+    /// What they are read from.
+    pub source: String,
+    /// For how long it has been loading, or did, in seconds.
+    pub seconds: f64,
+}
+
+/// Asks all shards at once.
+///
+/// # Errors
+/// If no shard answers.
+pub fn stat(shards: &Shards) -> Result<StatReport> {
+    let asked: Vec<Result<ShardStat>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = shards.shards.iter().map(|shard| scope.spawn(|| of_shard(shard))).collect();
+        let panicked = |_| Err(crate::Error::found("a shard's thread ended by a panic"));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+    });
+    let mut stats = Vec::new();
+    let mut answered = false;
+    let mut first = None;
+    for (shard, asked) in shards.shards.iter().zip(asked) {
+        match asked {
+            Ok(stat) => {
+                answered = true;
+                stats.push(stat);
+            }
+            Err(error) => {
+                let stat = ShardStat {
+                    name: shard.name.clone(),
+                    error: Some(error.to_string()),
+                    ..ShardStat::default()
+                };
+                stats.push(stat);
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match (answered, first) {
+        (false, Some(error)) => Err(error),
+        _ => Ok(StatReport { kinds: sum(&stats), shards: stats }),
+    }
+}
+
+fn sum(shards: &[ShardStat]) -> Vec<KindStat> {
+    let mut kinds: BTreeMap<u16, KindStat> = BTreeMap::new();
+    for stat in shards.iter().flat_map(|shard| &shard.kinds) {
+        let all =
+            kinds.entry(stat.kind).or_insert_with(|| KindStat { kind: stat.kind, ..KindStat::default() });
+        all.waiting += stat.waiting;
+        all.later += stat.later;
+        all.dead += stat.dead;
+        all.done += stat.done;
+        all.failed += stat.failed;
+        all.merged += stat.merged;
+        all.rate += stat.rate;
+        all.oldest_seconds = all.oldest_seconds.max(stat.oldest_seconds);
+        all.waits.join(&stat.waits);
+        all.runs.join(&stat.runs);
+    }
+    kinds.into_values().map(KindStat::reckoned).collect()
+}
+
+impl KindStat {
+    fn reckoned(mut self) -> Self {
+        self.eta_seconds = (self.rate > 0.0 && self.waiting > 0).then(|| self.waiting as f64 / self.rate);
+        self.wait_ms = Latency::of(&self.waits);
+        self.run_us = Latency::of(&self.runs);
+        self
+    }
+}
+
+fn of_shard(shard: &Shard) -> Result<ShardStat> {
+    let mut connection = session::open(shard)?;
+    schema::check(&mut connection)?;
+    let mut kinds = BTreeMap::new();
+    lanes(&mut connection, &mut kinds)?;
+    totals(&mut connection, &mut kinds)?;
+    lately(&mut connection, &mut kinds)?;
+    let (inbox, inbox_is_estimate) = inbox(&mut connection)?;
+    Ok(ShardStat {
+        name: shard.name.clone(),
+        error: None,
+        inbox,
+        inbox_is_estimate,
+        kinds: kinds.into_values().map(KindStat::reckoned).collect(),
+        shepherds: shepherds(&mut connection)?,
+        builds: builds(&mut connection)?,
+    })
+}
+
+type Kinds = BTreeMap<u16, KindStat>;
+
+fn of(kinds: &mut Kinds, kind: u16) -> &mut KindStat {
+    kinds.entry(kind).or_insert_with(|| KindStat { kind, ..KindStat::default() })
+}
+
+fn lanes(connection: &mut Connection, kinds: &mut Kinds) -> Result<()> {
+    let sql = format!(
+        "SELECT kind, SUM(tasks - done), UNIX_TIMESTAMP(NOW(3)) - UNIX_TIMESTAMP(MIN(created)) FROM queue_lane \
+         WHERE owner <> {BUILDING} AND lane > {INTAKE} GROUP BY kind"
+    );
+    each::<3>(connection, &sql, "reading queue_lane", |[kind, waiting, oldest]| {
+        let stat = of(kinds, number(kind));
+        stat.waiting = number(waiting);
+        stat.oldest_seconds = number::<f64>(oldest).max(0.0);
+        Ok(())
+    })
+}
+
+fn totals(connection: &mut Connection, kinds: &mut Kinds) -> Result<()> {
+    let sql = "SELECT kind, SUM(done), SUM(failed), SUM(died), SUM(merged), SUM(later) FROM queue_count GROUP BY kind";
+    each::<6>(connection, sql, "reading queue_count", |[kind, done, failed, died, merged, later]| {
+        let count = |field| number::<i64>(field).max(0) as u64;
+        let stat = of(kinds, number(kind));
+        (stat.done, stat.failed, stat.dead) = (count(done), count(failed), count(died));
+        (stat.merged, stat.later) = (count(merged), count(later));
+        Ok(())
+    })
+}
+
+/// Rate and latencies of the last two full minutes and of this one.
+fn lately(connection: &mut Connection, kinds: &mut Kinds) -> Result<()> {
+    let sql = "SELECT kind, done, waits, runs, UNIX_TIMESTAMP(NOW(3)) - 60 * (FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1) FROM queue_count \
+               WHERE minute >= FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1";
+    each::<5>(connection, sql, "reading queue_count", |[kind, done, waits, runs, seconds]| {
+        let stat = of(kinds, number(kind));
+        stat.rate += number::<f64>(done) / number::<f64>(seconds).max(1.0);
+        stat.waits.join(&Histogram::decode(waits.unwrap_or_default()));
+        stat.runs.join(&Histogram::decode(runs.unwrap_or_default()));
+        Ok(())
+    })
+}
+
+/// What was taken lies below the number that the intake's row holds, but for what was committed late.
+fn inbox(connection: &mut Connection) -> Result<(u64, bool)> {
+    let doing = || "looking at the inbox";
+    let taken = format!("(SELECT COALESCE(first_task, 0) FROM queue_lane WHERE lane = {INTAKE})");
+    let sql = format!(
+        "SELECT COUNT(*), MIN(id) FROM (SELECT id FROM queue_inbox WHERE id > {taken} ORDER BY id LIMIT {}) AS some",
+        MOST_COUNTED + 1
+    );
+    let row = connection.first(sql).doing(doing)?;
+    let field = |at: usize| row.as_ref().and_then(|row| row.parse::<u64>(at)).unwrap_or(0);
+    let (count, first) = (field(0), field(1));
+    if count <= MOST_COUNTED {
+        return Ok((count, false));
+    }
+    let last =
+        connection.first("SELECT MAX(id) FROM queue_inbox").doing(doing)?.and_then(|row| row.parse::<u64>(0));
+    Ok((last.unwrap_or(first).saturating_sub(first) + 1, true))
+}
+
+fn shepherds(connection: &mut Connection) -> Result<Vec<ShepherdStat>> {
+    let sql = "SELECT shepherd, name, workers, running, UNIX_TIMESTAMP(NOW(3)) - UNIX_TIMESTAMP(started), expires < NOW(3) \
+               FROM queue_shepherd ORDER BY shepherd";
+    let mut found = Vec::new();
+    each::<6>(
+        connection,
+        sql,
+        "reading queue_shepherd",
+        |[shepherd, name, workers, running, seconds, late]| {
+            found.push(ShepherdStat {
+                shepherd: number(shepherd),
+                name: name.unwrap_or_default().into(),
+                workers: number(workers),
+                running: number(running),
+                seconds: number(seconds),
+                is_late: late == Some("1"),
+            });
+            Ok(())
+        },
+    )?;
+    Ok(found)
+}
+
+fn builds(connection: &mut Connection) -> Result<Vec<BuildStat>> {
+    let sql = "SELECT job, kind, state, tasks, source, UNIX_TIMESTAMP(COALESCE(ended, NOW(3))) - UNIX_TIMESTAMP(started) \
+               FROM queue_build ORDER BY state = 'loading' DESC, build DESC LIMIT 20";
+    let mut found = Vec::new();
+    each::<6>(connection, sql, "reading queue_build", |[job, kind, state, tasks, source, seconds]| {
+        found.push(BuildStat {
+            job: job.unwrap_or_default().into(),
+            kind: number(kind),
+            state: state.unwrap_or_default().into(),
+            tasks: number(tasks),
+            source: source.unwrap_or_default().into(),
+            seconds: number(seconds),
+        });
+        Ok(())
+    })?;
+    Ok(found)
+}

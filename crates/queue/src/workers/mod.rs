@@ -1,0 +1,72 @@
+//! Those who do the work: closures, processes and web services. All take tasks from the desk and answer to it.
+
+mod closure;
+mod exec;
+mod json_lines;
+mod line;
+
+use std::sync::atomic::Ordering;
+
+use crate::Result;
+use crate::desk::{Answer, Desk};
+use crate::shepherd::Totals;
+use crate::task::Task;
+
+pub use closure::Work;
+
+/// Who does the work.
+pub enum Hands<'a> {
+    /// A closure, in as many threads as there are workers.
+    Closure(&'a Work<'a>),
+    /// One process of a shell's for each task.
+    Exec(&'a str),
+    /// Processes that live on, as many as there are workers: a line of JSON for each task in, one for each result out.
+    JsonLines(&'a str),
+}
+
+impl Hands<'_> {
+    /// Works until the desk gives out nothing more.
+    pub(crate) fn work(&self, desk: &Desk, totals: &Totals, workers: u32) -> Result<()> {
+        let desk = &Counter { desk, totals };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers.max(1))
+                .map(|_| {
+                    scope.spawn(move || match self {
+                        Self::Closure(work) => closure::work(desk, work),
+                        Self::Exec(command) => exec::work(desk, command),
+                        Self::JsonLines(command) => json_lines::work(desk, command),
+                    })
+                })
+                .collect();
+            let mut result = Ok(());
+            for thread in threads {
+                let ended = thread.join();
+                let ended =
+                    ended.unwrap_or_else(|_| Err(crate::Error::found("a worker's thread ended by a panic")));
+                if result.is_ok() && ended.is_err() {
+                    desk.desk.close(); // the others need not go on
+                    result = ended;
+                }
+            }
+            result
+        })
+    }
+}
+
+/// The desk, and a count of the answers that it refused.
+pub(crate) struct Counter<'a> {
+    pub(crate) desk: &'a Desk,
+    totals: &'a Totals,
+}
+
+impl Counter<'_> {
+    fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
+        let refused = self.desk.answer(answers);
+        self.totals.refused.fetch_add(refused as u64, Ordering::Relaxed);
+    }
+}
+
+/// What a task is called in a message.
+fn named(task: &Task) -> String {
+    format!("task {} (kind {}, object {})", task.id, task.kind, task.object_id)
+}
