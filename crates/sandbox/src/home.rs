@@ -73,12 +73,12 @@ impl Home {
         let root = absolute(root)?;
         fs::create_dir_all(&root).map_err(Error::io("create", &root))?;
         if let Some(name) = name {
-            return Ok((name.clone(), Self::claim_dir(&root, name)?));
+            return Ok((name.clone(), Self::furnish(claim_dir(&root, name)?)?));
         }
         let mut n = 1;
         loop {
             let name = SandboxName::default_for(flavour, n);
-            match Self::claim_dir(&root, &name) {
+            match claim_dir(&root, &name).and_then(Self::furnish) {
                 Err(Error::NameTaken { .. }) => n += 1,
                 claimed => return claimed.map(|home| (name, home)),
             }
@@ -92,15 +92,6 @@ impl Home {
         Self::furnish(
             private_dir_in(&root, &format!("drover-{flavour}-")).map_err(Error::io("write to", &root))?,
         )
-    }
-
-    fn claim_dir(root: &Path, name: &SandboxName) -> Result<Self, Error> {
-        let dir = root.join(name.as_str());
-        DirBuilder::new().mode(0o700).create(&dir).map_err(|source| match source.kind() {
-            ErrorKind::AlreadyExists => Error::NameTaken { name: name.clone(), dir: dir.clone() },
-            _ => Error::io("create", &dir)(source),
-        })?;
-        Self::furnish(dir)
     }
 
     fn furnish(dir: PathBuf) -> Result<Self, Error> {
@@ -174,6 +165,16 @@ impl Home {
     pub(crate) fn discard(&self) {
         let _the_first_error_counts = self.remove();
     }
+}
+
+/// A private directory for what has this name, which nobody else has yet.
+pub(crate) fn claim_dir(root: &Path, name: &SandboxName) -> Result<PathBuf, Error> {
+    let dir = root.join(name.as_str());
+    DirBuilder::new().mode(0o700).create(&dir).map_err(|source| match source.kind() {
+        ErrorKind::AlreadyExists => Error::NameTaken { name: name.clone(), dir: dir.clone() },
+        _ => Error::io("create", &dir)(source),
+    })?;
+    Ok(dir)
 }
 
 /// A path for the socket that is short enough: in `dir`, else in `$TMPDIR`, else in `/tmp`.

@@ -86,6 +86,7 @@ pub(crate) fn launch(server: &Command, home: &Home, guarded: bool) -> Result<Lau
 
 fn launch_with(mut shell: Command, server: &Command, home: &Home, guarded: bool) -> io::Result<Launched> {
     shell.arg(server.get_program()).args(server.get_args());
+    shell.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut child = shell.spawn()?;
     let mut guard = Guard { pipe: child.stdin.take(), shell: child };
     let pid = read_pid(&mut guard.shell)?;
