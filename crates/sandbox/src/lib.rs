@@ -53,7 +53,7 @@ pub use home::default_root;
 pub use name::SandboxName;
 pub use process::StopOutcome;
 pub use record::SandboxInfo;
-pub use report::{ListedSandbox, SandboxReport, SandboxState, StartedSandbox, StoppedSandbox};
+pub use report::{ListedSandbox, SandboxReport, SandboxState, StartedNode, StartedSandbox, StoppedSandbox};
 pub use run::{run, run_in};
 pub use server::{Server, StartOptions};
 pub use topology::{Membership, Role, Topology};

@@ -131,6 +131,13 @@ impl Cluster {
         &self.nodes
     }
 
+    /// The first node, which took writes when it was started.
+    #[must_use]
+    pub fn first(&self) -> &Server {
+        // Every topology has at least one, and none is ever taken out.
+        &self.nodes[0]
+    }
+
     /// The index of the node that takes writes, as the nodes say now: the source, the primary, or the first node of Galera that is
     /// Synced. None while there is none.
     #[must_use]
