@@ -86,6 +86,36 @@ fn start_use_and_stop(flavour: Flavour) {
     assert!(!Path::new(started["datadir"].as_str().unwrap()).exists());
 }
 
+#[test]
+fn a_topology_is_started_listed_and_stopped() {
+    let root = tempfile::tempdir().unwrap();
+    let start = |line: &str| run(&mut sandbox(root.path(), &format!("start --topology {line}")));
+    let started = start("replica --flavour mysql --name shop --json").done().json();
+    assert_eq!(
+        (started["result"].as_str(), started["topology"].as_str()),
+        (Some("started"), Some("replica"))
+    );
+    let nodes = started["nodes"].as_array().unwrap();
+    for (node, role) in nodes.iter().zip(["source", "replica"]) {
+        assert_eq!((node["role"].as_str(), node["member_of"].as_str()), (Some(role), Some("shop")));
+        for field in ["name", "pid", "socket", "port", "datadir", "client", "drover_options"] {
+            assert!(!node[field].is_null(), "no {field} in {node}");
+        }
+    }
+    assert_eq!(started["socket"], nodes[0]["socket"]);
+    assert_eq!(list(root.path()), [pair("shop-1", "running"), pair("shop-2", "running")]);
+    let text = run(&mut sandbox(root.path(), "list")).done().stdout;
+    assert!(text.contains("ROLE") && text.contains("replica"), "{text}");
+    let shell = run(sandbox(root.path(), "shell shop -- -N -B -e").arg("SELECT @@port")).done();
+    assert_eq!(shell.stdout.trim_end(), nodes[0]["port"].to_string());
+
+    start("galera --flavour mysql").refused(&["MySQL has no topology galera", "hint:", "--flavour mariadb"]);
+    start("replica --flavour mysql -- --no-such-option").refused(&["node replica-1:", "no-such-option"]);
+    let stopped = run(&mut sandbox(root.path(), "stop shop --json")).done().json();
+    assert_eq!(stopped["sandboxes"].as_array().unwrap().len(), 2);
+    assert_eq!(root.path().read_dir().unwrap().count(), 0);
+}
+
 /// A shell that starts an ephemeral sandbox is killed: the server and its files go.
 fn ephemeral_ends_with_its_parent(flavour: Flavour) {
     let root = tempfile::tempdir().unwrap();
