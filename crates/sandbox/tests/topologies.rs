@@ -117,6 +117,11 @@ fn survives_its_primary(cluster: &mut Cluster) {
     cluster.rejoin(0).unwrap();
     assert!(has(cluster.first(), 2), "it has all when it is back");
     spreads(cluster, cluster.primary().unwrap(), 3);
+
+    // At once, before the others have noticed.
+    cluster.kill(2);
+    cluster.rejoin(2).unwrap();
+    spreads(cluster, cluster.primary().unwrap(), 4);
     has_same_gtids(cluster);
 }
 
@@ -141,7 +146,7 @@ fn a_galera_cluster_survives_a_node() {
         only_speaks_tls(node);
     }
     survives_its_primary(&mut cluster);
-    spreads(&cluster, 2, 4);
+    spreads(&cluster, 2, 5);
 }
 
 /// A node of Galera without TLS greets whoever connects.

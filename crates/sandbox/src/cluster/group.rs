@@ -91,10 +91,19 @@ fn bootstrap(node: &Server) -> Result<(), Error> {
     wait::for_value(node, "be ONLINE", STATE, "ONLINE")
 }
 
-/// Joins the group that others are in.
+/// Joins the group that others are in. They take a node in only when they have noticed that it was gone, so it may have to ask more
+/// than once.
 pub(super) fn join(node: &Server) -> Result<(), Error> {
-    node.statements(&[JOIN])?;
-    wait::for_value(node, "be ONLINE", STATE, "ONLINE")
+    wait::until(node, "be ONLINE", || {
+        let state = sql::value(node.socket(), STATE)?;
+        match state.as_str() {
+            "ONLINE" => return Ok(Ok(())),
+            "RECOVERING" => {}
+            "ERROR" => sql::run(node.socket(), &["STOP GROUP_REPLICATION", JOIN])?,
+            _ => sql::run(node.socket(), &[JOIN])?,
+        }
+        Ok(Err(format!("it is {state:?}")))
+    })
 }
 
 /// `PRIMARY` or `SECONDARY`, as the node at that socket says; empty if it is in no group.

@@ -26,6 +26,8 @@ pub struct Cluster {
     topology: Topology,
     name: SandboxName,
     nodes: Vec<Server>,
+    /// What keeps the name of a named one.
+    claim: Option<TopologyClaim>,
 }
 
 /// All there is to know before the first node is launched.
@@ -53,7 +55,7 @@ impl Cluster {
     pub fn start(topology: Topology, options: &StartOptions) -> Result<Self, Error> {
         if topology == Topology::Single {
             let server = Server::start(options)?;
-            return Ok(Self { topology, name: server.info().name.clone(), nodes: vec![server] });
+            return Ok(Self { topology, name: server.info().name.clone(), nodes: vec![server], claim: None });
         }
         if options::fixed_port(&options.server_options).is_some() {
             return Err(Error::PortOfSeveral { topology });
@@ -73,19 +75,23 @@ impl Cluster {
         options: &StartOptions,
         binaries: &ServerBinaries,
     ) -> Result<Self, Error> {
-        let (name, claimed) = claim(topology, options)?;
-        let mut cluster = Self { topology, name: name.clone(), nodes: Vec::new() };
-        let started =
-            Plan::new(topology, &name, binaries).and_then(|plan| cluster.start_nodes(&plan, options));
-        match started {
+        let (name, claim) = claim(topology, options)?;
+        let mut cluster = Self { topology, name: name.clone(), nodes: Vec::new(), claim };
+        let plan = Plan::new(topology, &name, binaries);
+        match plan.and_then(|plan| cluster.start_nodes(&plan, options)) {
             Ok(()) => Ok(cluster),
             Err(error) => {
                 cluster.nodes.drain(..).for_each(Server::discard);
-                if let Some(claimed) = claimed {
-                    claimed.discard();
-                }
+                cluster.release();
                 Err(error)
             }
+        }
+    }
+
+    /// Gives its name free.
+    fn release(&self) {
+        if let Some(claim) = &self.claim {
+            claim.discard();
         }
     }
 
@@ -179,7 +185,9 @@ impl Cluster {
             let name = node.info().name.clone();
             node.remove().map(|outcome| (name, outcome))
         });
-        removed.collect::<Vec<_>>().into_iter().collect()
+        let removed: Vec<_> = removed.collect();
+        self.release();
+        removed.into_iter().collect()
     }
 }
 

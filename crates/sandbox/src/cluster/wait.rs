@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::log::{ErrorLog, SHOWN_LINES};
 use crate::{Error, Server, sql};
 
-const TIMEOUT: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(50);
 
 /// Returns when `check` says that the node is ready; else it says why not yet. An error of the server's counts as that.
