@@ -16,11 +16,17 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::{Error, Flavour, SandboxName};
 
 /// `sizeof(sockaddr_un.sun_path)` less its final NUL, see unix(7).
 const MAX_SOCKET_PATH: usize = 107;
+
+/// How often, and with which pause, a directory is removed that fills again.
+const REMOVE_TRIES: u32 = 50;
+const REMOVE_PAUSE: Duration = Duration::from_millis(100);
 
 const SOCKET_NAME: &str = "mysql.sock";
 /// MySQL's, with the id of the process that listens.
@@ -153,12 +159,23 @@ impl Home {
             self.remove_socket();
             let _may_be_gone = fs::remove_dir(dir);
         }
-        match fs::remove_dir_all(&self.dir) {
+        match self.remove_dir() {
             Err(source) if source.kind() != ErrorKind::NotFound => {
                 Err(Error::io("remove", &self.dir)(source))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Once more if something is put into it meanwhile: a program that the server ran may outlive it for a moment.
+    fn remove_dir(&self) -> io::Result<()> {
+        for _ in 0..REMOVE_TRIES {
+            match fs::remove_dir_all(&self.dir) {
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => sleep(REMOVE_PAUSE),
+                outcome => return outcome,
+            }
+        }
+        fs::remove_dir_all(&self.dir)
     }
 
     /// Removes everything on the way out of an error, which matters more than what is left behind.
@@ -228,6 +245,17 @@ mod tests {
         home.remove().unwrap();
         assert!(!socket_dir.exists() && !home.dir().exists());
         home.remove().unwrap();
+    }
+
+    #[test]
+    fn a_home_that_fills_while_it_is_removed_is_removed_all_the_same() {
+        let root = tempfile::tempdir().unwrap();
+        let home = Home::claim_ephemeral(Some(root.path()), Flavour::MySql).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..2000).all(|n| fs::write(home.tmpdir().join(n.to_string()), "").is_ok()));
+            home.remove().unwrap();
+        });
+        assert!(!home.dir().exists());
     }
 
     #[test]

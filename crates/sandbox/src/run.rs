@@ -1,5 +1,6 @@
 //! The commands `start`, `stop`, `list` and `shell`.
 
+use std::collections::HashSet;
 use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,16 +105,10 @@ fn stop(root: &Path, args: &StopArgs) -> Result<SandboxReport, Error> {
 
 /// The sandboxes of these names, each once: a node may be named beside its topology.
 fn named(root: &Path, names: &[SandboxName]) -> Result<Vec<SandboxInfo>, Error> {
-    let mut sandboxes: Vec<SandboxInfo> = Vec::new();
-    for name in names {
-        let found = members::named(root, name)?;
-        sandboxes.extend(
-            found
-                .into_iter()
-                .filter(|info| !sandboxes.iter().any(|seen| seen.name == info.name))
-                .collect::<Vec<_>>(),
-        );
-    }
+    let found = names.iter().map(|name| members::named(root, name)).collect::<Result<Vec<_>, _>>()?;
+    let mut sandboxes: Vec<SandboxInfo> = found.into_iter().flatten().collect();
+    let mut seen = HashSet::new();
+    sandboxes.retain(|info| seen.insert(info.name.clone()));
     Ok(sandboxes)
 }
 

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use common::{processes_of, query, wait_until};
+use common::{arguments_below, processes_of, query, wait_until};
 use drover_sandbox::{Cluster, Error, Flavour, Server, StartOptions, Topology};
 
 fn start(topology: Topology, flavour: Flavour) -> Cluster {
@@ -175,16 +175,8 @@ fn a_node_that_fails_takes_all_with_it() {
         let text = error.to_string();
         assert!(text.starts_with("node shop-2: the server exited") && text.contains("WSREP"), "{text}");
         assert_eq!(root.path().read_dir().unwrap().count(), 0, "nothing is left behind");
-        assert_eq!(processes_below(root.path()), 0);
+        assert_eq!(arguments_below(root.path()).len(), 0);
     }
-}
-
-/// The processes, guards included, whose arguments name a path below `root`.
-fn processes_below(root: &std::path::Path) -> usize {
-    let root = root.to_str().unwrap();
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let arguments = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    arguments.filter(|arguments| String::from_utf8_lossy(arguments).contains(root)).count()
 }
 
 #[test]

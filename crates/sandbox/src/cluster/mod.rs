@@ -98,10 +98,11 @@ impl Cluster {
     fn start_nodes(&mut self, plan: &Plan<'_>, options: &StartOptions) -> Result<(), Error> {
         for index in 0..plan.topology.nodes() {
             let name = plan.name.of_node(index + 1)?;
-            let started = start_node(plan, index, &name, options);
-            self.nodes.push(started.map_err(|error| error.of_node(&name))?);
+            let node = start_node(plan, index, &name, options).map_err(|error| error.of_node(&name))?;
+            // In the list before it joins, so that it ends with the others.
+            let node = self.nodes.push_mut(node);
             if plan.topology == Topology::Galera {
-                self.named(index, galera::join)?;
+                galera::join(node)?;
             }
         }
         match plan.topology {
@@ -110,13 +111,6 @@ impl Cluster {
             Topology::GroupReplication => group::form(&self.nodes),
             Topology::Galera => galera::form(&self.nodes),
         }
-    }
-
-    /// Does something with a node; its error names the node.
-    fn named(&self, index: usize, work: impl FnOnce(&Server) -> Result<(), Error>) -> Result<(), Error> {
-        self.nodes
-            .get(index)
-            .map_or(Ok(()), |node| work(node).map_err(|error| error.of_node(&node.info().name)))
     }
 
     /// The kind of topology.
@@ -164,15 +158,14 @@ impl Cluster {
     /// # Errors
     /// If the node does not come up or does not join. Its files stay as they are.
     pub fn rejoin(&mut self, index: usize) -> Result<(), Error> {
-        if let Some(node) = self.nodes.get_mut(index) {
-            let name = node.info().name.clone();
-            node.restart().map_err(|error| error.of_node(&name))?;
-        }
+        let Some(node) = self.nodes.get_mut(index) else { return Ok(()) };
+        let name = node.info().name.clone();
+        node.restart().map_err(|error| error.of_node(&name))?;
         match self.topology {
             Topology::Single => Ok(()),
             Topology::Replica => replica::catch_up(&self.nodes),
-            Topology::GroupReplication => self.named(index, group::join),
-            Topology::Galera => self.named(index, galera::join),
+            Topology::GroupReplication => group::join(node),
+            Topology::Galera => galera::join(node),
         }
     }
 

@@ -40,4 +40,5 @@ pub(super) fn for_value(node: &Server, what: &'static str, query: &str, wanted: 
 fn gave_up(node: &Server, what: &'static str, why: String) -> Error {
     let log = ErrorLog::whole(&node.error_log());
     Error::NotFormed { what, why, log: log.path(), log_tail: log.tail(SHOWN_LINES) }
+        .of_node(&node.info().name)
 }
