@@ -10,7 +10,7 @@ use crate::client::wait_until;
 use crate::drover::{drover, run};
 use crate::servers::on_both;
 
-on_both!(start_use_and_stop, ephemeral_ends_with_its_parent);
+on_both!(start_use_and_stop, topology_start_list_and_stop, ephemeral_ends_with_its_parent);
 
 fn sandbox(root: &Path, line: &str) -> Command {
     let mut command = drover(&format!("sandbox {line}"));
@@ -86,11 +86,10 @@ fn start_use_and_stop(flavour: Flavour) {
     assert!(!Path::new(started["datadir"].as_str().unwrap()).exists());
 }
 
-#[test]
-fn a_topology_is_started_listed_and_stopped() {
+fn topology_start_list_and_stop(flavour: Flavour) {
     let root = tempfile::tempdir().unwrap();
     let start = |line: &str| run(&mut sandbox(root.path(), &format!("start --topology {line}")));
-    let started = start("replica --flavour mysql --name shop --json").done().json();
+    let started = start(&format!("replica --flavour {flavour} --name shop --json")).done().json();
     assert_eq!(
         (started["result"].as_str(), started["topology"].as_str()),
         (Some("started"), Some("replica"))
@@ -109,8 +108,14 @@ fn a_topology_is_started_listed_and_stopped() {
     let shell = run(sandbox(root.path(), "shell shop -- -N -B -e").arg("SELECT @@port")).done();
     assert_eq!(shell.stdout.trim_end(), nodes[0]["port"].to_string());
 
-    start("galera --flavour mysql").refused(&["MySQL has no topology galera", "hint:", "--flavour mariadb"]);
-    start("replica --flavour mysql -- --no-such-option").refused(&["node replica-1:", "no-such-option"]);
+    let (foreign, other) = match flavour {
+        Flavour::MariaDb => ("group-replication", "--flavour mysql"),
+        Flavour::MySql => ("galera", "--flavour mariadb"),
+    };
+    let refused = start(&format!("{foreign} --flavour {flavour}"));
+    refused.refused(&[&format!("has no topology {foreign}"), "hint:", other]);
+    let failed = start(&format!("replica --flavour {flavour} -- --no-such-option"));
+    failed.refused(&["node replica-1:", "no-such-option"]);
     let stopped = run(&mut sandbox(root.path(), "stop shop --json")).done().json();
     assert_eq!(stopped["sandboxes"].as_array().unwrap().len(), 2);
     assert_eq!(root.path().read_dir().unwrap().count(), 0);
