@@ -24,9 +24,11 @@ fn make_table(cluster: &Cluster) {
     spreads(cluster, 0, 1);
 }
 
-/// A row that is written on one node is soon on all that run.
+/// A row that is written on one node is soon on all that run. The nodes may first have to agree that one is gone.
 fn spreads(cluster: &Cluster, from: usize, row: u32) {
-    query(&cluster.nodes()[from], &format!("INSERT INTO d.t VALUES ({row})"));
+    let sql = format!("REPLACE INTO d.t VALUES ({row})");
+    let writes = |node: &Server| node.client("mysql").args(["-e", &sql]).output().unwrap().status.success();
+    wait_until("the row is written", || writes(&cluster.nodes()[from]));
     for node in cluster.nodes().iter().filter(|node| node.is_running()) {
         wait_until("the row is there", || has(node, row));
     }
