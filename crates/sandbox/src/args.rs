@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::{Flavour, SandboxName, StartOptions};
+use crate::{Flavour, SandboxName, StartOptions, Topology};
 
 /// Private throw-away servers.
 #[derive(Debug, Clone, Args)]
@@ -17,7 +17,7 @@ pub struct SandboxArgs {
 /// What can be done with sandboxes.
 #[derive(Debug, Clone, Subcommand)]
 pub enum SandboxCommand {
-    /// Start a server on a fresh data directory
+    /// Start a server on a fresh data directory, or several that replicate from one another
     Start(StartArgs),
     /// Stop servers and remove their data
     Stop(StopArgs),
@@ -30,11 +30,15 @@ pub enum SandboxCommand {
 /// The options of `start`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StartArgs {
-    /// The vendor's server to start [default: mariadb if there is one, else mysql]
+    /// The vendor's server to start [default: the topology's, else mariadb if there is one, else mysql]
     #[arg(long, value_enum)]
     pub flavour: Option<Flavour>,
 
-    /// The sandbox's name [default: the flavour, with -2, -3… if that is taken]
+    /// How many servers, and how they replicate
+    #[arg(long, value_enum, default_value_t)]
+    pub topology: Topology,
+
+    /// The sandbox's name; nodes of a topology get -1, -2… behind it [default: the flavour, or the topology, with a number if taken]
     #[arg(long)]
     pub name: Option<SandboxName>,
 
@@ -46,7 +50,7 @@ pub struct StartArgs {
     #[arg(long)]
     pub ephemeral: bool,
 
-    /// Options for the server itself, after `--`; they win over the sandbox's own
+    /// Options for the servers themselves, after `--`; they win over the sandbox's own
     #[arg(last = true, value_name = "SERVER OPTIONS")]
     pub server_options: Vec<String>,
 }
@@ -54,7 +58,7 @@ pub struct StartArgs {
 /// The options of `stop`.
 #[derive(Debug, Clone, Args)]
 pub struct StopArgs {
-    /// The sandboxes to stop
+    /// The sandboxes to stop; a topology's name stands for all its nodes
     #[arg(required_unless_present = "all", value_name = "NAME")]
     pub names: Vec<SandboxName>,
 
@@ -66,7 +70,7 @@ pub struct StopArgs {
 /// The options of `shell`.
 #[derive(Debug, Clone, Args)]
 pub struct ShellArgs {
-    /// The sandbox to connect to
+    /// The sandbox to connect to; of a topology, the node that takes writes
     pub name: SandboxName,
 
     /// Arguments for the client, after `--`
@@ -109,7 +113,7 @@ mod tests {
         let line = "start --flavour mysql --name shop --ephemeral -- --max-connections=17 -P 3307";
         let Ok(SandboxCommand::Start(args)) = parse(line) else { panic!("{line} does not parse") };
         let options = StartOptions::from(&args);
-        assert_eq!(options.flavour, Some(Flavour::MySql));
+        assert_eq!((args.topology, options.flavour), (Topology::Single, Some(Flavour::MySql)));
         assert_eq!(options.name.unwrap().as_str(), "shop");
         assert!(options.ephemeral);
         assert_eq!(options.server_options, ["--max-connections=17", "-P", "3307"]);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{Flavour, SandboxName};
+use crate::{Flavour, SandboxName, Topology};
 
 /// Why a sandbox could not be started, found or stopped. Messages name the path, the name or the server's own words.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +123,71 @@ pub enum Error {
         log_tail: String,
     },
 
+    /// The vendor's servers cannot do that.
+    #[error("{} has no topology {topology}", wanted.title())]
+    NoSuchTopology {
+        /// The topology asked for.
+        topology: Topology,
+        /// The flavour asked for, or found.
+        wanted: Flavour,
+        /// The one that has it.
+        only: Flavour,
+    },
+
+    /// Several servers cannot have the same port.
+    #[error("--port cannot be given for a topology of several servers ({topology})")]
+    PortOfSeveral {
+        /// The topology.
+        topology: Topology,
+    },
+
+    /// The library that makes a Galera node of a MariaDB server is not on this host.
+    #[error("no library of Galera found; looked in {}", looked_in.join(", "))]
+    NoGalera {
+        /// The directories.
+        looked_in: Vec<String>,
+    },
+
+    /// A Galera node cannot have its files there.
+    #[error("the path of a node of Galera can hold only letters, digits and the characters /._-: {}", path.display())]
+    PathNotPlain {
+        /// The node's directory.
+        path: PathBuf,
+    },
+
+    /// Something went wrong with one node of a topology.
+    #[error("node {name}: {source}")]
+    Node {
+        /// The node's name.
+        name: SandboxName,
+        /// What went wrong.
+        source: Box<Error>,
+    },
+
+    /// A node runs, or ran, but did not become what it should.
+    #[error("the server did not come to {what}{}; {}", because(why), ends_with(log, log_tail))]
+    NotFormed {
+        /// What it should have come to.
+        what: &'static str,
+        /// What it said last; may be empty.
+        why: String,
+        /// Its error log.
+        log: PathBuf,
+        /// The last lines of it.
+        log_tail: String,
+    },
+
+    /// A node refused a statement that makes it one.
+    #[error("the server could not be set up: {source}; {}", ends_with(log, log_tail))]
+    Statement {
+        /// The server's words.
+        source: drover_db::Error,
+        /// Its error log.
+        log: PathBuf,
+        /// The last lines of it.
+        log_tail: String,
+    },
+
     /// A new data directory could not be filled.
     #[error("{} could not initialise a data directory; it said:\n{}", server.display(), indent(output))]
     Initialise {
@@ -183,6 +248,26 @@ impl Error {
         move |source| Self::Io { action, path, source }
     }
 
+    /// This error as that of one node, unless it is that already.
+    pub(crate) fn of_node(self, name: &SandboxName) -> Self {
+        match self {
+            node @ Self::Node { .. } => node,
+            source => Self::Node { name: name.clone(), source: Box::new(source) },
+        }
+    }
+
+    /// Whether a port was somebody else's. Galera says it of its own ports in the log only.
+    pub(crate) fn is_port_taken(&self) -> bool {
+        match self {
+            Self::Node { source, .. } => source.is_port_taken(),
+            Self::PortTaken { .. } => true,
+            Self::ExitedEarly { log_tail, .. } | Self::NotFormed { log_tail, .. } => {
+                log_tail.contains("Address already in use")
+            }
+            _ => false,
+        }
+    }
+
     /// What the person at the keyboard can do about it, if that is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -207,6 +292,20 @@ impl Error {
             Self::NotRunning { name } => {
                 Some(format!("`drover sandbox stop {name}` removes what is left of it"))
             }
+            Self::NoSuchTopology { topology, only, .. } => Some(format!(
+                "{topology} is {}'s: give --flavour {only}; both vendors have --topology replica",
+                only.title()
+            )),
+            Self::PortOfSeveral { .. } => {
+                Some("leave it out: each node gets a free port of its own".to_owned())
+            }
+            Self::NoGalera { .. } => {
+                Some("`scripts/setup` fetches it; Debian's package is galera-4".to_owned())
+            }
+            Self::PathNotPlain { .. } => {
+                Some("set DROVER_SANDBOX_DIR, or for --ephemeral TMPDIR, to another directory".to_owned())
+            }
+            Self::Node { source, .. } => source.hint(),
             Self::ReservedOption { .. } => {
                 Some("DROVER_SANDBOX_DIR says where sandboxes are kept; leave the option out".to_owned())
             }
@@ -237,6 +336,10 @@ fn ends_with(log: &Path, tail: &str) -> String {
         return format!("it wrote nothing to its error log {}", log.display());
     }
     format!("its error log {} ends with:\n{}", log.display(), indent(tail))
+}
+
+fn because(why: &str) -> String {
+    if why.is_empty() { String::new() } else { format!(" ({why})") }
 }
 
 fn indent(text: &str) -> String {

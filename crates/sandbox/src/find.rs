@@ -17,6 +17,37 @@ const PROGRAM_DIRS: [&str; 7] = ["usr/sbin", "usr/bin", "usr/libexec", "sbin", "
 /// Directories that hold servers though they are seldom on an ordinary user's `PATH`.
 const SYSTEM_DIRS: [&str; 2] = ["/usr/sbin", "/usr/libexec"];
 
+/// Where below a server's `basedir`, or a tree's, packages put Galera.
+const GALERA: [&str; 3] =
+    ["lib/galera/libgalera_smm.so", "lib/libgalera_smm.so", "lib64/galera-4/libgalera_smm.so"];
+
+/// The library of Galera: beside the server, in `.servers` here and above, or the system's.
+pub(crate) fn galera_library(binaries: &ServerBinaries) -> Result<PathBuf, Error> {
+    let here = env::current_dir().unwrap_or_default();
+    let mut basedirs = vec![binaries.basedir().to_owned()];
+    basedirs.extend(trusted_trees(&here).map(|tree| tree.join("usr")));
+    basedirs.push(PathBuf::from("/usr"));
+    let found = basedirs.iter().flat_map(|dir| GALERA.map(|file| dir.join(file))).find(|file| file.is_file());
+    found.ok_or_else(|| Error::NoGalera {
+        looked_in: vec![
+            binaries.basedir().display().to_string(),
+            format!("{}/.servers and those of its parents", here.display()),
+            "/usr".to_owned(),
+        ],
+    })
+}
+
+/// What is in the `.servers` directories of `here` and above, the nearest first, apart from planted ones.
+fn trusted_trees(here: &Path) -> impl Iterator<Item = PathBuf> {
+    let trees = here.ancestors().filter_map(|dir| {
+        let servers = dir.join(".servers");
+        let trees = servers.read_dir().ok()?;
+        let planted = is_planted(&dir.metadata().ok()?, &servers.metadata().ok()?);
+        (!planted).then_some(trees)
+    });
+    trees.flat_map(|trees| trees.flatten().map(|tree| tree.path()))
+}
+
 /// The server at `path`, a program or a directory.
 pub(crate) fn at(path: &Path, wanted: Option<Flavour>) -> Result<ServerBinaries, Error> {
     let not_a_server = |reason: String| Error::NotAServer { path: path.to_owned(), reason };

@@ -16,11 +16,17 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::{Error, Flavour, SandboxName};
 
 /// `sizeof(sockaddr_un.sun_path)` less its final NUL, see unix(7).
 const MAX_SOCKET_PATH: usize = 107;
+
+/// How often, and with which pause, a directory is removed that fills again.
+const REMOVE_TRIES: u32 = 50;
+const REMOVE_PAUSE: Duration = Duration::from_millis(100);
 
 const SOCKET_NAME: &str = "mysql.sock";
 /// MySQL's, with the id of the process that listens.
@@ -73,12 +79,12 @@ impl Home {
         let root = absolute(root)?;
         fs::create_dir_all(&root).map_err(Error::io("create", &root))?;
         if let Some(name) = name {
-            return Ok((name.clone(), Self::claim_dir(&root, name)?));
+            return Ok((name.clone(), Self::furnish(claim_dir(&root, name)?)?));
         }
         let mut n = 1;
         loop {
             let name = SandboxName::default_for(flavour, n);
-            match Self::claim_dir(&root, &name) {
+            match claim_dir(&root, &name).and_then(Self::furnish) {
                 Err(Error::NameTaken { .. }) => n += 1,
                 claimed => return claimed.map(|home| (name, home)),
             }
@@ -92,15 +98,6 @@ impl Home {
         Self::furnish(
             private_dir_in(&root, &format!("drover-{flavour}-")).map_err(Error::io("write to", &root))?,
         )
-    }
-
-    fn claim_dir(root: &Path, name: &SandboxName) -> Result<Self, Error> {
-        let dir = root.join(name.as_str());
-        DirBuilder::new().mode(0o700).create(&dir).map_err(|source| match source.kind() {
-            ErrorKind::AlreadyExists => Error::NameTaken { name: name.clone(), dir: dir.clone() },
-            _ => Error::io("create", &dir)(source),
-        })?;
-        Self::furnish(dir)
     }
 
     fn furnish(dir: PathBuf) -> Result<Self, Error> {
@@ -162,7 +159,7 @@ impl Home {
             self.remove_socket();
             let _may_be_gone = fs::remove_dir(dir);
         }
-        match fs::remove_dir_all(&self.dir) {
+        match self.remove_dir() {
             Err(source) if source.kind() != ErrorKind::NotFound => {
                 Err(Error::io("remove", &self.dir)(source))
             }
@@ -170,10 +167,31 @@ impl Home {
         }
     }
 
+    /// Once more if something is put into it meanwhile: a program that the server ran may outlive it for a moment.
+    fn remove_dir(&self) -> io::Result<()> {
+        for _ in 0..REMOVE_TRIES {
+            match fs::remove_dir_all(&self.dir) {
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => sleep(REMOVE_PAUSE),
+                outcome => return outcome,
+            }
+        }
+        fs::remove_dir_all(&self.dir)
+    }
+
     /// Removes everything on the way out of an error, which matters more than what is left behind.
     pub(crate) fn discard(&self) {
         let _the_first_error_counts = self.remove();
     }
+}
+
+/// A private directory for what has this name, which nobody else has yet.
+pub(crate) fn claim_dir(root: &Path, name: &SandboxName) -> Result<PathBuf, Error> {
+    let dir = root.join(name.as_str());
+    DirBuilder::new().mode(0o700).create(&dir).map_err(|source| match source.kind() {
+        ErrorKind::AlreadyExists => Error::NameTaken { name: name.clone(), dir: dir.clone() },
+        _ => Error::io("create", &dir)(source),
+    })?;
+    Ok(dir)
 }
 
 /// A path for the socket that is short enough: in `dir`, else in `$TMPDIR`, else in `/tmp`.
@@ -227,6 +245,17 @@ mod tests {
         home.remove().unwrap();
         assert!(!socket_dir.exists() && !home.dir().exists());
         home.remove().unwrap();
+    }
+
+    #[test]
+    fn a_home_that_fills_while_it_is_removed_is_removed_all_the_same() {
+        let root = tempfile::tempdir().unwrap();
+        let home = Home::claim_ephemeral(Some(root.path()), Flavour::MySql).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..2000).all(|n| fs::write(home.tmpdir().join(n.to_string()), "").is_ok()));
+            home.remove().unwrap();
+        });
+        assert!(!home.dir().exists());
     }
 
     #[test]

@@ -24,7 +24,8 @@ log=$1; shift
 echo $!
 "#;
 
-/// Signals are ignored only after the server has started, which would inherit that.
+/// Signals are ignored only after the server has started, which would inherit that. A program that a server ran may outlive it for a
+/// moment and write into the home while that is removed.
 const GUARDED: &str = r#"
 log=$1 home=$2 socket_dir=$3; shift 3
 "$@" </dev/null >>"$log" 2>&1 &
@@ -34,7 +35,12 @@ echo $server
 read -r verdict
 kill -KILL $server
 wait $server
-[ "$verdict" = keep ] || rm -rf "$home" "$socket_dir"
+[ "$verdict" != keep ] || exit 0
+tries=0
+until rm -rf "$home" "$socket_dir" || [ $tries -ge 50 ]; do
+  tries=$((tries + 1))
+  sleep 0.1
+done
 "#;
 
 /// The shell that outlives this process long enough to end the server. Dropping it ends the server at once and
@@ -86,6 +92,7 @@ pub(crate) fn launch(server: &Command, home: &Home, guarded: bool) -> Result<Lau
 
 fn launch_with(mut shell: Command, server: &Command, home: &Home, guarded: bool) -> io::Result<Launched> {
     shell.arg(server.get_program()).args(server.get_args());
+    shell.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut child = shell.spawn()?;
     let mut guard = Guard { pipe: child.stdin.take(), shell: child };
     let pid = read_pid(&mut guard.shell)?;

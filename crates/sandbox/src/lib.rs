@@ -1,6 +1,6 @@
 //! Private, throw-away MySQL and MariaDB servers.
 //!
-//! A sandbox is one server with a data directory, a socket and a port of its own: nothing of the system is
+//! A sandbox is a server with a data directory, a socket and a port of its own: nothing of the system is
 //! touched, and no option file is read. A *named* sandbox outlives the process that made it, until
 //! `drover sandbox stop`. An *ephemeral* one ends with the process that made it, even if that is killed, and leaves
 //! nothing behind; the end-to-end tests run on those.
@@ -17,16 +17,21 @@
 //! # Ok::<(), drover_sandbox::Error>(())
 //! ```
 //!
-//! This crate finds servers and runs them. It does not speak SQL to them, and fetches none.
+//! A [`Cluster`] is several servers that replicate from one another, in one of the ways that [`Topology`] lists. Its nodes log in to
+//! one another with an account that may come from 127.0.0.1 only and has a random password, or show a key that only they have.
+//!
+//! This crate finds servers and runs them, and makes nodes of them. It fetches none.
 
 mod args;
 mod binaries;
+mod cluster;
 mod error;
 mod find;
 mod flavour;
 mod home;
 mod launch;
 mod log;
+mod members;
 mod name;
 mod options;
 mod process;
@@ -35,16 +40,20 @@ mod record;
 mod report;
 mod run;
 mod server;
+mod sql;
 mod template;
+mod topology;
 
 pub use args::{SandboxArgs, SandboxCommand, ShellArgs, StartArgs, StopArgs};
 pub use binaries::ServerBinaries;
+pub use cluster::Cluster;
 pub use error::Error;
 pub use flavour::Flavour;
 pub use home::default_root;
 pub use name::SandboxName;
 pub use process::StopOutcome;
 pub use record::SandboxInfo;
-pub use report::{ListedSandbox, SandboxReport, SandboxState, StartedSandbox, StoppedSandbox};
+pub use report::{ListedSandbox, SandboxReport, SandboxState, StartedNode, StartedSandbox, StoppedSandbox};
 pub use run::{run, run_in};
 pub use server::{Server, StartOptions};
+pub use topology::{Membership, Role, Topology};

@@ -26,6 +26,16 @@ impl SandboxName {
     pub(crate) fn default_for(flavour: crate::Flavour, n: u32) -> Self {
         Self(if n == 1 { flavour.to_string() } else { format!("{flavour}-{n}") })
     }
+
+    /// The same for a topology: `galera`, then `galera2`… Its nodes are `galera-1`, `galera-2`…
+    pub(crate) fn default_for_topology(topology: crate::Topology, n: u32) -> Self {
+        Self(if n == 1 { topology.to_string() } else { format!("{topology}{n}") })
+    }
+
+    /// The name of this topology's `n`-th node, from 1; an error if that is too long.
+    pub(crate) fn of_node(&self, n: usize) -> Result<Self, Error> {
+        format!("{self}-{n}").parse()
+    }
 }
 
 impl FromStr for SandboxName {

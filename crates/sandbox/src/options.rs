@@ -34,7 +34,13 @@ const MARIADB: [&str; 1] = ["--innodb-log-file-size=256M"];
 const MYSQL: [&str; 2] = ["--loose-mysqlx=OFF", "--loose-innodb-redo-log-capacity=512M"];
 
 /// All options for one launch, apart from those that say where the vendor's files are.
-pub(crate) fn for_launch(flavour: Flavour, home: &Home, port: u16, extra: &[String]) -> Vec<OsString> {
+pub(crate) fn for_launch(
+    flavour: Flavour,
+    home: &Home,
+    port: u16,
+    of_node: &[OsString],
+    extra: &[String],
+) -> Vec<OsString> {
     let vendor: &[&str] = match flavour {
         Flavour::MariaDb => &MARIADB,
         Flavour::MySql => &MYSQL,
@@ -51,6 +57,7 @@ pub(crate) fn for_launch(flavour: Flavour, home: &Home, port: u16, extra: &[Stri
         format!("--server-id={port}").into(),
     ]);
     options.extend(COMMON.iter().chain(vendor).map(OsString::from));
+    options.extend_from_slice(of_node);
     options.extend(extra.iter().map(OsString::from));
     options
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::home::{Home, absolute};
 use crate::process::ServerProcess;
+use crate::topology::Membership;
 use crate::{Error, Flavour, SandboxName};
 
 const FILE_NAME: &str = "sandbox.json";
@@ -38,6 +39,9 @@ pub struct SandboxInfo {
     pub options: Vec<String>,
     /// When the sandbox was made, RFC 3339 in UTC.
     pub started_at: String,
+    /// Which topology it is a node of, if it is.
+    #[serde(flatten)]
+    pub membership: Option<Membership>,
 }
 
 impl SandboxInfo {
@@ -132,6 +136,7 @@ pub(crate) mod tests {
             server: "/usr/sbin/mysqld".into(),
             options: vec!["--max-connections=17".into()],
             started_at: "2026-01-01T00:00:00Z".into(),
+            membership: None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde::Serialize;
 
 use crate::process::StopOutcome;
-use crate::{SandboxInfo, SandboxName};
+use crate::{Cluster, Role, SandboxInfo, SandboxName, Server, Topology};
 
 /// The answer of one command. As JSON it is an object whose `result` says which of these it is.
 #[derive(Debug, Clone, Serialize)]
@@ -26,17 +26,36 @@ pub enum SandboxReport {
     },
 }
 
-/// A server that has just come up.
+/// A server, or several, that have just come up.
 #[derive(Debug, Clone, Serialize)]
 pub struct StartedSandbox {
-    /// The sandbox.
+    /// The sandbox; of a topology its first node, which takes writes, under the topology's name.
     #[serde(flatten)]
     pub info: SandboxInfo,
+    /// How its servers replicate.
+    pub topology: Topology,
+    /// The servers of a topology of several; else empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<StartedNode>,
     /// Whether it ends with the process that started it.
     pub ephemeral: bool,
     /// A command line for a POSIX shell that opens the vendor's client.
     pub client: String,
     /// The options that connect drover to it.
+    pub drover_options: String,
+}
+
+/// One server of a topology.
+#[derive(Debug, Clone, Serialize)]
+pub struct StartedNode {
+    /// The sandbox that it is.
+    #[serde(flatten)]
+    pub info: SandboxInfo,
+    /// What it does there.
+    pub role: Role,
+    /// As of [`StartedSandbox`].
+    pub client: String,
+    /// As of [`StartedSandbox`].
     pub drover_options: String,
 }
 
@@ -57,6 +76,9 @@ pub struct ListedSandbox {
     pub info: SandboxInfo,
     /// Whether its server runs.
     pub state: SandboxState,
+    /// What it does in its topology now; none if it is no node, is down or has lost the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
 }
 
 /// Whether a sandbox's server runs.
@@ -69,22 +91,64 @@ pub enum SandboxState {
     Dead,
 }
 
-impl StartedSandbox {
-    pub(crate) fn new(info: &SandboxInfo, ephemeral: bool, client: &Command) -> Self {
+impl StartedNode {
+    fn new(node: &Server, role: Role) -> Self {
+        Self::of(node.info().clone(), role, &node.client("mysql"))
+    }
+
+    fn of(info: SandboxInfo, role: Role, client: &Command) -> Self {
         let drover_options = format!("-S {} -u root", quoted(&info.socket.to_string_lossy()));
-        Self { info: info.clone(), ephemeral, client: command_line(client), drover_options }
+        Self { info, role, client: command_line(client), drover_options }
     }
 
     fn to_text(&self) -> String {
         let info = &self.info;
-        let mut text = format!("{} is up: {} {}\n", info.name, info.flavour.title(), info.version);
+        let pid = info.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+        let (role, socket) = (self.role.as_str(), info.socket.display());
+        format!("  {}  {role}, port {}, pid {pid}, socket {socket}\n", info.name, info.port)
+    }
+}
+
+impl StartedSandbox {
+    pub(crate) fn new(cluster: &Cluster, ephemeral: bool) -> Self {
+        let topology = cluster.topology();
+        let node = |(index, node)| StartedNode::new(node, topology.first_role(index));
+        let first = node((0, cluster.first()));
+        let is_single = topology == Topology::Single;
+        let nodes =
+            if is_single { Vec::new() } else { cluster.nodes().iter().enumerate().map(node).collect() };
+        Self::of_nodes(cluster.name(), topology, first, nodes, ephemeral)
+    }
+
+    fn of_nodes(
+        name: &SandboxName,
+        topology: Topology,
+        first: StartedNode,
+        nodes: Vec<StartedNode>,
+        ephemeral: bool,
+    ) -> Self {
+        let StartedNode { info, client, drover_options, .. } = first;
+        let info = SandboxInfo { name: name.clone(), membership: None, ..info };
+        Self { info, topology, nodes, ephemeral, client, drover_options }
+    }
+
+    fn to_text(&self) -> String {
+        let info = &self.info;
+        let mut text = format!("{} is up: {} {}", info.name, info.flavour.title(), info.version);
+        if !self.nodes.is_empty() {
+            let _never_fails_on_a_string = write!(text, ", {} of {} nodes", self.topology, self.nodes.len());
+        }
+        text.push('\n');
+        text.extend(self.nodes.iter().map(StartedNode::to_text));
         let mut line = |label: &str, value: String| {
             let _never_fails_on_a_string = writeln!(text, "  {label:<8} {value}");
         };
-        line("socket", info.socket.display().to_string());
-        line("port", format!("{} on 127.0.0.1", info.port));
-        line("pid", info.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string()));
-        line("datadir", info.datadir.display().to_string());
+        if self.nodes.is_empty() {
+            line("socket", info.socket.display().to_string());
+            line("port", format!("{} on 127.0.0.1", info.port));
+            line("pid", info.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string()));
+            line("datadir", info.datadir.display().to_string());
+        }
         line("client", self.client.clone());
         line("drover", self.drover_options.clone());
         if self.ephemeral {
@@ -121,19 +185,25 @@ impl StoppedSandbox {
     }
 }
 
+const ROLE_COLUMN: usize = 2;
+
 fn table(sandboxes: &[ListedSandbox]) -> String {
-    let header = ["NAME", "STATE", "SERVER", "PID", "PORT", "SOCKET"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(header).chain(sandboxes.iter().map(row)).collect();
-    let widths: [usize; 6] =
+    let header = ["NAME", "STATE", "ROLE", "SERVER", "PID", "PORT", "SOCKET"].map(str::to_owned);
+    let rows: Vec<[String; 7]> = std::iter::once(header).chain(sandboxes.iter().map(row)).collect();
+    let widths: [usize; 7] =
         std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
-    let aligned = |row: &[String; 6]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+    // Where no sandbox is a node there are no roles to show.
+    let has_roles = sandboxes.iter().any(|sandbox| sandbox.role.is_some());
+    let aligned = |row: &[String; 7]| {
+        let columns =
+            row.iter().zip(widths).enumerate().filter(|(column, _)| has_roles || *column != ROLE_COLUMN);
+        let cells = columns.map(|(_, (cell, width))| format!("{cell:<width$}"));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     rows.iter().map(aligned).collect()
 }
 
-fn row(sandbox: &ListedSandbox) -> [String; 6] {
+fn row(sandbox: &ListedSandbox) -> [String; 7] {
     let info = &sandbox.info;
     let (state, pid) = match sandbox.state {
         SandboxState::Running => ("running", info.pid.map(|pid| pid.to_string())),
@@ -142,6 +212,7 @@ fn row(sandbox: &ListedSandbox) -> [String; 6] {
     [
         info.name.to_string(),
         state.to_owned(),
+        sandbox.role.map_or("-", Role::as_str).to_owned(),
         format!("{} {}", info.flavour.title(), info.version),
         pid.unwrap_or_else(|| "-".to_owned()),
         info.port.to_string(),
@@ -169,11 +240,42 @@ mod tests {
     use super::*;
     use crate::record::tests::info;
 
-    #[test]
-    fn a_started_server_says_how_to_reach_it() {
+    fn node(name: &str, role: Role) -> StartedNode {
         let mut client = Command::new("/usr/bin/mysql");
         client.args(["--no-defaults", "-S", "/a b"]);
-        let report = SandboxReport::Started(Box::new(StartedSandbox::new(&info("shop"), false, &client)));
+        StartedNode::of(info(name), role, &client)
+    }
+
+    fn started(name: &str, topology: Topology, nodes: Vec<StartedNode>) -> SandboxReport {
+        let first = nodes.first().cloned().unwrap_or_else(|| node(name, Role::Node));
+        let name = name.parse().unwrap();
+        SandboxReport::Started(Box::new(StartedSandbox::of_nodes(&name, topology, first, nodes, false)))
+    }
+
+    #[test]
+    fn a_topology_says_how_to_reach_each_node() {
+        let nodes = vec![node("shop-1", Role::Source), node("shop-2", Role::Replica)];
+        let report = started("shop", Topology::Replica, nodes);
+        let expected = "\
+shop is up: MySQL 9.7.4, replica of 2 nodes
+  shop-1  source, port 3307, pid 4711, socket /run/shop-1/mysql.sock
+  shop-2  replica, port 3307, pid 4711, socket /run/shop-2/mysql.sock
+  client   /usr/bin/mysql --no-defaults -S '/a b'
+  drover   -S /run/shop-1/mysql.sock -u root
+  ends     with `drover sandbox stop shop`, which removes its data
+";
+        assert_eq!(report.to_text(), expected);
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!((&json["name"], &json["topology"]), (&"shop".into(), &"replica".into()));
+        assert_eq!(
+            (&json["nodes"][1]["name"], &json["nodes"][1]["role"]),
+            (&"shop-2".into(), &"replica".into())
+        );
+    }
+
+    #[test]
+    fn a_started_server_says_how_to_reach_it() {
+        let report = started("shop", Topology::Single, vec![]);
         let expected = "\
 shop is up: MySQL 9.7.4
   socket   /run/shop/mysql.sock
@@ -193,12 +295,20 @@ shop is up: MySQL 9.7.4
 
     #[test]
     fn the_list_is_aligned() {
-        let listed = |name, state| ListedSandbox { info: info(name), state };
-        let sandboxes = vec![listed("a", SandboxState::Running), listed("long", SandboxState::Dead)];
+        let listed = |name, state| ListedSandbox { info: info(name), state, role: None };
+        let mut sandboxes = vec![listed("a", SandboxState::Running), listed("long", SandboxState::Dead)];
         let expected = "\
 NAME  STATE    SERVER       PID   PORT  SOCKET
 a     running  MySQL 9.7.4  4711  3307  /run/a/mysql.sock
 long  dead     MySQL 9.7.4  -     3307  /run/long/mysql.sock
+";
+        assert_eq!(SandboxReport::List { sandboxes: sandboxes.clone() }.to_text(), expected);
+
+        sandboxes[0].role = Some(Role::Primary);
+        let expected = "\
+NAME  STATE    ROLE     SERVER       PID   PORT  SOCKET
+a     running  primary  MySQL 9.7.4  4711  3307  /run/a/mysql.sock
+long  dead     -        MySQL 9.7.4  -     3307  /run/long/mysql.sock
 ";
         assert_eq!(SandboxReport::List { sandboxes }.to_text(), expected);
     }

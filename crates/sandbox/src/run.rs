@@ -1,5 +1,6 @@
 //! The commands `start`, `stop`, `list` and `shell`.
 
+use std::collections::HashSet;
 use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +9,14 @@ use std::time::Duration;
 
 use crate::args::{SandboxArgs, SandboxCommand, ShellArgs, StartArgs, StopArgs};
 use crate::home::{absolute, default_root};
-use crate::log::SHOWN_LINES;
+use crate::log::{ErrorLog, SHOWN_LINES};
 use crate::process::StopOutcome;
 use crate::record;
 use crate::report::{ListedSandbox, SandboxReport, SandboxState, StartedSandbox, StoppedSandbox};
 use crate::server::connected_client;
-use crate::{Error, SandboxInfo, Server, ServerBinaries, StartOptions};
+use crate::{
+    Cluster, Error, SandboxInfo, SandboxName, Server, ServerBinaries, StartOptions, cluster, members,
+};
 
 /// How often an ephemeral sandbox looks whether it is to end.
 const POLL: Duration = Duration::from_millis(100);
@@ -57,12 +60,9 @@ pub fn run_in(
 }
 
 fn start_named(root: PathBuf, args: &StartArgs) -> Result<SandboxReport, Error> {
-    let server = Server::start(&StartOptions { root: Some(root), ..StartOptions::from(args) })?;
-    Ok(started(&server, false))
-}
-
-fn started(server: &Server, ephemeral: bool) -> SandboxReport {
-    SandboxReport::Started(Box::new(StartedSandbox::new(server.info(), ephemeral, &server.client("mysql"))))
+    let options = StartOptions { root: Some(root), ..StartOptions::from(args) };
+    let cluster = Cluster::start(args.topology, &options)?;
+    Ok(SandboxReport::Started(Box::new(StartedSandbox::new(&cluster, false))))
 }
 
 fn start_ephemeral(
@@ -72,34 +72,44 @@ fn start_ephemeral(
 ) -> Result<SandboxReport, Error> {
     // `PR_SET_PDEATHSIG` would also fire when only the thread that started this process ends.
     let parent = parent_id();
-    let server = Server::start(&StartOptions::from(args))?;
-    on_ready(&started(&server, true));
+    let cluster = Cluster::start(args.topology, &StartOptions::from(args))?;
+    on_ready(&SandboxReport::Started(Box::new(StartedSandbox::new(&cluster, true))));
     while !interrupted.load(Ordering::Relaxed) && parent_id() == parent {
-        if !server.is_running() {
-            return Err(died(&server));
+        // Of several one may be killed, to see what comes of it.
+        if cluster.nodes().iter().all(|server| !server.is_running()) {
+            return Err(died(&cluster));
         }
         sleep(POLL);
     }
-    let name = server.info().name.clone();
-    let outcome = server.remove()?;
-    Ok(SandboxReport::Stopped { sandboxes: vec![StoppedSandbox { name, outcome }] })
+    let stopped = cluster.remove()?.into_iter().map(|(name, outcome)| StoppedSandbox { name, outcome });
+    Ok(SandboxReport::Stopped { sandboxes: stopped.collect() })
 }
 
-fn died(server: &Server) -> Error {
-    let log_tail = server.error_log_tail(SHOWN_LINES);
-    Error::Died { name: server.info().name.clone(), log: server.error_log(), log_tail }
+fn died(cluster: &Cluster) -> Error {
+    let log = cluster.nodes().first().map(Server::error_log).unwrap_or_default();
+    let log_tail = ErrorLog::whole(&log).tail(SHOWN_LINES);
+    Error::Died { name: cluster.name().clone(), log, log_tail }
 }
 
 fn stop(root: &Path, args: &StopArgs) -> Result<SandboxReport, Error> {
-    let sandboxes = if args.all {
-        record::all(root)?
-    } else {
-        args.names.iter().map(|name| record::named(root, name)).collect::<Result<_, _>>()?
-    };
+    let sandboxes = if args.all { record::all(root)? } else { named(root, &args.names)? };
     // All are asked before any is waited for: they shut down side by side.
     let asked: Vec<_> = sandboxes.iter().map(|info| (info, ask_to_stop(info))).collect();
     let stopped = asked.into_iter().map(|(info, was_running)| finish(root, info, was_running));
-    Ok(SandboxReport::Stopped { sandboxes: stopped.collect::<Result<_, _>>()? })
+    let stopped = stopped.collect::<Result<_, _>>()?;
+    let topologies =
+        sandboxes.iter().filter_map(|info| info.membership.as_ref()).map(|member| &member.member_of);
+    topologies.chain(&args.names).try_for_each(|name| members::release(root, name))?;
+    Ok(SandboxReport::Stopped { sandboxes: stopped })
+}
+
+/// The sandboxes of these names, each once: a node may be named beside its topology.
+fn named(root: &Path, names: &[SandboxName]) -> Result<Vec<SandboxInfo>, Error> {
+    let found = names.iter().map(|name| members::named(root, name)).collect::<Result<Vec<_>, _>>()?;
+    let mut sandboxes: Vec<SandboxInfo> = found.into_iter().flatten().collect();
+    let mut seen = HashSet::new();
+    sandboxes.retain(|info| seen.insert(info.name.clone()));
+    Ok(sandboxes)
 }
 
 fn ask_to_stop(info: &SandboxInfo) -> bool {
@@ -115,7 +125,7 @@ fn finish(root: &Path, info: &SandboxInfo, was_running: bool) -> Result<StoppedS
 fn list(root: &Path) -> Result<SandboxReport, Error> {
     let listed = |info: SandboxInfo| {
         let state = if info.is_running() { SandboxState::Running } else { SandboxState::Dead };
-        ListedSandbox { info, state }
+        ListedSandbox { role: cluster::role(&info), info, state }
     };
     Ok(SandboxReport::List { sandboxes: record::all(root)?.into_iter().map(listed).collect() })
 }
@@ -132,12 +142,12 @@ fn shell(root: &Path, args: &ShellArgs) -> Error {
 }
 
 fn shell_command(root: &Path, args: &ShellArgs) -> Result<std::process::Command, Error> {
-    let info = record::named(root, &args.name)?;
-    if !info.is_running() {
-        return Err(Error::NotRunning { name: info.name });
-    }
+    let candidates = members::named(root, &args.name)?;
+    let found = candidates.iter().find(|info| cluster::is_writable(info));
+    let found = found.or_else(|| candidates.iter().find(|info| info.is_running()));
+    let info = found.ok_or_else(|| Error::NotRunning { name: args.name.clone() })?;
     let binaries = ServerBinaries::find(Some(info.flavour), Some(&info.server))?;
-    let mut client = connected_client(&binaries, &info, "mysql");
+    let mut client = connected_client(&binaries, info, "mysql");
     client.args(&args.client_args);
     Ok(client)
 }

@@ -6,6 +6,7 @@
 //!                └──── drop, remove ───┴──► gone        (a named server outlives the drop)
 //! ```
 
+use std::ffi::OsString;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,9 +15,10 @@ use jiff::Timestamp;
 
 use crate::home::{Home, default_root, template_cache};
 use crate::launch::{Launched, launch};
-use crate::log::ErrorLog;
+use crate::log::{ErrorLog, SHOWN_LINES};
 use crate::process::StopOutcome;
-use crate::{Error, Flavour, SandboxInfo, SandboxName, ServerBinaries, options, ready, template};
+use crate::topology::Membership;
+use crate::{Error, Flavour, SandboxInfo, SandboxName, ServerBinaries, options, ready, sql, template};
 
 /// What to start. Make one with [`StartOptions::named`] or [`StartOptions::ephemeral`] and set the rest by field.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +67,33 @@ struct Setup {
     binaries: ServerBinaries,
     home: Home,
     ephemeral: bool,
+    node: NodeOptions,
+}
+
+/// What a node of a topology is started with beyond what every sandbox is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeOptions {
+    /// Server options of every launch.
+    pub(crate) always: Vec<OsString>,
+    /// Those of the first launch only.
+    pub(crate) once: Vec<OsString>,
+    /// A directory of programs that the server runs, searched before PATH.
+    pub(crate) programs: Option<PathBuf>,
+}
+
+impl NodeOptions {
+    pub(crate) fn always(always: Vec<OsString>) -> Self {
+        Self { always, ..Self::default() }
+    }
+}
+
+/// How to start one node.
+pub(crate) struct NodeStart<'a> {
+    pub(crate) port: u16,
+    pub(crate) options: &'a StartOptions,
+    pub(crate) membership: Membership,
+    /// Its own options, once its directory is there.
+    pub(crate) own: &'a dyn Fn(&Home) -> Result<NodeOptions, Error>,
 }
 
 impl Server {
@@ -82,17 +111,55 @@ impl Server {
     }
 
     fn start_on(port: u16, options: &StartOptions) -> Result<Self, Error> {
+        Self::start_prepared(port, options, |_| Ok(()))
+    }
+
+    /// Starts one node of a topology, which is yet to join.
+    pub(crate) fn start_node(start: NodeStart<'_>) -> Result<Self, Error> {
+        Self::start_prepared(start.port, start.options, |setup| {
+            setup.node = (start.own)(&setup.home)?;
+            setup.info.membership = Some(start.membership);
+            Ok(())
+        })
+    }
+
+    fn start_prepared(
+        port: u16,
+        options: &StartOptions,
+        prepare: impl FnOnce(&mut Setup) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         options::check(&options.server_options)?;
         let binaries = ServerBinaries::find(options.flavour, options.server.as_deref())?;
         let template = template::ensure(&binaries, &template_cache()?)?;
         let mut setup = Setup::claim(options, binaries, port)?;
-        match setup.first_launch(&template) {
+        match prepare(&mut setup).and_then(|()| setup.first_launch(&template)) {
             Ok(launched) => Ok(Self { setup, launched }),
             Err(error) => {
                 setup.home.discard();
                 Err(error)
             }
         }
+    }
+
+    /// Kills the server and removes everything, on the way out of an error.
+    pub(crate) fn discard(mut self) {
+        self.kill();
+        self.setup.home.discard();
+    }
+
+    /// Runs statements as root; their error shows the end of the server's log.
+    pub(crate) fn statements<S: AsRef<str>>(&self, statements: &[S]) -> Result<(), Error> {
+        sql::run(self.socket(), statements).map_err(|source| self.refused(source))
+    }
+
+    /// The first value of a query as root.
+    pub(crate) fn value(&self, query: &str) -> Result<String, Error> {
+        sql::value(self.socket(), query).map_err(|source| self.refused(source))
+    }
+
+    fn refused(&self, source: drover_db::Error) -> Error {
+        let log_tail = self.error_log_tail(SHOWN_LINES);
+        Error::Statement { source, log: self.error_log(), log_tail }.of_node(&self.info().name)
     }
 
     /// Everything about the sandbox, as `sandbox.json` has it.
@@ -235,20 +302,24 @@ impl Setup {
             server: binaries.server().to_owned(),
             options: options.server_options.clone(),
             started_at: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            membership: None,
         };
-        Ok(Self { info, binaries, home, ephemeral: options.ephemeral })
+        Ok(Self { info, binaries, home, ephemeral: options.ephemeral, node: NodeOptions::default() })
     }
 
     fn first_launch(&mut self, template: &Path) -> Result<Launched, Error> {
         self.save()?;
         template::copy(template, &self.home.datadir())?;
-        self.launch_until_ready()
+        let launched = self.launch_until_ready()?;
+        self.node.once.clear();
+        Ok(launched)
     }
 
-    /// Launches; once more on another port if that one was taken between its choice and its use.
+    /// Launches; once more on another port if that one was taken between its choice and its use. The other nodes of a topology know
+    /// its port.
     fn launch_until_ready(&mut self) -> Result<Launched, Error> {
         match self.try_port() {
-            Err(Error::PortTaken { .. }) if options::fixed_port(&self.info.options).is_none() => {
+            Err(Error::PortTaken { .. }) if self.may_move() => {
                 self.info.port = free_port()?;
                 self.try_port()
             }
@@ -256,12 +327,14 @@ impl Setup {
         }
     }
 
+    fn may_move(&self) -> bool {
+        self.info.membership.is_none() && options::fixed_port(&self.info.options).is_none()
+    }
+
     fn try_port(&mut self) -> Result<Launched, Error> {
         self.home.remove_socket();
         let log = ErrorLog::from_here(&self.home.error_log());
-        let mut command = self.binaries.server_command();
-        let info = &self.info;
-        command.args(options::for_launch(info.flavour, &self.home, info.port, &info.options));
+        let command = self.server_command();
         let launched = launch(&command, &self.home, self.ephemeral)?;
         self.info.pid = Some(launched.process.pid());
         // Saved before the server is ready: if this process is killed meanwhile, `stop` still finds the server.
@@ -273,6 +346,20 @@ impl Setup {
                 Err(error)
             }
         }
+    }
+
+    fn server_command(&self) -> Command {
+        let info = &self.info;
+        let of_node = [&self.node.always[..], &self.node.once[..]].concat();
+        let mut command = self.binaries.server_command();
+        command.args(options::for_launch(info.flavour, &self.home, info.port, &of_node, &info.options));
+        if let Some(programs) = &self.node.programs {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let dirs = std::iter::once(programs.clone()).chain(std::env::split_paths(&path));
+            // A directory with a colon in its name cannot be on PATH; a node's has none.
+            command.env("PATH", std::env::join_paths(dirs).unwrap_or(path));
+        }
+        command
     }
 
     /// Nobody looks for an ephemeral sandbox, so it has no description on disk.
@@ -300,10 +387,16 @@ pub(crate) fn connected_client(binaries: &ServerBinaries, info: &SandboxInfo, pr
 
 /// A port that nobody listens on now. It is not held, so the server may still find it taken.
 fn free_port() -> Result<u16, Error> {
-    let address = ("127.0.0.1", 0);
-    let port =
-        TcpListener::bind(address).and_then(|listener| listener.local_addr()).map(|address| address.port());
-    port.map_err(Error::io("open a port on", Path::new("127.0.0.1")))
+    Ok(free_ports(1)?.first().copied().unwrap_or_default())
+}
+
+/// Different ports that nobody listens on now.
+pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>, Error> {
+    // All are held until all are chosen.
+    let listeners = (0..count).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect::<Result<Vec<_>, _>>();
+    let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
+    let ports = listeners.and_then(|listeners| listeners.iter().map(port).collect());
+    ports.map_err(Error::io("open a port on", Path::new("127.0.0.1")))
 }
 
 #[cfg(test)]

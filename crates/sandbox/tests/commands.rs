@@ -11,7 +11,10 @@ use std::sync::mpsc;
 
 use clap::Parser;
 use common::{processes_of, succeed};
-use drover_sandbox::{Error, SandboxArgs, SandboxReport, SandboxState, StartedSandbox, StopOutcome, run_in};
+use drover_sandbox::{
+    Error, Role, SandboxArgs, SandboxCommand, SandboxReport, SandboxState, StartedSandbox, StopOutcome,
+    run_in,
+};
 
 #[derive(Parser)]
 struct Cli {
@@ -152,19 +155,66 @@ fn a_failed_start_leaves_no_sandbox() {
     assert_eq!(root.0.path().read_dir().unwrap().count(), 0);
 }
 
+fn roles(root: &Root) -> Vec<(String, Option<Role>)> {
+    match root.run("list").unwrap() {
+        SandboxReport::List { sandboxes } => {
+            sandboxes.into_iter().map(|listed| (listed.info.name.to_string(), listed.role)).collect()
+        }
+        other => panic!("list: {other:?}"),
+    }
+}
+
+#[test]
+fn a_topology_is_stopped_as_a_whole_or_by_node() {
+    let root = Root::new();
+    let started = root.start("start --flavour mariadb --topology replica --name shop");
+    assert_eq!((started.info.name.as_str(), started.nodes.len()), ("shop", 2));
+    assert_eq!(started.info.socket, started.nodes[0].info.socket);
+    assert_eq!(roles(&root), [("shop-1".into(), Some(Role::Source)), ("shop-2".into(), Some(Role::Replica))]);
+    for taken in ["start --flavour mariadb --name shop", "start --topology replica --name shop"] {
+        assert!(matches!(root.run(taken).unwrap_err(), Error::NameTaken { .. }), "{taken}");
+    }
+    assert_eq!(shell(&root, "shop", "SELECT @@port"), started.nodes[0].info.port.to_string());
+    assert_eq!(shell(&root, "shop-2", "SELECT @@port"), started.nodes[1].info.port.to_string());
+
+    // The name stays taken while one node is left.
+    assert_eq!(root.stop("stop shop-1"), [("shop-1".to_owned(), StopOutcome::Stopped)]);
+    assert_eq!(shell(&root, "shop", "SELECT @@port"), started.nodes[1].info.port.to_string());
+    assert_eq!(root.stop("stop shop shop-2"), [("shop-2".to_owned(), StopOutcome::Stopped)]);
+    assert_eq!(root.0.path().read_dir().unwrap().count(), 0, "its files are removed");
+
+    let unnamed = root.start("start --flavour mariadb --topology replica");
+    assert_eq!((unnamed.info.name.as_str(), unnamed.nodes[1].info.name.as_str()), ("replica", "replica-2"));
+    assert_eq!(root.stop("stop --all").len(), 2);
+    assert_eq!(root.0.path().read_dir().unwrap().count(), 0);
+}
+
+/// What a statement gives through `drover sandbox shell NAME`.
+fn shell(root: &Root, name: &str, sql: &str) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "shell_becomes_the_client", "--nocapture"]);
+    child
+        .env("DROVER_TEST_SHELL_ROOT", root.0.path())
+        .env("DROVER_TEST_SHELL", format!("{name} -- -N -B -e"));
+    let said = succeed(child.env("DROVER_TEST_SHELL_SQL", sql));
+    said.lines().last().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn shell_becomes_the_client() {
     // This test plays both parts: `shell` replaces the process that calls it.
     if let Some(root) = std::env::var_os("DROVER_TEST_SHELL_ROOT") {
-        let error = run(Path::new(&root), "shell it -- -N -B -e SELECT('hello')").unwrap_err();
+        let [line, sql] =
+            ["DROVER_TEST_SHELL", "DROVER_TEST_SHELL_SQL"].map(|name| std::env::var(name).unwrap());
+        let mut args = parse(&format!("shell {line}"));
+        let SandboxCommand::Shell(shell) = &mut args.command else { panic!("{line}") };
+        shell.client_args.push(sql);
+        let error = run_in(Path::new(&root), &args, &AtomicBool::new(false), &mut |_| ()).unwrap_err();
         panic!("the client did not run: {error}");
     }
     let root = Root::new();
     root.start("start --flavour mysql --name it");
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "shell_becomes_the_client", "--nocapture"]);
-    let said = succeed(child.env("DROVER_TEST_SHELL_ROOT", root.0.path()));
-    assert!(said.ends_with("hello"), "{said}");
+    assert_eq!(shell(&root, "it", "SELECT 'hello'"), "hello");
 
     let error = root.run("shell nobody").unwrap_err();
     assert!(matches!(error, Error::NoSuchSandbox { .. }), "{error}");

@@ -15,8 +15,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use clap::Parser;
-use common::{processes_of, wait_until};
-use drover_sandbox::{Flavour, SandboxArgs, SandboxReport, Server, StartOptions, run_in};
+use common::{arguments_below, processes_of, wait_until};
+use drover_sandbox::{Cluster, Flavour, SandboxArgs, SandboxReport, Server, StartOptions, Topology, run_in};
 
 /// Where a played part says the data directory of the server that it has started.
 const NOTE: &str = "DROVER_TEST_NOTE";
@@ -72,6 +72,27 @@ fn a_killed_owner_takes_its_servers_along() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
         killing_ends_the_server("a_killed_owner_takes_its_servers_along", flavour.as_str());
     }
+}
+
+/// In the moment in which one node's files are copied to another, by a program that is no child of the killed process.
+#[test]
+fn a_killed_owner_takes_its_nodes_and_their_programs_along() {
+    if let Some((_, root)) = part() {
+        let options = StartOptions { root: Some(root), ..StartOptions::ephemeral(Flavour::MariaDb) };
+        let _cluster = Cluster::start(Topology::Galera, &options).unwrap();
+        sleep_until_killed();
+    }
+    let root = tempfile::tempdir().unwrap();
+    let mut child = play("a_killed_owner_takes_its_nodes_and_their_programs_along", "owner", root.path());
+    wait_until("files are copied", || {
+        child.try_wait().unwrap().is_some()
+            || arguments_below(root.path()).iter().any(|arguments| arguments.contains("--role donor"))
+    });
+    assert!(child.try_wait().unwrap().is_none(), "the cluster did not start");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("all are gone", || arguments_below(root.path()).is_empty());
+    wait_until("their files are gone", || root.path().read_dir().unwrap().count() == 0);
 }
 
 #[derive(Parser)]

@@ -10,7 +10,7 @@ use crate::client::wait_until;
 use crate::drover::{drover, run};
 use crate::servers::on_both;
 
-on_both!(start_use_and_stop, ephemeral_ends_with_its_parent);
+on_both!(start_use_and_stop, topology_start_list_and_stop, ephemeral_ends_with_its_parent);
 
 fn sandbox(root: &Path, line: &str) -> Command {
     let mut command = drover(&format!("sandbox {line}"));
@@ -84,6 +84,41 @@ fn start_use_and_stop(flavour: Flavour) {
     assert_eq!(list(root.path()), []);
     assert!(run(&mut sandbox(root.path(), "list")).done().stdout.contains("there are no sandboxes"));
     assert!(!Path::new(started["datadir"].as_str().unwrap()).exists());
+}
+
+fn topology_start_list_and_stop(flavour: Flavour) {
+    let root = tempfile::tempdir().unwrap();
+    let start = |line: &str| run(&mut sandbox(root.path(), &format!("start --topology {line}")));
+    let started = start(&format!("replica --flavour {flavour} --name shop --json")).done().json();
+    assert_eq!(
+        (started["result"].as_str(), started["topology"].as_str()),
+        (Some("started"), Some("replica"))
+    );
+    let nodes = started["nodes"].as_array().unwrap();
+    for (node, role) in nodes.iter().zip(["source", "replica"]) {
+        assert_eq!((node["role"].as_str(), node["member_of"].as_str()), (Some(role), Some("shop")));
+        for field in ["name", "pid", "socket", "port", "datadir", "client", "drover_options"] {
+            assert!(!node[field].is_null(), "no {field} in {node}");
+        }
+    }
+    assert_eq!(started["socket"], nodes[0]["socket"]);
+    assert_eq!(list(root.path()), [pair("shop-1", "running"), pair("shop-2", "running")]);
+    let text = run(&mut sandbox(root.path(), "list")).done().stdout;
+    assert!(text.contains("ROLE") && text.contains("replica"), "{text}");
+    let shell = run(sandbox(root.path(), "shell shop -- -N -B -e").arg("SELECT @@port")).done();
+    assert_eq!(shell.stdout.trim_end(), nodes[0]["port"].to_string());
+
+    let (foreign, other) = match flavour {
+        Flavour::MariaDb => ("group-replication", "--flavour mysql"),
+        Flavour::MySql => ("galera", "--flavour mariadb"),
+    };
+    let refused = start(&format!("{foreign} --flavour {flavour}"));
+    refused.refused(&[&format!("has no topology {foreign}"), "hint:", other]);
+    let failed = start(&format!("replica --flavour {flavour} -- --no-such-option"));
+    failed.refused(&["node replica-1:", "no-such-option"]);
+    let stopped = run(&mut sandbox(root.path(), "stop shop --json")).done().json();
+    assert_eq!(stopped["sandboxes"].as_array().unwrap().len(), 2);
+    assert_eq!(root.path().read_dir().unwrap().count(), 0);
 }
 
 /// A shell that starts an ephemeral sandbox is killed: the server and its files go.

@@ -40,3 +40,12 @@ pub fn processes_of(datadir: &Path) -> usize {
         .filter(|bytes| bytes.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes()))
         .count()
 }
+
+/// The arguments of each process, guards included, that name a path below `root`.
+pub fn arguments_below(root: &Path) -> Vec<String> {
+    let root = root.to_str().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let arguments = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    let texts = arguments.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
+    texts.filter(|text| text.contains(root)).collect()
+}
