@@ -4,13 +4,13 @@
 //! transaction committed and whatever its number is: reading on from the last number is only the fast way, and looking back some
 //! seconds, and now and then at all of it, finds the rest.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use drover_db::{Connection, quote};
 
-use crate::Result;
+use crate::claims::{self, Claimant};
 use crate::counts::Counts;
 use crate::desk::Queued;
 use crate::error::Doing;
@@ -20,6 +20,7 @@ use crate::progress::MOST_TASKS;
 use crate::rows::{each, number, or_null};
 use crate::schema::{self, INTAKE};
 use crate::task::{ObjectId, Task};
+use crate::{Error, Result};
 
 /// So many tasks are moved at once.
 const MOST: usize = 5000;
@@ -49,6 +50,38 @@ struct Incoming {
     due_ms: u64,
 }
 
+impl Incoming {
+    fn claimant(&self) -> Claimant<'_> {
+        Claimant { kind: self.kind, object_id: &self.object_id, task: self.task }
+    }
+}
+
+/// Where tasks are moved from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Inbox,
+    Later,
+}
+
+impl From {
+    /// Removes them there; how many.
+    fn remove(self, connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
+        match self {
+            Self::Inbox => remove_inbox(connection, tasks),
+            Self::Later => remove_later(connection, tasks),
+        }
+    }
+}
+
+/// What a shepherd knows of a shard whatever it does there.
+#[derive(Debug)]
+pub(crate) struct Books {
+    /// Its number.
+    pub(crate) shepherd: u32,
+    pub(crate) kinds: Kinds,
+    pub(crate) counts: Counts,
+}
+
 /// What was moved.
 #[derive(Debug, Default)]
 pub(crate) struct Moved {
@@ -63,8 +96,8 @@ pub(crate) struct Moved {
 /// Where the reading of the inbox is.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    shepherd: u32,
     shard: usize,
+    ids: LaneIds,
     /// The highest number that was read.
     pub(crate) last: u64,
     /// What `last` was when.
@@ -79,11 +112,11 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(shepherd: u32, shard: usize) -> Self {
+    pub(crate) fn new(shard: usize) -> Self {
         let now = Instant::now();
         Self {
-            shepherd,
             shard,
+            ids: LaneIds::default(),
             last: 0,
             marks: VecDeque::new(),
             looked_back: now,
@@ -104,13 +137,7 @@ impl Intake {
     }
 
     /// Moves what has come into the inbox; looks back where it is time for that.
-    pub(crate) fn inbox(
-        &mut self,
-        connection: &mut Connection,
-        kinds: &Kinds,
-        counts: &mut Counts,
-        ids: &mut LaneIds,
-    ) -> Result<Moved> {
+    pub(crate) fn inbox(&mut self, connection: &mut Connection, books: &mut Books) -> Result<Moved> {
         let now = Instant::now();
         let is_sweep = now >= self.swept + self.sweep_every;
         let looks_back = now >= self.looked_back + LOOK_BACK_EVERY;
@@ -134,7 +161,7 @@ impl Intake {
             self.last = self.last.max(last.task);
             self.marks.push_back((now, self.last));
         }
-        let moved = self.move_in(connection, incoming, false, kinds, counts, ids)?;
+        let moved = self.move_in(connection, &incoming, From::Inbox, books)?;
         if read == MOST && (looks_back || is_sweep) {
             (self.swept, self.looked_back) = (now, now); // what lies behind these is read next, from `last` on
         }
@@ -159,9 +186,7 @@ impl Intake {
     pub(crate) fn later(
         &mut self,
         connection: &mut Connection,
-        kinds: &Kinds,
-        counts: &mut Counts,
-        ids: &mut LaneIds,
+        books: &mut Books,
     ) -> Result<(Moved, Option<Duration>)> {
         let now = Instant::now();
         if now >= self.later_swept + SWEEP_EVERY {
@@ -172,7 +197,7 @@ impl Intake {
         if let Some(last) = incoming.last() {
             self.later_from = last.due_ms;
         }
-        let moved = self.move_in(connection, incoming, true, kinds, counts, ids)?;
+        let moved = self.move_in(connection, &incoming, From::Later, books)?;
         let next = connection
             .first(format!(
                 "SELECT CAST(due_ms AS SIGNED) - CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED) FROM queue_later \
@@ -188,94 +213,80 @@ impl Intake {
     fn move_in(
         &mut self,
         connection: &mut Connection,
-        incoming: Vec<Incoming>,
-        from_later: bool,
-        kinds: &Kinds,
-        counts: &mut Counts,
-        ids: &mut LaneIds,
+        incoming: &[Incoming],
+        from: From,
+        books: &mut Books,
     ) -> Result<Moved> {
         if incoming.is_empty() {
             return Ok(Moved::default());
         }
         let segment = self.open_segment(connection, incoming.len() as u64)?;
-        ids.refill(connection)?;
-        let before = counts.clone();
-        let result = self.move_at_once(connection, &incoming, from_later, segment, kinds, counts, ids);
-        if result.is_err() {
-            *counts = before;
+        self.ids.refill(connection)?;
+        let before = books.counts.clone();
+        let moved = self.move_at_once(connection, incoming, from, segment, books).inspect_err(|_| {
+            books.counts = before;
             let _ = connection.execute("ROLLBACK");
+        })?;
+        if let Some((_, rows)) = &mut self.segment {
+            *rows += moved.tasks.len() as u64;
         }
-        result
+        Ok(moved)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "to be put in order")]
+    /// All of it in one transaction, which holds the intake's row: nobody else moves tasks meanwhile.
     fn move_at_once(
         &mut self,
         connection: &mut Connection,
         incoming: &[Incoming],
-        from_later: bool,
+        from: From,
         segment: u32,
-        kinds: &Kinds,
-        counts: &mut Counts,
-        ids: &mut LaneIds,
+        books: &mut Books,
     ) -> Result<Moved> {
-        connection.execute("START TRANSACTION").doing(|| "moving tasks in")?;
-        let row = connection
-            .first(format!(
-                "SELECT owner, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS UNSIGNED) FROM queue_lane WHERE lane = {INTAKE} FOR UPDATE"
-            ))
-            .doing(|| "moving tasks in")?;
-        let (owner, now_ms) = row.map(|row| (row.parse::<u32>(0), row.parse::<f64>(1))).unwrap_or_default();
-        if owner != Some(self.shepherd) {
-            return Err(crate::Error::found(LOST));
-        }
-        let now_ms = now_ms.unwrap_or_default() as u64;
-        let minute = (now_ms / 60_000) as u32;
-        let mine = claim(connection, incoming, kinds)?;
+        let doing = || "moving tasks in";
+        connection.execute("START TRANSACTION").doing(doing)?;
+        let now_ms = hold_intake(connection, books.shepherd)?;
+        let mine = claim(connection, incoming, from, &books.kinds)?;
         let (mut ready, mut later) = (Vec::new(), Vec::new());
         for (task, is_mine) in incoming.iter().zip(mine) {
-            let count = counts.of(minute, task.kind);
-            if from_later {
-                count.later -= 1;
-            } else {
-                count.taken += 1;
+            let count = books.counts.of((now_ms / 60_000) as u32, task.kind);
+            match from {
+                From::Inbox => count.taken += 1,
+                From::Later => count.later -= 1,
             }
             if !is_mine {
                 count.merged += 1;
-            } else if !from_later && task.due_ms > 0 {
+            } else if from == From::Inbox && task.due_ms > 0 {
                 count.later += 1;
                 later.push(task);
             } else {
                 ready.push(task);
             }
         }
-        let mut moved = self.write_lanes(connection, &ready, segment, ids)?;
+        let moved = self.write_lanes(connection, &ready, segment, books)?;
         write_later(connection, &later)?;
-        let removed = if from_later {
-            remove_later(connection, incoming)?
-        } else {
-            remove_inbox(connection, incoming)?
-        };
-        if removed != incoming.len() as u64 {
-            return Err(crate::Error::found("somebody else removed tasks from the queue's tables meanwhile"));
+        if from.remove(connection, incoming)? != incoming.len() as u64 {
+            return Err(Error::found("somebody else removed tasks from the queue's tables meanwhile"));
         }
-        counts.store(connection, self.shepherd)?;
-        connection.execute("COMMIT").doing(|| "moving tasks in")?;
-        if let Some((_, rows)) = &mut self.segment {
-            *rows += ready.len() as u64;
+        if from == From::Inbox {
+            let last = self.last;
+            connection
+                .execute(format!("UPDATE queue_lane SET first_task = {last} WHERE lane = {INTAKE}"))
+                .doing(doing)?;
         }
-        moved.read = incoming.len();
-        Ok(moved)
+        books.counts.store(connection, books.shepherd)?;
+        connection.execute("COMMIT").doing(doing)?;
+        Ok(Moved { read: incoming.len(), ..moved })
     }
 
     /// Writes tasks into the open segment, a lane for each line of them.
     fn write_lanes(
-        &self,
+        &mut self,
         connection: &mut Connection,
         ready: &[&Incoming],
         segment: u32,
-        ids: &mut LaneIds,
+        books: &Books,
     ) -> Result<Moved> {
+        let shepherd = books.shepherd;
         let mut lines: BTreeMap<(u16, i8, &str), Vec<&Incoming>> = BTreeMap::new();
         for task in ready {
             lines.entry((task.kind, task.priority, &task.tenant)).or_default().push(task);
@@ -284,16 +295,16 @@ impl Intake {
         let (mut rows, mut lanes) = (String::new(), String::new());
         for ((kind, priority, tenant), tasks) in lines {
             debug_assert!(tasks.len() <= MOST_TASKS as usize && MOST <= MOST_TASKS as usize);
-            let lane = ids.next();
+            let (lane, is_unique) = (self.ids.next(), books.kinds.of(kind).is_unique);
             let first = tasks.iter().map(|task| &*task.created).min().unwrap_or_default();
             let _ = write!(
                 lanes,
-                "{}({lane},{},{segment},{kind},{priority},{},{},{})",
+                "{}({lane},{shepherd},{segment},{kind},{priority},{},{},{},{})",
                 comma(&lanes),
-                self.shepherd,
                 quote::string(tenant),
                 tasks.len(),
                 quote::string(first),
+                u8::from(is_unique),
             );
             for (seq, task) in tasks.iter().enumerate() {
                 let _ = write!(
@@ -308,7 +319,9 @@ impl Intake {
                 );
                 moved.tasks.push(queued(self.shard, lane, seq as u32, task));
             }
-            moved.lanes.push(Lane::taken(lane, segment, kind, priority, tenant, tasks.len() as u32));
+            let mut made = Lane::taken(lane, segment, kind, priority, tenant, tasks.len() as u32);
+            made.is_unique = is_unique;
+            moved.lanes.push(made);
         }
         if !rows.is_empty() {
             let table = schema::segment(segment);
@@ -317,7 +330,7 @@ impl Intake {
                 .doing(|| "moving tasks in")?;
             connection
                 .execute(format!(
-                    "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, created) VALUES {lanes}"
+                    "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, created, is_unique) VALUES {lanes}"
                 ))
                 .doing(|| "moving tasks in")?;
         }
@@ -366,6 +379,20 @@ pub(crate) fn new_segment(connection: &mut Connection, build: Option<u32>) -> Re
         ))
         .doing(|| "entering a segment")?;
     Ok(segment)
+}
+
+/// Makes sure that no other shepherd moves tasks before the transaction ends; gives the server's time, in milliseconds since 1970.
+fn hold_intake(connection: &mut Connection, shepherd: u32) -> Result<u64> {
+    let sql =
+        format!("SELECT owner, UNIX_TIMESTAMP(NOW(3)) FROM queue_lane WHERE lane = {INTAKE} FOR UPDATE");
+    let row = connection.first(sql).doing(|| "moving tasks in")?;
+    match row.as_ref().and_then(|row| row.parse::<u32>(0)) {
+        Some(owner) if owner == shepherd => {
+            let seconds = row.and_then(|row| row.parse::<f64>(1)).unwrap_or_default();
+            Ok((seconds * 1000.0) as u64)
+        }
+        _ => Err(Error::found(LOST)),
+    }
 }
 
 fn comma(text: &str) -> &'static str {
@@ -434,41 +461,17 @@ fn read(connection: &mut Connection, sql: &str, doing: &str) -> Result<Vec<Incom
     Ok(tasks)
 }
 
-/// For each task, whether its object has no other unfinished one of that kind, where the kind asks for that.
-fn claim(connection: &mut Connection, incoming: &[Incoming], kinds: &Kinds) -> Result<Vec<bool>> {
-    let mut objects: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
-    let mut rows = BTreeMap::new();
-    for task in incoming.iter().filter(|task| kinds.of(task.kind).is_unique) {
-        objects.entry(task.kind).or_default().insert(&task.object_id);
-        rows.entry((task.kind, &*task.object_id)).or_insert(task.task);
+/// For each task, whether it may run: of an object's unfinished ones only one, where the kind asks for that.
+fn claim(connection: &mut Connection, incoming: &[Incoming], from: From, kinds: &Kinds) -> Result<Vec<bool>> {
+    let (unique, other): (Vec<&Incoming>, Vec<_>) =
+        incoming.iter().partition(|task| kinds.of(task.kind).is_unique);
+    if from == From::Later {
+        // They may have claims of when the rule was another one.
+        claims::release(connection, other.into_iter().map(Incoming::claimant))?;
     }
-    if rows.is_empty() {
-        return Ok(vec![true; incoming.len()]);
-    }
-    let mut sql = String::new();
-    for ((kind, object), task) in rows {
-        let _ = write!(sql, "{}({kind},{},{task})", comma(&sql), quote::string(object));
-    }
-    connection
-        .execute(format!("INSERT IGNORE INTO queue_unique (kind, object_id, task) VALUES {sql}"))
-        .doing(|| "claiming unique tasks")?;
-    let mut holders = HashMap::new();
-    for (kind, objects) in objects {
-        let list: Vec<_> = objects.into_iter().map(quote::string).collect();
-        let sql = format!(
-            "SELECT object_id, task FROM queue_unique WHERE kind = {kind} AND object_id IN ({})",
-            list.join(",")
-        );
-        each::<2>(connection, &sql, "claiming unique tasks", |[object, task]| {
-            holders.insert((kind, object.unwrap_or_default().to_owned()), number::<u64>(task));
-            Ok(())
-        })?;
-    }
-    let is_mine = |task: &Incoming| {
-        !kinds.of(task.kind).is_unique
-            || holders.get(&(task.kind, task.object_id.clone())) == Some(&task.task)
-    };
-    Ok(incoming.iter().map(is_mine).collect())
+    let claimants: Vec<_> = unique.into_iter().map(Incoming::claimant).collect();
+    let mut mine = claims::claim(connection, &claimants, None)?.into_iter();
+    Ok(incoming.iter().map(|task| !kinds.of(task.kind).is_unique || mine.next() == Some(true)).collect())
 }
 
 fn write_later(connection: &mut Connection, later: &[&Incoming]) -> Result<()> {

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use drover_db::Connection;
 
 use crate::Result;
+use crate::claims::{self, Claimant};
 use crate::counts::Counts;
-use crate::desk::{Desk, Mail, StreamName};
+use crate::desk::{Desk, Mail, Queued, StreamName};
 use crate::error::{Doing, Error};
-use crate::intake::{Intake, Moved};
+use crate::intake::{Books, Intake, Moved};
 use crate::kinds::Kinds;
-use crate::lane::{self, Lane, LaneIds};
+use crate::lane::{self, Lane};
 use crate::lease::{self, Name};
 use crate::rows::number;
 use crate::segments;
@@ -55,11 +56,8 @@ pub(crate) struct Keeper<'a> {
     signals: &'a Signals,
     totals: &'a Totals,
     connection: Connection,
-    shepherd: u32,
-    kinds: Kinds,
-    shepherds: u32,
+    books: Books,
     lanes: HashMap<u64, Lane>,
-    counts: Counts,
     clock: Clock,
     renew_at: Instant,
     intake: Option<Incoming>,
@@ -74,7 +72,6 @@ pub(crate) struct Keeper<'a> {
 /// What a keeper has who moves tasks in.
 struct Incoming {
     intake: Intake,
-    ids: LaneIds,
     inbox_at: Instant,
     later_at: Option<Instant>,
     /// A row was seen in the inbox that nobody has committed yet.
@@ -133,11 +130,8 @@ impl<'a> Keeper<'a> {
             signals,
             totals,
             connection,
-            shepherd,
-            kinds,
-            shepherds: 1,
+            books: Books { shepherd, kinds, counts: Counts::default() },
             lanes: HashMap::new(),
-            counts: Counts::default(),
             clock,
             renew_at: now,
             intake: None,
@@ -150,7 +144,7 @@ impl<'a> Keeper<'a> {
 
     /// The number of its shepherd on this shard.
     pub(crate) fn shepherd(&self) -> u32 {
-        self.shepherd
+        self.books.shepherd
     }
 
     /// Works until it is told to end, or the connection is lost.
@@ -168,7 +162,10 @@ impl<'a> Keeper<'a> {
     }
 
     fn leave(&mut self) -> Result<()> {
-        lease::leave(&mut self.connection, self.shepherd)
+        if self.intake.is_some() && self.may_be_over {
+            segments::drop_finished(&mut self.connection, self.books.kinds.longest_keep())?;
+        }
+        lease::leave(&mut self.connection, self.books.shepherd)
     }
 
     /// How long there is nothing to do, if nothing comes.
@@ -211,21 +208,20 @@ impl<'a> Keeper<'a> {
     }
 
     fn renew(&mut self, changed: bool) -> Result<()> {
-        if !lease::renew(&mut self.connection, self.shepherd, self.desk.running())? {
+        if !lease::renew(&mut self.connection, self.books.shepherd, self.desk.running())? {
             return Err(Error::found(crate::intake::LOST));
         }
         self.renew_at = Instant::now() + RENEW_EVERY;
         if changed || self.intake.is_none() {
             self.clock = Clock::of(&mut self.connection)?;
-            self.kinds = Kinds::load(&mut self.connection)?;
-            self.shepherds = lease::bury(&mut self.connection)?;
-            self.desk.rule(self.kinds.clone(), self.shepherds);
+            self.books.kinds = Kinds::load(&mut self.connection)?;
+            let shepherds = lease::bury(&mut self.connection)?;
+            self.desk.rule(self.books.kinds.clone(), shepherds);
             self.give_back_paused()?;
-            if self.intake.is_none() && lease::take_intake(&mut self.connection, self.shepherd)? {
+            if self.intake.is_none() && lease::take_intake(&mut self.connection, self.books.shepherd)? {
                 let now = Instant::now();
                 self.intake = Some(Incoming {
-                    intake: Intake::new(self.shepherd, self.at),
-                    ids: LaneIds::default(),
+                    intake: Intake::new(self.at),
                     inbox_at: now,
                     later_at: Some(now),
                     awaited: 0,
@@ -243,14 +239,14 @@ impl<'a> Keeper<'a> {
         let mut all = Vec::new();
         if now >= incoming.inbox_at {
             let moved = retried(&mut self.connection, |connection| {
-                incoming.intake.inbox(connection, &self.kinds, &mut self.counts, &mut incoming.ids)
+                incoming.intake.inbox(connection, &mut self.books)
             })?;
             incoming.plan_inbox(moved.read);
             all.push(moved);
         }
         if incoming.later_at.is_some_and(|at| now >= at) {
             let (moved, next) = retried(&mut self.connection, |connection| {
-                incoming.intake.later(connection, &self.kinds, &mut self.counts, &mut incoming.ids)
+                incoming.intake.later(connection, &mut self.books)
             })?;
             incoming.later_at = Some(Instant::now() + next.unwrap_or(LATER_SWEEP).min(LATER_SWEEP));
             all.push(moved);
@@ -267,7 +263,7 @@ impl<'a> Keeper<'a> {
         let mut given_back = Vec::new();
         let mut kept = HashSet::new();
         for lane in moved.lanes {
-            if waiting > AHEAD || self.kinds.of(lane.kind).is_paused {
+            if waiting > AHEAD || self.books.kinds.of(lane.kind).is_paused {
                 given_back.push(lane.lane);
             } else {
                 kept.insert(lane.lane);
@@ -283,7 +279,7 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         self.may_be_free = true;
-        lane::release(&mut self.connection, self.shepherd, &lanes)
+        lane::release(&mut self.connection, self.books.shepherd, &lanes)
     }
 
     /// Gives back what belongs to kinds that are paused.
@@ -291,7 +287,7 @@ impl<'a> Keeper<'a> {
         let paused: HashSet<u64> = self
             .lanes
             .values()
-            .filter(|lane| self.kinds.of(lane.kind).is_paused)
+            .filter(|lane| self.books.kinds.of(lane.kind).is_paused)
             .map(|lane| lane.lane)
             .collect();
         if paused.is_empty() {
@@ -316,7 +312,8 @@ impl<'a> Keeper<'a> {
             self.take_lanes(&ready)?;
         }
         let mut streams: BTreeMap<StreamName, Vec<u64>> = BTreeMap::new();
-        for lane in self.lanes.values().filter(|lane| !lane.is_read() && !self.kinds.of(lane.kind).is_paused)
+        for lane in
+            self.lanes.values().filter(|lane| !lane.is_read() && !self.books.kinds.of(lane.kind).is_paused)
         {
             streams.entry(lane.stream(self.at)).or_default().push(lane.lane);
         }
@@ -328,13 +325,33 @@ impl<'a> Keeper<'a> {
                 if waiting > share / 2 {
                     break;
                 }
-                let Some(lane) = self.lanes.get_mut(&lane) else { continue };
-                let tasks = lane.read(&mut self.connection, self.at, share.min(MOST_READ))?;
+                let tasks = self.read(lane, share.min(MOST_READ))?;
                 waiting += tasks.len();
                 self.desk.put(tasks);
             }
         }
         Ok(())
+    }
+
+    /// Reads a lane on; what must not run is settled.
+    fn read(&mut self, lane: u64, most: usize) -> Result<Vec<Queued>> {
+        let Some(lane) = self.lanes.get_mut(&lane) else { return Ok(Vec::new()) };
+        let tasks = lane.read(&mut self.connection, self.at, most)?;
+        if !lane.is_unique || !lane.is_built() {
+            return Ok(tasks);
+        }
+        let objects: Vec<_> = tasks.iter().map(|queued| queued.task.object_id.to_string()).collect();
+        let both = tasks.iter().zip(&objects);
+        let claimants: Vec<_> = both
+            .map(|(queued, object_id)| Claimant { kind: queued.task.kind, object_id, task: queued.task.id })
+            .collect();
+        let mut held = claims::held(&mut self.connection, &claimants)?.into_iter();
+        let (held, merged): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|_| held.next() == Some(true));
+        if !merged.is_empty() {
+            let settling = Settling::merged(&merged, &mut self.lanes, self.clock);
+            self.commit(&settling)?;
+        }
+        Ok(held)
     }
 
     /// Takes a lane that nobody owns for each line that has none to read from.
@@ -345,7 +362,7 @@ impl<'a> Keeper<'a> {
         let mut wanted = Vec::new();
         let mut more = false;
         for free in lane::free(&mut self.connection)? {
-            if self.kinds.of(free.kind).is_paused {
+            if self.books.kinds.of(free.kind).is_paused {
                 continue;
             }
             let stream =
@@ -356,7 +373,7 @@ impl<'a> Keeper<'a> {
                 more = true;
             }
         }
-        for lane in lane::take(&mut self.connection, self.shepherd, &wanted)? {
+        for lane in lane::take(&mut self.connection, self.books.shepherd, &wanted)? {
             self.lanes.insert(lane.lane, lane);
         }
         self.may_be_free = more;
@@ -365,10 +382,14 @@ impl<'a> Keeper<'a> {
 
     /// Acknowledges what workers have done.
     fn settle(&mut self, finished: Vec<crate::desk::Finished>) -> Result<()> {
-        let settling = Settling::new(finished, &mut self.lanes, &self.kinds, self.clock);
+        let settling = Settling::new(finished, &mut self.lanes, &self.books.kinds, self.clock);
+        self.commit(&settling)
+    }
+
+    fn commit(&mut self, settling: &Settling) -> Result<()> {
         let is_intake = self.intake.is_some();
         let settled = retried(&mut self.connection, |connection| {
-            settling.commit(connection, self.shepherd, &self.lanes, &mut self.counts, is_intake)
+            settling.commit(connection, &mut self.books, &self.lanes, is_intake)
         })?;
         settled.count(self.totals);
         for lane in &settled.lost {
@@ -400,7 +421,7 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         self.looked_at_segments = now;
-        self.may_be_over = segments::drop_finished(&mut self.connection, self.kinds.longest_keep())?;
+        self.may_be_over = segments::drop_finished(&mut self.connection, self.books.kinds.longest_keep())?;
         Ok(())
     }
 

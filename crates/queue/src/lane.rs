@@ -22,6 +22,8 @@ pub(crate) struct Lane {
     pub(crate) priority: i8,
     pub(crate) tenant: Box<str>,
     pub(crate) tasks: u32,
+    /// Whether its tasks hold the claims of their objects.
+    pub(crate) is_unique: bool,
     /// Which rows of the segment are its own: those of this lane, from this number on.
     origin: u64,
     first: u32,
@@ -44,6 +46,7 @@ impl Lane {
             priority,
             tenant: tenant.into(),
             tasks,
+            is_unique: false,
             origin: lane,
             first: 0,
             first_task: 0,
@@ -56,6 +59,11 @@ impl Lane {
     /// The line in which its tasks wait.
     pub(crate) fn stream(&self, shard: usize) -> StreamName {
         StreamName { shard, kind: self.kind, priority: self.priority, tenant: self.tenant.clone() }
+    }
+
+    /// Whether its tasks came by a build. Others may have taken their claims before it was published.
+    pub(crate) fn is_built(&self) -> bool {
+        self.first_task > 0
     }
 
     /// Whether all its tasks were read.
@@ -187,11 +195,11 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
         .doing(|| "taking lanes")?;
     let sql = format!(
         "SELECT lane, segment, kind, priority, tenant, tasks, COALESCE(first_task, 0), UNIX_TIMESTAMP(created), settled, HEX(beyond), \
-             COALESCE(origin, lane), first \
+             COALESCE(origin, lane), first, is_unique \
          FROM queue_lane WHERE lane IN ({lanes}) AND owner = {shepherd} ORDER BY priority DESC, created, lane"
     );
     let mut taken = Vec::new();
-    each::<12>(connection, &sql, "taking lanes", |fields| {
+    each::<13>(connection, &sql, "taking lanes", |fields| {
         let [
             lane,
             segment,
@@ -205,6 +213,7 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
             beyond,
             origin,
             first_row,
+            unique,
         ] = fields;
         let (lane, tasks) = (number(lane), number(tasks));
         let progress = unhex(beyond.unwrap_or_default())
@@ -219,6 +228,7 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
             priority: number(priority),
             tenant: tenant.unwrap_or_default().into(),
             tasks,
+            is_unique: unique == Some("1"),
             origin: number(origin),
             first: number(first_row),
             first_task: number(first),

@@ -3,6 +3,7 @@
 pub mod args;
 mod bell;
 mod build;
+mod claims;
 mod counts;
 mod dead;
 mod desk;

@@ -81,14 +81,15 @@ fn tables() -> Vec<(&'static str, String)> {
                 "lane BIGINT UNSIGNED NOT NULL PRIMARY KEY, owner INT UNSIGNED NOT NULL, segment INT UNSIGNED NOT NULL, {KIND}, {PRIORITY}, \
                  {TENANT}, tasks INT UNSIGNED NOT NULL, first_task BIGINT UNSIGNED NULL, origin BIGINT UNSIGNED NULL, first INT UNSIGNED NOT NULL DEFAULT 0, \
                  {CREATED}, done INT UNSIGNED NOT NULL DEFAULT 0, \
-                 settled INT UNSIGNED NOT NULL DEFAULT 0, beyond VARBINARY(8192) NOT NULL DEFAULT ''"
+                 settled INT UNSIGNED NOT NULL DEFAULT 0, \
+                 is_unique BOOLEAN NOT NULL DEFAULT 0, beyond VARBINARY(8192) NOT NULL DEFAULT ''"
             ),
         ),
         (
             "queue_unique",
             format!(
                 "{KIND}, object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, task BIGINT UNSIGNED NOT NULL, \
-                 PRIMARY KEY (kind, object_id)"
+                 build INT UNSIGNED NULL, PRIMARY KEY (kind, object_id)"
             ),
         ),
         (

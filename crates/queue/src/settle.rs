@@ -1,6 +1,6 @@
 //! Acknowledging: what came of many tasks, in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use drover_db::{Connection, quote};
 
 use crate::Result;
-use crate::counts::Counts;
+use crate::claims::{self, Claimant};
 use crate::desk::{Finished, Queued};
 use crate::error::Doing;
-use crate::intake::{insert_later, round_up};
+use crate::intake::{Books, insert_later, round_up};
 use crate::keeper::Clock;
 use crate::kinds::Kinds;
 use crate::lane::Lane;
-use crate::rows::{list, or_null};
+use crate::rows::or_null;
 use crate::shepherd::Totals;
 use crate::task::Outcome;
 
@@ -55,6 +55,8 @@ enum What {
     Dead {
         row: String,
     },
+    /// Another task has its object's claim.
+    Merged,
 }
 
 /// What came of it.
@@ -105,6 +107,20 @@ impl Settling {
         settling
     }
 
+    /// Settles tasks of which another one has the claim.
+    pub(crate) fn merged(tasks: &[Queued], lanes: &mut HashMap<u64, Lane>, clock: Clock) -> Self {
+        let mut settling = Self::new(Vec::new(), lanes, &Kinds::default(), clock);
+        for task in tasks {
+            let Some(lane) = lanes.get_mut(&task.lane) else { continue };
+            if lane.progress.settle(task.seq) {
+                settling.lanes.insert(task.lane);
+                let kind = task.task.kind;
+                settling.events.push(Event { lane: task.lane, kind, what: What::Merged, unclaimed: None });
+            }
+        }
+        settling
+    }
+
     fn add(&mut self, finished: Finished, lane: &mut Lane, kinds: &Kinds, clock: Clock, now_ms: u64) {
         let Finished { queued, outcome, ran, begun } = finished;
         let (task, kind) = (&queued.task, kinds.of(queued.task.kind));
@@ -133,7 +149,7 @@ impl Settling {
             return;
         }
         self.lanes.insert(queued.lane);
-        let unclaimed = (ends && kind.is_unique).then(|| (task.object_id.to_string(), task.id));
+        let unclaimed = (ends && lane.is_unique).then(|| (task.object_id.to_string(), task.id));
         self.events.push(Event { lane: queued.lane, kind: task.kind, what, unclaimed });
     }
 
@@ -165,27 +181,26 @@ impl Settling {
     pub(crate) fn commit(
         &self,
         connection: &mut Connection,
-        shepherd: u32,
+        books: &mut Books,
         lanes: &HashMap<u64, Lane>,
-        counts: &mut Counts,
         is_intake: bool,
     ) -> Result<Settled> {
         let mut lost = BTreeSet::new();
         loop {
-            let before = counts.clone();
-            match self.try_commit(connection, shepherd, lanes, counts, is_intake, &lost) {
+            let before = books.counts.clone();
+            match self.try_commit(connection, books, lanes, is_intake, &lost) {
                 Ok(None) => {
                     let lanes = self.lanes.difference(&lost).copied().collect();
                     let returned = self.returned.iter().map(Queued::again).collect();
                     return Ok(self.settled(lanes, lost, returned));
                 }
                 Ok(Some(lane)) => {
-                    *counts = before;
+                    books.counts = before;
                     lost.insert(lane);
                     connection.execute("ROLLBACK").doing(|| "acknowledging")?;
                 }
                 Err(error) => {
-                    *counts = before;
+                    books.counts = before;
                     let _ = connection.execute("ROLLBACK");
                     return Err(error);
                 }
@@ -199,6 +214,7 @@ impl Settling {
             match event.what {
                 What::Done { .. } => settled.done += 1,
                 What::Later { is_failure, .. } => settled.failed += u64::from(is_failure),
+                What::Merged => {}
                 What::Dead { .. } => (settled.failed, settled.dead) = (settled.failed + 1, settled.dead + 1),
             }
         }
@@ -209,23 +225,22 @@ impl Settling {
     fn try_commit(
         &self,
         connection: &mut Connection,
-        shepherd: u32,
+        books: &mut Books,
         lanes: &HashMap<u64, Lane>,
-        counts: &mut Counts,
         is_intake: bool,
         lost: &BTreeSet<u64>,
     ) -> Result<Option<u64>> {
         connection.execute("START TRANSACTION").doing(|| "acknowledging")?;
         for number in self.lanes.difference(lost) {
             let Some(lane) = lanes.get(number) else { continue };
-            if !lane.store(connection, shepherd)? {
+            if !lane.store(connection, books.shepherd)? {
                 return Ok(Some(*number));
             }
         }
         let (mut later, mut dead) = (String::new(), String::new());
-        let mut unclaimed: BTreeMap<u16, Vec<&(String, u64)>> = BTreeMap::new();
+        let mut unclaimed = Vec::new();
         for event in self.events.iter().filter(|event| !lost.contains(&event.lane)) {
-            let count = counts.of(self.minute, event.kind);
+            let count = books.counts.of(self.minute, event.kind);
             match &event.what {
                 What::Done { waited_ms, ran } => count.done(*waited_ms, *ran),
                 What::Later { row, is_failure } => {
@@ -238,9 +253,10 @@ impl Settling {
                     count.died += 1;
                     push(&mut dead, row);
                 }
+                What::Merged => count.merged += 1,
             }
-            if let Some(object) = &event.unclaimed {
-                unclaimed.entry(event.kind).or_default().push(object);
+            if let Some((object_id, task)) = &event.unclaimed {
+                unclaimed.push(Claimant { kind: event.kind, object_id, task: *task });
             }
         }
         insert_later(connection, &later)?;
@@ -250,17 +266,8 @@ impl Settling {
                 .execute(format!("INSERT INTO queue_dead ({columns}) VALUES {dead}"))
                 .doing(|| "burying tasks")?;
         }
-        for (kind, objects) in unclaimed {
-            let names: Vec<_> = objects.iter().map(|(object, _)| quote::string(object)).collect();
-            let tasks = list(objects.iter().map(|(_, task)| *task));
-            let names = names.join(",");
-            connection
-                .execute(format!(
-                    "DELETE FROM queue_unique WHERE kind = {kind} AND object_id IN ({names}) AND task IN ({tasks})"
-                ))
-                .doing(|| "freeing unique tasks")?;
-        }
-        counts.store(connection, shepherd)?;
+        claims::release(connection, unclaimed.into_iter())?;
+        books.counts.store(connection, books.shepherd)?;
         if !later.is_empty() && !is_intake {
             connection.execute("UPDATE queue_meta SET bell = bell + 1").doing(|| "ringing")?;
         }

@@ -7,7 +7,7 @@ mod writer;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use drover_db::{Stop, quote};
+use drover_db::{Connection, Stop, quote};
 use serde::Serialize;
 
 use crate::error::Doing;
@@ -201,6 +201,7 @@ fn cancel_on(shard: &Shard, job: &str) -> Result<bool> {
         .doing(doing)?
         .rows;
     for segment in segments.iter().filter_map(|row| row.parse::<u32>(0)) {
+        release_claims(&mut connection, shard, segment)?;
         for sql in [
             format!("DELETE FROM queue_lane WHERE segment = {segment} AND owner = {}", schema::BUILDING),
             format!("DROP TABLE IF EXISTS {}", schema::segment(segment)),
@@ -213,4 +214,20 @@ fn cancel_on(shard: &Shard, job: &str) -> Result<bool> {
         .execute(format!("UPDATE queue_build SET state = 'cancelled', ended = NOW(3) WHERE build = {build}"))
         .doing(doing)?;
     Ok(true)
+}
+
+/// Ends the claims of a segment's tasks, lane by lane.
+fn release_claims(connection: &mut Connection, shard: &Shard, segment: u32) -> Result<()> {
+    let doing = || shard.doing("cancelling a build");
+    let sql = format!("SELECT lane, kind FROM queue_lane WHERE segment = {segment} AND is_unique = 1");
+    for row in connection.query(sql).doing(doing)?.rows {
+        let (lane, kind) = (row.string(0), row.string(1));
+        let table = schema::segment(segment);
+        let sql = format!(
+            "DELETE u FROM queue_unique u JOIN {table} s ON u.kind = {kind} AND u.object_id = s.object_id AND u.task = s.task \
+             WHERE s.lane = {lane}"
+        );
+        connection.execute(sql).doing(doing)?;
+    }
+    Ok(())
 }

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::time::Duration;
 
 use drover_db::{Connection, quote};
 
 use super::BuildOptions;
+use crate::claims::{self, Claimant};
 use crate::error::Doing;
 use crate::intake::new_segment;
+use crate::kinds::Kinds;
 use crate::lane;
 use crate::record::Record;
 use crate::rows::or_null;
@@ -48,6 +51,7 @@ pub(super) struct Writer<'a> {
     pub(super) tasks: u64,
     pub(super) merged: u64,
     pub(super) is_published: bool,
+    is_unique: bool,
     segment: Option<(u32, u64)>,
     lanes: HashMap<(i8, String), Open>,
     lane_ids: Range<u64>,
@@ -91,6 +95,7 @@ impl<'a> Writer<'a> {
             tasks: number(3),
             merged: number(4),
             is_published: row.string(2) == "published",
+            is_unique: Kinds::load(&mut connection)?.of(options.kind).is_unique,
             segment: None,
             lanes: HashMap::new(),
             lane_ids: 0..0,
@@ -104,93 +109,138 @@ impl<'a> Writer<'a> {
         if batch.end <= self.position || self.is_published {
             return Ok(0);
         }
+        const TRIES: u32 = 10;
+        for attempt in 0..TRIES {
+            match self.try_store(batch) {
+                Err(error) => {
+                    let _ = self.connection.execute("ROLLBACK");
+                    self.lanes.clear(); // some may be in no row
+                    if !error.is_passing() {
+                        return Err(error);
+                    }
+                    std::thread::sleep(Duration::from_millis(5 << attempt));
+                }
+                stored => return stored,
+            }
+        }
+        self.try_store(batch)
+    }
+
+    fn try_store(&mut self, batch: &Batch) -> Result<u64> {
         let segment = self.segment(batch.records.len() as u64)?;
-        let (rows, lanes) = self.write(&batch.records, segment)?;
-        let doing = || self.shard.doing("storing a build's tasks");
-        let tasks = self.tasks + batch.records.len() as u64;
+        self.draw(batch.records.len() as u64)?;
+        let shard = self.shard;
+        let doing = || shard.doing("storing a build's tasks");
+        self.connection.execute("START TRANSACTION").doing(doing)?;
+        let records = self.claimed(&batch.records)?;
+        let (rows, lanes) = self.write(&records, segment);
+        let stored = records.len() as u64;
+        let (tasks, merged) = (self.tasks + stored, self.merged + batch.records.len() as u64 - stored);
         let position = format!(
-            "UPDATE queue_build SET position = {}, tasks = {tasks} WHERE build = {} AND state = 'loading'",
+            "UPDATE queue_build SET position = {}, tasks = {tasks}, merged = {merged} WHERE build = {} AND state = 'loading'",
             batch.end, self.build
         );
         let connection = &mut self.connection;
-        connection.execute("START TRANSACTION").doing(doing)?;
         if connection.execute(position).doing(doing)?.affected == 0 {
-            return Err(Error::found(
-                self.shard.doing(&format!("build '{}' was cancelled", self.options.job)),
-            ));
+            return Err(Error::found(shard.doing(&format!("build '{}' was cancelled", self.options.job))));
         }
         if !rows.is_empty() {
             let table = schema::segment(segment);
             connection
-                .execute(format!("INSERT INTO {table} (lane, seq, object_id, payload) VALUES {rows}"))
+                .execute(format!("INSERT INTO {table} (lane, seq, task, object_id, payload) VALUES {rows}"))
                 .doing(doing)?;
             connection
                 .execute(format!(
-                    "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, first_task) VALUES {lanes} \
+                    "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, first_task, is_unique) VALUES {lanes} \
                      ON DUPLICATE KEY UPDATE tasks = VALUES(tasks)"
                 ))
                 .doing(doing)?;
         }
         connection.execute("COMMIT").doing(doing)?;
-        (self.tasks, self.position) = (tasks, batch.end);
-        if let Some((_, stored)) = &mut self.segment {
-            *stored += batch.records.len() as u64;
+        (self.tasks, self.merged, self.position) = (tasks, merged, batch.end);
+        if let Some((_, in_segment)) = &mut self.segment {
+            *in_segment += stored;
         }
-        Ok(batch.records.len() as u64)
+        Ok(stored)
+    }
+
+    /// The records that become tasks. Where each object has one task only, they are those that get their objects' claims, with
+    /// their numbers.
+    fn claimed<'r>(&mut self, records: &'r [Record]) -> Result<Vec<(Option<u64>, &'r Record)>> {
+        if !self.is_unique {
+            return Ok(records.iter().map(|record| (None, record)).collect());
+        }
+        let kind = self.options.kind;
+        let numbered: Vec<_> = (&mut self.task_ids).zip(records).collect(); // enough were drawn
+        let claimants: Vec<_> = numbered
+            .iter()
+            .map(|(task, record)| Claimant { kind, object_id: &record.object_id, task: *task })
+            .collect();
+        let mine = claims::claim(&mut self.connection, &claimants, Some(self.build))?;
+        let kept = numbered.into_iter().zip(mine).filter(|(_, is_mine)| *is_mine);
+        Ok(kept.map(|((task, record), _)| (Some(task), record)).collect())
     }
 
     /// The tasks' rows and those of their lanes, as SQL.
-    fn write(&mut self, records: &[Record], segment: u32) -> Result<(String, String)> {
-        let (mut rows, mut changed) = (String::with_capacity(records.len() * 40), Vec::new());
-        for record in records {
+    fn write(&mut self, records: &[(Option<u64>, &Record)], segment: u32) -> (String, String) {
+        let (mut rows, mut full) = (String::with_capacity(records.len() * 40), Vec::new());
+        for (task, record) in records {
             let priority = record.priority.unwrap_or(self.options.priority);
             let tenant = record.tenant.as_deref().unwrap_or(&self.options.tenant);
             let line = (priority, tenant.to_owned());
             if self.lanes.get(&line).is_none_or(|lane| lane.tasks >= LANE) {
-                let lane = self.new_lane()?;
-                if let Some(full) = self.lanes.insert(line.clone(), lane) {
-                    changed.push((line.clone(), full));
-                }
+                let lane = self.new_lane();
+                full.extend(self.lanes.insert(line.clone(), lane).map(|lane| (line.clone(), lane)));
             }
             let Some(lane) = self.lanes.get_mut(&line) else { continue }; // it was just put there
             let comma = if rows.is_empty() { "" } else { "," };
             let _ = write!(
                 rows,
-                "{comma}({},{},{},{})",
+                "{comma}({},{},{},{},{})",
                 lane.lane,
                 lane.tasks,
+                task.map_or_else(|| "NULL".to_owned(), |task| task.to_string()),
                 quote::string(&record.object_id),
                 or_null(record.payload.as_deref())
             );
             lane.tasks += 1;
         }
         let mut lanes = String::new();
-        for ((priority, tenant), lane) in changed.iter().map(|(line, lane)| (line, lane)).chain(&self.lanes) {
+        for ((priority, tenant), lane) in full.iter().map(|(line, lane)| (line, lane)).chain(&self.lanes) {
             let comma = if lanes.is_empty() { "" } else { "," };
             let _ = write!(
                 lanes,
-                "{comma}({},{BUILDING},{segment},{},{priority},{},{},{})",
+                "{comma}({},{BUILDING},{segment},{},{priority},{},{},{},{})",
                 lane.lane,
                 self.options.kind,
                 quote::string(tenant),
                 lane.tasks,
-                lane.first_task
+                lane.first_task,
+                u8::from(self.is_unique)
             );
         }
-        Ok((rows, lanes))
+        (rows, lanes)
     }
 
-    fn new_lane(&mut self) -> Result<Open> {
+    /// Draws numbers for as many lanes and tasks as a batch may need.
+    fn draw(&mut self, tasks: u64) -> Result<()> {
         const LANES: u64 = 1000;
-        if self.lane_ids.is_empty() {
-            self.lane_ids = lane::draw(&mut self.connection, LANES)?;
+        if self.lane_ids.end - self.lane_ids.start < tasks {
+            self.lane_ids = lane::draw(&mut self.connection, LANES + tasks)?;
         }
-        if self.task_ids.end - self.task_ids.start < u64::from(LANE) {
-            self.task_ids = draw_tasks(&mut self.connection, LANES * u64::from(LANE))?;
+        let needed = if self.is_unique { tasks } else { tasks * u64::from(LANE) };
+        if self.task_ids.end - self.task_ids.start < needed {
+            self.task_ids = draw_tasks(&mut self.connection, needed + LANES * u64::from(LANE))?;
         }
-        let first_task = self.task_ids.start;
-        self.task_ids.start += u64::from(LANE);
-        Ok(Open { lane: self.lane_ids.next().unwrap_or(u64::MAX), tasks: 0, first_task }) // there is one: see above
+        Ok(())
+    }
+
+    fn new_lane(&mut self) -> Open {
+        let first_task = self.task_ids.start.max(1);
+        if !self.is_unique {
+            self.task_ids.start += u64::from(LANE);
+        }
+        Open { lane: self.lane_ids.next().unwrap_or(u64::MAX), tasks: 0, first_task } // enough were drawn
     }
 
     /// The segment for so many more tasks. A lane lies in one segment.
