@@ -46,6 +46,15 @@ impl Error {
         Self::Found { what: what.into(), hint: Some(hint.into()) }
     }
 
+    /// The same, with the name of the shard it is about.
+    pub(crate) fn of(self, shard: &crate::shard::Shard) -> Self {
+        match self {
+            Self::Server { doing, source } => Self::Server { doing: shard.doing(&doing), source },
+            Self::Found { what, hint } => Self::Found { what: shard.doing(&what), hint },
+            other => other,
+        }
+    }
+
     pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| Self::File { path: path.to_owned(), source }
     }

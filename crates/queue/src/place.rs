@@ -50,7 +50,7 @@ mod tests {
         let options = options.resolve(|| Ok(String::new())).unwrap().options;
         let shard = |name: &&str| Shard {
             name: (*name).into(),
-            options: options.clone(),
+            nodes: vec![options.clone()],
             is_draining: *name == "drained",
         };
         Placement::new(&Shards { shards: names.iter().map(shard).collect(), place: Place::Object })

@@ -3,9 +3,9 @@
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, quote};
 
-use crate::Result;
 use crate::error::Doing;
 use crate::shard::Shard;
+use crate::{Error, Result};
 
 /// What a session is set to; what is wanted only may be refused.
 const SETTINGS: &[(&str, &str, bool)] = &[
@@ -29,26 +29,77 @@ const SETTINGS: &[(&str, &str, bool)] = &[
     ("max_statement_time", "0", false),
     ("max_execution_time", "0", false),
     ("query_cache_type", "OFF", false),
+    // What one node of a cluster has acknowledged, another one that takes over shows.
+    ("group_replication_consistency", "'BEFORE_ON_PRIMARY_FAILOVER'", false),
+    ("wsrep_sync_wait", "1", false),
 ];
 
 /// Opens a session in the queue's schema.
 pub(crate) fn open(shard: &Shard) -> Result<Connection> {
     shard.schema()?;
-    let mut connection = Connection::open(&shard.options).doing(|| shard.doing("connecting"))?;
-    set(&mut connection, shard)?;
-    Ok(connection)
+    first_that_writes(shard, |node| node.clone())
 }
 
 /// Opens a session, and makes the schema first if it is not there.
 pub(crate) fn open_new(shard: &Shard) -> Result<Connection> {
     let schema = quote::identifier(shard.schema()?);
-    let options = ConnectOptions { database: None, ..shard.options.clone() };
-    let mut connection = Connection::open(&options).doing(|| shard.doing("connecting"))?;
-    set(&mut connection, shard)?;
+    let mut connection = first_that_writes(shard, |node| ConnectOptions { database: None, ..node.clone() })?;
     for sql in [format!("CREATE DATABASE IF NOT EXISTS {schema}"), format!("USE {schema}")] {
         connection.execute(sql).doing(|| shard.doing(&format!("making schema {schema}")))?;
     }
     Ok(connection)
+}
+
+/// A session on the first node that takes writes.
+fn first_that_writes(
+    shard: &Shard,
+    options: impl Fn(&ConnectOptions) -> ConnectOptions,
+) -> Result<Connection> {
+    let mut refusals = Vec::new();
+    for node in &shard.nodes {
+        let opened = Connection::open(&options(node)).doing(|| "connecting").and_then(|mut connection| {
+            set(&mut connection, shard)?;
+            check_writable(&mut connection)?;
+            Ok(connection)
+        });
+        match opened {
+            Ok(connection) => return Ok(connection),
+            Err(error) => refusals.push(error),
+        }
+    }
+    match refusals.len() {
+        1 => Err(refusals.remove(0).of(shard)),
+        _ => {
+            let reasons: Vec<_> = refusals.iter().map(Error::to_string).collect();
+            let what = format!("no node of the cluster takes writes: {}", reasons.join("; "));
+            Err(Error::with_hint(shard.doing(&what), "a cluster that has lost a node needs some seconds to choose another primary"))
+        }
+    }
+}
+
+/// A replica, a secondary of a group, or a node that lost its cluster takes no writes.
+fn check_writable(connection: &mut Connection) -> Result<()> {
+    let doing = || "asking whether the server takes writes";
+    let row = connection.first("SELECT @@GLOBAL.read_only, @@hostname, @@port").doing(doing)?;
+    let field = |at: usize| row.as_ref().map(|row| row.string(at)).unwrap_or_default();
+    if !matches!(&*field(0), "0" | "OFF") {
+        let what = format!("{}:{} takes no writes (read_only is on)", field(1), field(2));
+        return Err(Error::with_hint(
+            what,
+            "name the primary, or all nodes of the cluster in a file of shards",
+        ));
+    }
+    let ready = connection.first("SHOW STATUS LIKE 'wsrep_ready'").doing(doing)?.map(|row| row.string(1));
+    match ready.as_deref() {
+        Some("OFF") if is_galera(connection).doing(doing)? => Err(Error::found(format!("{}:{} is not part of its cluster at the moment", field(1), field(2)))),
+        _ => Ok(()),
+    }
+}
+
+/// Servers without a cluster say that they are not ready, too.
+fn is_galera(connection: &mut Connection) -> drover_db::Result<bool> {
+    let on = drover_db::server::variable(connection, "wsrep_on")?;
+    Ok(matches!(on.as_deref(), Some("1" | "ON")))
 }
 
 fn set(connection: &mut Connection, shard: &Shard) -> Result<()> {

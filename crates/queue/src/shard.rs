@@ -13,8 +13,8 @@ use crate::error::Error;
 pub struct Shard {
     /// What it is called; empty where there is only one.
     pub name: String,
-    /// Where it is; the database is the queue's schema.
-    pub options: ConnectOptions,
+    /// Where it is; the database is the queue's schema. Of a cluster, all nodes: the first one that takes writes is used.
+    pub nodes: Vec<ConnectOptions>,
     /// Whether it takes no more tasks.
     pub is_draining: bool,
 }
@@ -33,7 +33,7 @@ impl Shard {
     /// # Errors
     /// If none was named.
     pub(crate) fn schema(&self) -> Result<&str> {
-        self.options.database.as_deref().ok_or_else(|| {
+        self.nodes.first().and_then(|node| node.database.as_deref()).ok_or_else(|| {
             Error::with_hint(
                 self.doing("no schema is named for the queue's tables"),
                 "name it with -D SCHEMA, or in the URL: mysql://host/SCHEMA",
@@ -76,15 +76,23 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: String,
-    url: String,
+    url: Urls,
     #[serde(default)]
     drain: bool,
+}
+
+/// One address, or those of a cluster's nodes.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Urls {
+    One(String),
+    Many(Vec<String>),
 }
 
 impl Shards {
     /// A queue that is on one server.
     pub fn one(options: ConnectOptions) -> Self {
-        let shard = Shard { name: String::new(), options, is_draining: false };
+        let shard = Shard { name: String::new(), nodes: vec![options], is_draining: false };
         Self { shards: vec![shard], place: Place::default() }
     }
 
@@ -122,15 +130,24 @@ impl Shards {
 }
 
 fn shard(path: &Path, entry: Entry, base: &ServerArgs, schema: Option<&str>) -> Result<Shard> {
-    let args = ServerArgs { url: Some(Secret::from(entry.url)), ..base.clone() };
-    let no_terminal = || Err(std::io::Error::other("a file of shards holds the passwords"));
-    let resolved = args.resolve(no_terminal).map_err(|error| Error::Found {
-        what: format!("{}: shard '{}': {error}", path.display(), entry.name),
-        hint: error.hint(),
-    })?;
-    let mut options = resolved.options;
-    if let Some(schema) = schema {
-        options.database = Some(schema.to_owned());
+    let urls = match entry.url {
+        Urls::One(url) => vec![url],
+        Urls::Many(urls) => urls,
+    };
+    let wrong = |what: String, hint| Error::Found {
+        what: format!("{}: shard '{}': {what}", path.display(), entry.name),
+        hint,
+    };
+    if urls.is_empty() {
+        return Err(wrong("it has no url".into(), None));
     }
-    Ok(Shard { name: entry.name, options, is_draining: entry.drain })
+    let node = |url: String| {
+        let args = ServerArgs { url: Some(Secret::from(url)), ..base.clone() };
+        let no_terminal = || Err(std::io::Error::other("a file of shards holds the passwords"));
+        let resolved = args.resolve(no_terminal).map_err(|error| wrong(error.to_string(), error.hint()))?;
+        let database = schema.map(str::to_owned).or(resolved.options.database);
+        Ok(ConnectOptions { database, ..resolved.options })
+    };
+    let nodes = urls.into_iter().map(node).collect::<Result<_>>()?;
+    Ok(Shard { name: entry.name, nodes, is_draining: entry.drain })
 }

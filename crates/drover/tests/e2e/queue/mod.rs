@@ -1,0 +1,3 @@
+//! The queue, from its command line.
+
+mod kills;
