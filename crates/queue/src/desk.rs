@@ -442,3 +442,152 @@ impl Pace {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::ObjectId;
+
+    const NOW: Duration = Duration::ZERO;
+
+    fn queued(kind: u16, priority: i8, tenant: &str, seq: u32) -> Queued {
+        let task = Task {
+            id: u64::from(seq),
+            lease: 0,
+            kind,
+            object_id: ObjectId::Number(i64::from(seq)),
+            payload: None,
+            attempt: 1,
+            tenant: tenant.into(),
+        };
+        Queued { shard: 0, lane: 1, seq, priority, created_ms: 0, task }
+    }
+
+    fn ids(tasks: &[Arc<Queued>]) -> Vec<u64> {
+        tasks.iter().map(|queued| queued.task.id).collect()
+    }
+
+    fn ruled(kind: Kind) -> Desk {
+        let desk = Desk::new(1);
+        desk.rule(Kinds::all(kind), 1);
+        desk
+    }
+
+    fn done(lease: u64) -> Answer {
+        Answer { lease, outcome: Outcome::Done }
+    }
+
+    #[test]
+    fn the_highest_priority_goes_first() {
+        let desk = Desk::new(1);
+        desk.put([queued(1, 0, "", 1), queued(1, 5, "", 2), queued(2, -5, "", 3), queued(1, 5, "", 4)]);
+        assert_eq!(ids(&desk.take(3, NOW).unwrap()), [2, 4, 1]);
+        assert_eq!(ids(&desk.take(3, NOW).unwrap()), [3]);
+        assert!(desk.take(3, NOW).unwrap().is_empty());
+    }
+
+    #[test]
+    fn tenants_take_turns() {
+        let desk = Desk::new(1);
+        desk.put((0..1000).map(|seq| queued(1, 0, "large", seq)));
+        desk.put((1000..1010).map(|seq| queued(1, 0, "small", seq)));
+        let first: Vec<u64> = (0..20).flat_map(|_| ids(&desk.take(1, NOW).unwrap())).collect();
+        assert_eq!(first.iter().filter(|&&id| id >= 1000).count(), 10, "{first:?}");
+        let many = desk.take(100, NOW).unwrap();
+        assert_eq!(many.len(), 100, "one tenant alone has all");
+    }
+
+    #[test]
+    fn no_more_run_at_once_than_may() {
+        let desk = ruled(Kind { concurrency: Some(3), ..Kind::default() });
+        desk.put((0..10).map(|seq| queued(1, 0, "", seq)));
+        desk.put([queued(2, 0, "", 10)]);
+        let taken = desk.take(10, NOW).unwrap();
+        assert_eq!(taken.len(), 4, "three of one kind, and one of the other");
+        assert!(desk.take(10, NOW).unwrap().is_empty());
+        assert_eq!(desk.answer([done(taken[0].task.lease)]), 0);
+        assert_eq!(desk.take(10, NOW).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn shepherds_share_what_may_run() {
+        let desk = ruled(Kind { concurrency: Some(5), ..Kind::default() });
+        desk.rule(Kinds::all(Kind { concurrency: Some(5), ..Kind::default() }), 2);
+        desk.put((0..10).map(|seq| queued(1, 0, "", seq)));
+        assert_eq!(desk.take(10, NOW).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_rate_is_kept() {
+        let desk = ruled(Kind { rate: Some(100.0), ..Kind::default() });
+        desk.put((0..1000).map(|seq| queued(1, 0, "", seq)));
+        let begun = Instant::now();
+        let mut taken = 0;
+        while begun.elapsed() < Duration::from_millis(500) {
+            taken += desk.take(1000, Duration::from_millis(5)).unwrap().len();
+        }
+        // A second's worth at once, and then so many a second.
+        let most = 101.0 + begun.elapsed().as_secs_f64() * 100.0;
+        assert!(taken >= 140 && taken as f64 <= most, "{taken} in {:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn nothing_of_a_paused_kind_is_begun() {
+        let desk = ruled(Kind { is_paused: true, ..Kind::default() });
+        desk.put([queued(1, 0, "", 1)]);
+        assert!(desk.take(1, NOW).unwrap().is_empty());
+        desk.rule(Kinds::default(), 1);
+        assert_eq!(desk.take(1, NOW).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_overdue_is_given_up_and_its_answer_refused() {
+        let desk = ruled(Kind { timeout: Duration::from_millis(20), ..Kind::default() });
+        desk.put([queued(1, 0, "", 1), queued(1, 0, "", 2)]);
+        let taken = desk.take(2, NOW).unwrap();
+        let (late, heard) = (taken[0].task.lease, taken[1].task.lease);
+        std::thread::sleep(Duration::from_millis(15));
+        assert!(desk.beat(heard));
+        std::thread::sleep(Duration::from_millis(10));
+        assert_eq!(desk.expire(), [late]);
+        assert_eq!(desk.answer([done(late), done(heard), done(heard), done(999)]), 3);
+        let finished = desk.mail(0, NOW).finished;
+        assert!(matches!(finished[0].outcome, Outcome::Failed(_)) && finished[1].outcome == Outcome::Done);
+        assert_eq!((finished.len(), desk.running()), (2, 0));
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_shard_that_is_forgotten() {
+        let desk = Desk::new(2);
+        desk.put([queued(1, 0, "", 1), queued(1, 0, "", 2), Queued { shard: 1, ..queued(1, 0, "", 3) }]);
+        let taken = desk.take(1, NOW).unwrap();
+        desk.forget(0);
+        assert_eq!(desk.answer([done(taken[0].task.lease)]), 1);
+        assert_eq!(ids(&desk.take(5, NOW).unwrap()), [3]);
+        assert!(desk.mail(0, NOW).finished.is_empty());
+    }
+
+    #[test]
+    fn lanes_are_withdrawn() {
+        let desk = Desk::new(1);
+        desk.put([queued(1, 0, "", 1), Queued { lane: 2, ..queued(1, 0, "", 2) }]);
+        assert_eq!(desk.withdraw(0, |lane| lane == 1).len(), 1);
+        assert_eq!(desk.ready(0).values().sum::<usize>(), 1);
+        assert_eq!(ids(&desk.take(5, NOW).unwrap()), [2]);
+        assert_eq!(desk.lanes_running(0), HashSet::from([2]));
+    }
+
+    #[test]
+    fn a_worker_that_waits_gets_what_comes() {
+        let desk = Desk::new(1);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| desk.take(1, Duration::from_secs(30)));
+            std::thread::sleep(Duration::from_millis(20));
+            desk.put([queued(1, 0, "", 1)]);
+            assert_eq!(waiting.join().unwrap().unwrap().len(), 1);
+            let waiting = scope.spawn(|| desk.take(1, Duration::from_secs(30)));
+            desk.close();
+            assert!(waiting.join().unwrap().is_none());
+        });
+    }
+}

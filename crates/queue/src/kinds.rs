@@ -106,6 +106,12 @@ impl Kinds {
         Ok(kinds)
     }
 
+    /// The same for all kinds.
+    #[cfg(test)]
+    pub(crate) fn all(kind: Kind) -> Self {
+        Self { all: kind, own: HashMap::new() }
+    }
+
     /// The rules of a kind.
     pub(crate) fn of(&self, kind: u16) -> &Kind {
         self.own.get(&kind).unwrap_or(&self.all)

@@ -72,7 +72,10 @@ fn first_that_writes(
         _ => {
             let reasons: Vec<_> = refusals.iter().map(Error::to_string).collect();
             let what = format!("no node of the cluster takes writes: {}", reasons.join("; "));
-            Err(Error::with_hint(shard.doing(&what), "a cluster that has lost a node needs some seconds to choose another primary"))
+            Err(Error::with_hint(
+                shard.doing(&what),
+                "a cluster that has lost a node needs some seconds to choose another primary",
+            ))
         }
     }
 }
@@ -91,7 +94,9 @@ fn check_writable(connection: &mut Connection) -> Result<()> {
     }
     let ready = connection.first("SHOW STATUS LIKE 'wsrep_ready'").doing(doing)?.map(|row| row.string(1));
     match ready.as_deref() {
-        Some("OFF") if is_galera(connection).doing(doing)? => Err(Error::found(format!("{}:{} is not part of its cluster at the moment", field(1), field(2)))),
+        Some("OFF") if is_galera(connection).doing(doing)? => {
+            Err(Error::found(format!("{}:{} is not part of its cluster at the moment", field(1), field(2))))
+        }
         _ => Ok(()),
     }
 }
