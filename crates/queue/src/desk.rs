@@ -299,11 +299,37 @@ impl Desk {
                 ready.insert(stream.name.clone(), stream.tasks.len());
                 withdrawn.extend(gone);
             }
-            level.retain(|stream| !stream.tasks.is_empty());
         }
-        levels.retain(|_, level| !level.is_empty());
-        ready.retain(|_, count| *count > 0);
+        inner.tidy();
         withdrawn
+    }
+
+    /// How many tasks of each lane of a shard are ready.
+    pub(crate) fn ready_by_lane(&self, shard: usize) -> HashMap<u64, u32> {
+        let inner = lock(&self.inner);
+        let streams = inner.levels.values().flatten().filter(|stream| stream.name.shard == shard);
+        let mut ready = HashMap::new();
+        streams
+            .flat_map(|stream| &stream.tasks)
+            .for_each(|queued| *ready.entry(queued.lane).or_default() += 1);
+        ready
+    }
+
+    /// Halves what is left of a lane of `tasks` tasks: takes the far half of it off the desk, and gives its first task. `None` if
+    /// there is too little left that is not given out.
+    pub(crate) fn halve(&self, shard: usize, lane: u64, settled: u32, tasks: u32) -> Option<u32> {
+        let mut inner = lock(&self.inner);
+        let is_of = |queued: &Queued| queued.shard == shard && queued.lane == lane;
+        let running = inner.out.values().map(|out| &*out.queued).filter(|queued| is_of(queued));
+        let first = running.map(|queued| queued.seq + 1).fold(settled, u32::max);
+        let at = first + tasks.checked_sub(first).filter(|left| *left >= 2)?.div_ceil(2);
+        let Inner { levels, ready, .. } = &mut *inner;
+        for stream in levels.values_mut().flatten() {
+            stream.tasks.retain(|queued| !is_of(queued) || queued.seq < at);
+            ready.insert(stream.name.clone(), stream.tasks.len());
+        }
+        inner.tidy();
+        Some(at)
     }
 
     /// The lanes of a shard of which tasks are given out.
@@ -403,6 +429,15 @@ impl Inner {
         }
         levels.retain(|_, level| !level.is_empty());
         taken
+    }
+
+    /// Drops lines in which nothing waits.
+    fn tidy(&mut self) {
+        for level in self.levels.values_mut() {
+            level.retain(|stream| !stream.tasks.is_empty());
+        }
+        self.levels.retain(|_, level| !level.is_empty());
+        self.ready.retain(|_, count| *count > 0);
     }
 
     fn back(&mut self, lease: u64) -> Option<Out> {
@@ -575,6 +610,18 @@ mod tests {
         assert_eq!(desk.ready(0).values().sum::<usize>(), 1);
         assert_eq!(ids(&desk.take(5, NOW).unwrap()), [2]);
         assert_eq!(desk.lanes_running(0), HashSet::from([2]));
+    }
+
+    #[test]
+    fn a_lane_is_halved_behind_what_runs() {
+        let desk = Desk::new(1);
+        desk.put((0..6).map(|seq| queued(1, 0, "", seq)));
+        desk.take(2, NOW).unwrap(); // 0 and 1 run, 2 to 5 are ready, 6 to 9 were not read
+        assert_eq!(desk.halve(0, 1, 0, 10), Some(6));
+        assert_eq!(desk.ready_by_lane(0), HashMap::from([(1, 4)]));
+        assert_eq!(desk.halve(0, 1, 0, 6), Some(4));
+        assert_eq!(ids(&desk.take(9, NOW).unwrap()), [2, 3]);
+        assert_eq!(desk.halve(0, 1, 0, 5), None, "one is too little");
     }
 
     #[test]

@@ -61,6 +61,13 @@ pub(crate) struct Keeper<'a> {
     clock: Clock,
     renew_at: Instant,
     intake: Option<Incoming>,
+    /// How many shepherds there are, and how many others have nothing to do.
+    shepherds: u32,
+    hungry: usize,
+    /// How many tasks it can run at once.
+    workers: usize,
+    /// Whether the others know that this one has nothing to do.
+    is_hungry: bool,
     /// Whether there may be lanes that nobody owns.
     may_be_free: bool,
     /// Whether a lane was finished since segments were looked at.
@@ -135,6 +142,10 @@ impl<'a> Keeper<'a> {
             clock,
             renew_at: now,
             intake: None,
+            shepherds: 1,
+            hungry: 0,
+            workers: name.workers as usize,
+            is_hungry: false,
             may_be_free: true,
             may_be_over: true,
             looked_at_segments: now,
@@ -200,6 +211,7 @@ impl<'a> Keeper<'a> {
         self.may_be_free |= mail.changed;
         self.take_in()?;
         self.feed()?;
+        self.share()?;
         self.drop_segments()?;
         if self.until_empty {
             self.look_whether_empty()?;
@@ -215,8 +227,8 @@ impl<'a> Keeper<'a> {
         if changed || self.intake.is_none() {
             self.clock = Clock::of(&mut self.connection)?;
             self.books.kinds = Kinds::load(&mut self.connection)?;
-            let shepherds = lease::bury(&mut self.connection)?;
-            self.desk.rule(self.books.kinds.clone(), shepherds);
+            self.shepherds = lease::bury(&mut self.connection)?;
+            self.desk.rule(self.books.kinds.clone(), self.shepherds);
             self.give_back_paused()?;
             if self.intake.is_none() && lease::take_intake(&mut self.connection, self.books.shepherd)? {
                 let now = Instant::now();
@@ -229,6 +241,8 @@ impl<'a> Keeper<'a> {
                 });
             }
         }
+        self.hungry =
+            if self.shepherds > 1 { lease::hungry(&mut self.connection, self.books.shepherd)? } else { 0 };
         Ok(())
     }
 
@@ -329,6 +343,34 @@ impl<'a> Keeper<'a> {
                 waiting += tasks.len();
                 self.desk.put(tasks);
             }
+        }
+        Ok(())
+    }
+
+    /// Shepherds that have nothing to do get half of what another one has not begun.
+    fn share(&mut self) -> Result<()> {
+        if self.shepherds < 2 && !self.is_hungry {
+            return Ok(());
+        }
+        let has_nothing = self.desk.running() < self.workers
+            && !self.may_be_free
+            && self.lanes.values().all(Lane::is_read)
+            && self.desk.ready(self.at).is_empty();
+        if has_nothing != self.is_hungry {
+            self.is_hungry = has_nothing;
+            lease::tell_hunger(&mut self.connection, self.books.shepherd, has_nothing)?;
+        }
+        if self.hungry == 0 {
+            return Ok(());
+        }
+        let ready = self.desk.ready_by_lane(self.at);
+        for _ in 0..std::mem::take(&mut self.hungry) {
+            let left = |lane: &&mut Lane| lane.unread() + ready.get(&lane.lane).copied().unwrap_or(0);
+            let Some(lane) = self.lanes.values_mut().max_by_key(left) else { break };
+            let Some(at) = self.desk.halve(self.at, lane.lane, lane.progress.settled(), lane.tasks) else {
+                break;
+            };
+            lane.cut(&mut self.connection, self.books.shepherd, at)?;
         }
         Ok(())
     }

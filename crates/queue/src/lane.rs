@@ -138,6 +138,51 @@ impl Lane {
         )
     }
 
+    /// How many of its tasks were not read.
+    pub(crate) fn unread(&self) -> u32 {
+        self.tasks.saturating_sub(self.next)
+    }
+
+    /// Cuts it at a task: those from there on become a lane of their own, which anybody may take. None of them may be given out.
+    pub(crate) fn cut(&mut self, connection: &mut Connection, shepherd: u32, at: u32) -> Result<()> {
+        let doing = || "cutting a lane";
+        let (low, high) = self.progress.split(at);
+        let new = draw(connection, 1)?.start;
+        let beyond = |progress: &Progress| match progress.beyond() {
+            empty if empty.is_empty() => "''".to_owned(),
+            beyond => drover_db::quote::hex(&beyond),
+        };
+        let insert = format!(
+            "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, first_task, origin, first, created, done, settled, \
+             is_unique, beyond) SELECT {new}, 0, segment, kind, priority, tenant, {}, first_task, {}, {}, created, {}, {}, is_unique, {} \
+             FROM queue_lane WHERE lane = {} AND owner = {shepherd}",
+            self.tasks - at,
+            self.origin,
+            self.first + at,
+            high.done(),
+            high.settled(),
+            beyond(&high),
+            self.lane
+        );
+        let update = format!(
+            "UPDATE queue_lane SET tasks = {at}, done = {}, settled = {}, beyond = {} WHERE lane = {} AND owner = {shepherd}",
+            low.done(),
+            low.settled(),
+            beyond(&low),
+            self.lane
+        );
+        connection.execute("START TRANSACTION").doing(doing)?;
+        for sql in [insert, update] {
+            if connection.execute(sql).doing(doing)?.affected != 1 {
+                return Err(Error::found(crate::intake::LOST));
+            }
+        }
+        crate::settings::ring(connection).doing(doing)?;
+        connection.execute("COMMIT").doing(doing)?;
+        (self.tasks, self.progress, self.next) = (at, low, self.next.min(at));
+        Ok(())
+    }
+
     /// Writes what is settled, in the transaction that is open; whether the lane is still this shepherd's.
     pub(crate) fn store(&self, connection: &mut Connection, shepherd: u32) -> Result<bool> {
         let is_mine = format!("WHERE lane = {} AND owner = {shepherd}", self.lane);

@@ -29,6 +29,7 @@ pub(crate) fn enter(connection: &mut Connection, name: &Name) -> Result<u32> {
     );
     connection.execute(sql).doing(|| "entering queue_shepherd")?;
     let row = connection.first("SELECT LAST_INSERT_ID()").doing(|| "entering queue_shepherd")?;
+    crate::settings::ring(connection).doing(|| "entering queue_shepherd")?; // limits are shared from now on
     Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
 }
 
@@ -43,6 +44,27 @@ pub(crate) fn renew(connection: &mut Connection, shepherd: u32, running: usize) 
     // Nothing changes within one millisecond either.
     let sql = format!("SELECT 1 FROM queue_shepherd WHERE shepherd = {shepherd}");
     Ok(connection.first(sql).doing(|| "renewing the lease")?.is_some())
+}
+
+/// Says whether a shepherd has nothing to do; if so, all others hear of it.
+pub(crate) fn tell_hunger(connection: &mut Connection, shepherd: u32, is_hungry: bool) -> Result<()> {
+    let doing = || "telling of an idle shepherd";
+    let sql =
+        format!("UPDATE queue_shepherd SET is_hungry = {} WHERE shepherd = {shepherd}", u8::from(is_hungry));
+    connection.execute(sql).doing(doing)?;
+    if is_hungry {
+        crate::settings::ring(connection).doing(doing)?;
+    }
+    Ok(())
+}
+
+/// How many other shepherds have nothing to do.
+pub(crate) fn hungry(connection: &mut Connection, shepherd: u32) -> Result<usize> {
+    let sql = format!(
+        "SELECT COUNT(*) FROM queue_shepherd WHERE is_hungry = 1 AND shepherd <> {shepherd} AND expires > NOW(3)"
+    );
+    let row = connection.first(sql).doing(|| "reading queue_shepherd")?;
+    Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
 }
 
 /// Frees the lanes of those whose rows ran out; how many shepherds there are now.

@@ -79,6 +79,19 @@ impl Progress {
         true
     }
 
+    /// Of the tasks below `at`, and of those from there on, which are numbered from 0 again.
+    pub(crate) fn split(&self, at: u32) -> (Self, Self) {
+        let part = |from: u32, end: u32| {
+            let mut part = Self::new(end - from);
+            for task in (from..end).filter(|&task| self.is_settled(task)) {
+                part.settle(task - from);
+            }
+            part
+        };
+        let at = at.min(self.tasks);
+        (part(0, at), part(at, self.tasks))
+    }
+
     /// All tasks below this one are settled, and it is not.
     pub(crate) fn settled(&self) -> u32 {
         self.base + self.words.front().map_or(0, |word| word.trailing_ones())
@@ -121,6 +134,21 @@ mod tests {
             let back = Progress::decode(tasks, progress.settled(), &progress.beyond()).unwrap();
             prop_assert_eq!((0..tasks).filter(|&task| back.is_settled(task)).collect::<std::collections::BTreeSet<_>>(), known);
             prop_assert_eq!((back.done(), back.settled()), (progress.done(), progress.settled()));
+        }
+
+        #[test]
+        fn parts_hold_what_the_whole_did(tasks in 1u32..500, settled in prop::collection::vec(0u32..500, 0..200), at in 0u32..600) {
+            let mut progress = Progress::new(tasks);
+            for task in settled {
+                progress.settle(task);
+            }
+            let (low, high) = progress.split(at);
+            let border = at.min(tasks);
+            for task in 0..tasks {
+                let there = if task < border { low.is_settled(task) } else { high.is_settled(task - border) };
+                prop_assert_eq!(there, progress.is_settled(task));
+            }
+            prop_assert_eq!(low.done() + high.done(), progress.done());
         }
 
         #[test]

@@ -96,7 +96,7 @@ fn tables() -> Vec<(&'static str, String)> {
             "queue_shepherd",
             "shepherd INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(190) NOT NULL, pid INT UNSIGNED NOT NULL, \
              started TIMESTAMP(3) NOT NULL, expires TIMESTAMP(3) NOT NULL, workers INT UNSIGNED NOT NULL, \
-             running INT UNSIGNED NOT NULL"
+             running INT UNSIGNED NOT NULL, is_hungry BOOLEAN NOT NULL DEFAULT 0"
                 .into(),
         ),
         (

@@ -41,8 +41,10 @@ fn worker(dir: &Path) -> String {
 
 /// A queue's place on the command line.
 fn place(sockets: &[&Path], dir: &Path) -> String {
-    let urls: Vec<_> =
-        sockets.iter().map(|socket| format!("\"mysql://root@localhost/jobs?socket={}\"", socket.display())).collect();
+    let urls: Vec<_> = sockets
+        .iter()
+        .map(|socket| format!("\"mysql://root@localhost/jobs?socket={}\"", socket.display()))
+        .collect();
     let file = dir.join("shards.toml");
     fs::write(&file, format!("[[shard]]\nname = \"a\"\nurl = [{}]\n", urls.join(", "))).unwrap();
     format!("--no-defaults --shards {}", file.display())
@@ -235,9 +237,12 @@ fn check(server: &Server, dir: &Path) {
     let inserted = fs::read_to_string(dir.join("inserted")).unwrap();
     let mut lines = inserted.lines();
     let committed: Vec<u64> = lines.next().unwrap().split(' ').map(|count| count.parse().unwrap()).collect();
-    let unknown: Vec<u64> = lines.next().unwrap_or("").split_whitespace().map(|object| object.parse().unwrap()).collect();
+    let unknown: Vec<u64> =
+        lines.next().unwrap_or("").split_whitespace().map(|object| object.parse().unwrap()).collect();
 
-    let done = |kind: u16| value(server, format!("SELECT COALESCE(SUM(done), 0) FROM jobs.queue_count WHERE kind = {kind}"));
+    let done = |kind: u16| {
+        value(server, format!("SELECT COALESCE(SUM(done), 0) FROM jobs.queue_count WHERE kind = {kind}"))
+    };
     let number = |text: String| text.parse::<u64>().unwrap();
     assert_eq!(number(done(16)), tasks(), "acknowledged");
     let plain = ran.keys().filter(|(kind, _)| *kind == 1).count() as u64;
@@ -248,7 +253,10 @@ fn check(server: &Server, dir: &Path) {
     let taken = value(server, "SELECT COALESCE(SUM(taken), 0) FROM jobs.queue_count WHERE kind = 2");
     assert_eq!(number(done(2)) + number(merged), number(taken), "unique ones");
     let extra = plain - surely;
-    assert_eq!(number(value(server, "SELECT COALESCE(SUM(taken), 0) FROM jobs.queue_count WHERE kind = 2")), committed[1] + extra);
+    assert_eq!(
+        number(value(server, "SELECT COALESCE(SUM(taken), 0) FROM jobs.queue_count WHERE kind = 2")),
+        committed[1] + extra
+    );
     for table in ["queue_inbox", "queue_later", "queue_dead", "queue_unique", "queue_lane WHERE lane > 0"] {
         assert_eq!(value(server, format!("SELECT COUNT(*) FROM jobs.{table}")), "0", "{table}");
     }

@@ -1,3 +1,4 @@
 //! The queue, from its command line.
 
 mod kills;
+mod sharing;
