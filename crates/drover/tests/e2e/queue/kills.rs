@@ -261,7 +261,7 @@ fn check(server: &Server, dir: &Path) {
         assert_eq!(value(server, format!("SELECT COUNT(*) FROM jobs.{table}")), "0", "{table}");
     }
     let again: u64 = ran.values().map(|times| times - 1).sum();
-    eprintln!("{} tasks ran, {again} times more than once", ran.len());
+    assert!(again > 0, "no kill hit a task that ran: the test proves nothing");
     assert!(try_sql(server, "SELECT 1 FROM jobs.queue_segment_1").is_err(), "a segment is left");
     let _ = sql(server, "DROP DATABASE jobs");
 }
