@@ -9,6 +9,7 @@ use drover_db::Connection;
 
 use crate::Result;
 use crate::error::Doing;
+use crate::rows::{each, number};
 
 /// So many buckets a histogram has; each goes twice as far as the one before, the first one to 1.
 const BUCKETS: usize = 32;
@@ -151,6 +152,97 @@ impl Counts {
         connection.execute(sql).doing(|| "counting")?;
         self.changed.clear();
         Ok(())
+    }
+}
+
+/// Counts of minutes are kept for so long, in minutes; older ones become counts of hours.
+const MINUTES_KEPT: u64 = 2 * 24 * 60;
+/// So many rows are folded at once.
+const FOLDED: u64 = 2000;
+
+/// Folds old counts of minutes into counts of hours, whoever counted them; whether there may be more to fold.
+pub(crate) fn fold(connection: &mut Connection) -> Result<bool> {
+    let doing = || "folding counts";
+    connection.execute("START TRANSACTION").doing(doing)?;
+    let folded = fold_some(connection).and_then(|more| {
+        connection.execute("COMMIT").doing(doing)?;
+        Ok(more)
+    });
+    folded.inspect_err(|_| {
+        let _ = connection.execute("ROLLBACK");
+    })
+}
+
+fn fold_some(connection: &mut Connection) -> Result<bool> {
+    const COLUMNS: &str =
+        "minute, shepherd, kind, taken, done, failed, died, merged, later, wait_ms, run_us, waits, runs";
+    let old = format!(
+        "minute < FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - {MINUTES_KEPT} AND NOT (shepherd = 0 AND minute MOD 60 = 0)"
+    );
+    let sql = format!(
+        "SELECT {COLUMNS} FROM queue_count WHERE {old} ORDER BY minute, shepherd, kind LIMIT {FOLDED} FOR UPDATE"
+    );
+    let mut hours: BTreeMap<(u32, u16), Count> = BTreeMap::new();
+    let mut keys = Vec::new();
+    each::<13>(connection, &sql, "folding counts", |fields| {
+        let (minute, kind) = (number::<u32>(fields[0]), number(fields[2]));
+        keys.push(format!("({minute},{},{kind})", number::<u32>(fields[1])));
+        hours.entry((minute / 60 * 60, kind)).or_default().join(&Count::read(&fields));
+        Ok(())
+    })?;
+    if keys.is_empty() {
+        return Ok(false);
+    }
+    for ((minute, kind), mut count) in hours {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM queue_count WHERE minute = {minute} AND shepherd = 0 AND kind = {kind} FOR UPDATE"
+        );
+        each::<13>(connection, &sql, "folding counts", |fields| {
+            count.join(&Count::read(&fields));
+            Ok(())
+        })?;
+        let mut counts = Counts::default();
+        *counts.of(minute, kind) = count;
+        counts.store(connection, 0)?;
+    }
+    for key in keys.chunks(100) {
+        let any: Vec<_> = key.iter().map(|key| format!("(minute, shepherd, kind) = {key}")).collect();
+        connection
+            .execute(format!("DELETE FROM queue_count WHERE {}", any.join(" OR ")))
+            .doing(|| "folding counts")?;
+    }
+    Ok(keys.len() as u64 == FOLDED)
+}
+
+impl Count {
+    /// Of a row of `queue_count`, whole and in the order of its columns.
+    fn read(fields: &[Option<&str>; 13]) -> Self {
+        let text = |at: usize| fields[at].unwrap_or_default();
+        Self {
+            taken: number(fields[3]),
+            done: number(fields[4]),
+            failed: number(fields[5]),
+            died: number(fields[6]),
+            merged: number(fields[7]),
+            later: number(fields[8]),
+            wait_ms: number(fields[9]),
+            run_us: number(fields[10]),
+            waits: Histogram::decode(text(11)),
+            runs: Histogram::decode(text(12)),
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.taken += other.taken;
+        self.done += other.done;
+        self.failed += other.failed;
+        self.died += other.died;
+        self.merged += other.merged;
+        self.later += other.later;
+        self.wait_ms = self.wait_ms.saturating_add(other.wait_ms);
+        self.run_us = self.run_us.saturating_add(other.run_us);
+        self.waits.join(&other.waits);
+        self.runs.join(&other.runs);
     }
 }
 

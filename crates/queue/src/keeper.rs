@@ -9,7 +9,7 @@ use drover_db::Connection;
 
 use crate::Result;
 use crate::claims::{self, Claimant};
-use crate::counts::Counts;
+use crate::counts::{self, Counts};
 use crate::desk::{Desk, Mail, Queued, StreamName};
 use crate::error::{Doing, Error};
 use crate::intake::{Books, Intake, Moved};
@@ -73,6 +73,7 @@ pub(crate) struct Keeper<'a> {
     /// Whether a lane was finished since segments were looked at.
     may_be_over: bool,
     looked_at_segments: Instant,
+    fold_at: Instant,
     until_empty: bool,
 }
 
@@ -149,6 +150,7 @@ impl<'a> Keeper<'a> {
             may_be_free: true,
             may_be_over: true,
             looked_at_segments: now,
+            fold_at: now,
             until_empty,
         })
     }
@@ -213,6 +215,7 @@ impl<'a> Keeper<'a> {
         self.feed()?;
         self.share()?;
         self.drop_segments()?;
+        self.fold()?;
         if self.until_empty {
             self.look_whether_empty()?;
         }
@@ -453,6 +456,18 @@ impl<'a> Keeper<'a> {
 
     fn is_over(&self, lane: u64) -> bool {
         self.lanes.get(&lane).is_some_and(|lane| lane.progress.is_finished())
+    }
+
+    /// Folds counts that are old, now and then.
+    fn fold(&mut self) -> Result<()> {
+        const EVERY: Duration = Duration::from_secs(600);
+        let now = Instant::now();
+        if self.intake.is_none() || now < self.fold_at {
+            return Ok(());
+        }
+        self.fold_at = now + EVERY;
+        while retried(&mut self.connection, counts::fold)? {}
+        Ok(())
     }
 
     /// Drops segments of which all lanes are finished.

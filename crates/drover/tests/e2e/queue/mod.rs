@@ -1,4 +1,5 @@
 //! The queue, from its command line.
 
+mod counts;
 mod kills;
 mod sharing;
