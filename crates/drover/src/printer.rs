@@ -53,6 +53,11 @@ impl Printer {
         Ok(resolved.options)
     }
 
+    /// What a person should know before.
+    pub(crate) fn warn(self, text: &str) {
+        self.warning(text);
+    }
+
     fn warning(self, text: &str) {
         if !self.quiet {
             said(&format!("warning: {text}"));

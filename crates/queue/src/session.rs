@@ -33,8 +33,18 @@ const SETTINGS: &[(&str, &str, bool)] = &[
 
 /// Opens a session in the queue's schema.
 pub(crate) fn open(shard: &Shard) -> Result<Connection> {
+    open_watched(shard, |_| Ok(()))
+}
+
+/// The same; `opened` sees the connection before anything is done with it.
+pub(crate) fn open_watched(
+    shard: &Shard,
+    opened: impl FnOnce(&Connection) -> drover_db::Result<()>,
+) -> Result<Connection> {
     shard.schema()?;
-    let mut connection = Connection::open(&shard.options).doing(|| shard.doing("connecting"))?;
+    let doing = || shard.doing("connecting");
+    let mut connection = Connection::open(&shard.options).doing(doing)?;
+    opened(&connection).doing(doing)?;
     set(&mut connection, shard)?;
     Ok(connection)
 }
