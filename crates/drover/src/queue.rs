@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use drover_db::Stop;
 use drover_db::options::{ConnectOptions, ServerArgs};
 use drover_queue::args::{
-    BuildArgs, DeadAction, DeadArgs, KindArgs, PlaceArgs, PushArgs, QueueArgs, QueueCommand, ServeArgs, SetArgs,
-    WorkArgs,
+    BuildArgs, DeadAction, DeadArgs, KindArgs, PlaceArgs, PushArgs, QueueArgs, QueueCommand, ServeArgs,
+    SetArgs, WorkArgs,
 };
 use drover_queue::{
     BuildOptions, BuildProgress, BuildReport, Change, DeadTask, Defaults, Hands, KindStat, Pusher, Record,
@@ -282,7 +282,8 @@ fn serve(args: &ServeArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<(), Fa
     let token = args.token_file.as_deref().map(Token::load).transpose()?;
     let shards = shards(&args.place, printer)?;
     if !args.listen.ip().is_loopback() {
-        printer.warn("whoever reaches this address can see the queue: see \"Security\" in docs/queue-serve.md");
+        printer
+            .warn("whoever reaches this address can see the queue: see \"Security\" in docs/queue-serve.md");
     }
     let mut printed = Ok(());
     let ready = |address: SocketAddr| {
@@ -297,7 +298,13 @@ fn serve(args: &ServeArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<(), Fa
 fn dead(args: &DeadArgs, printer: &Printer) -> Result<Outcome, Failure> {
     let shards = shards(&args.place, printer)?;
     let limit = args.limit.or((args.action == DeadAction::List).then_some(100));
-    let which = Which { kind: args.kind, tasks: args.id.clone(), error: args.error.clone(), limit, ..Which::default() };
+    let which = Which {
+        kind: args.kind,
+        tasks: args.id.clone(),
+        error: args.error.clone(),
+        limit,
+        ..Which::default()
+    };
     match args.action {
         DeadAction::List => {
             let tasks = drover_queue::dead(&shards, &which)?;

@@ -37,8 +37,9 @@ impl Which {
         if !self.tasks.is_empty() {
             conditions.push(format!("task IN ({})", crate::rows::list(self.tasks.iter().copied())));
         }
-        conditions
-            .extend(self.rows.as_ref().map(|rows| format!("dead BETWEEN {} AND {}", rows.start(), rows.end())));
+        conditions.extend(
+            self.rows.as_ref().map(|rows| format!("dead BETWEEN {} AND {}", rows.start(), rows.end())),
+        );
         let text = |text: &String| format!("LOCATE({}, error) > 0", drover_db::quote::string(text));
         conditions.extend(self.error.as_ref().map(text));
         conditions.join(" AND ")

@@ -56,7 +56,8 @@ pub(crate) fn is_own(host: &str) -> bool {
             None => host,
         },
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// What follows the `]` of an address.
@@ -90,9 +91,17 @@ mod tests {
         for own in ["localhost", "LocalHost:8080", "127.0.0.1", "127.8.9.1:80", "[::1]:8080", "[::1]"] {
             assert!(is_own(own), "{own}");
         }
-        for other in
-            ["", "example.com", "localhost.example.com:80", "127.0.0.1.example.com", "10.0.0.1:8080", "[::2]:80", "[::1]x", "::1", "localhost:x"]
-        {
+        for other in [
+            "",
+            "example.com",
+            "localhost.example.com:80",
+            "127.0.0.1.example.com",
+            "10.0.0.1:8080",
+            "[::2]:80",
+            "[::1]x",
+            "::1",
+            "localhost:x",
+        ] {
             assert!(!is_own(other), "{other}");
         }
     }

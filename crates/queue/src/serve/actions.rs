@@ -96,15 +96,19 @@ pub(crate) fn preview(shard: &Shard, filter: &Filter) -> Result<Preview> {
     let doing = || shard.doing("looking through dead tasks");
     let mut connection = session::open(shard)?;
     let mut at = |tail: String| {
-        let row = connection.first(format!("SELECT dead FROM queue_dead ORDER BY dead DESC {tail}")).doing(doing)?;
+        let row = connection
+            .first(format!("SELECT dead FROM queue_dead ORDER BY dead DESC {tail}"))
+            .doing(doing)?;
         Ok::<_, Error>(row.and_then(|row| row.parse::<u64>(0)))
     };
     let to = at("LIMIT 1".into())?.unwrap_or(0);
     let older = at(format!("LIMIT 1 OFFSET {LOOKED_THROUGH}"))?;
     let from = older.map_or(0, |older| older + 1);
-    let which = Which { kind: filter.kind, error: filter.error.clone(), rows: Some(from..=to), ..Which::default() };
+    let which =
+        Which { kind: filter.kind, error: filter.error.clone(), rows: Some(from..=to), ..Which::default() };
     let condition = which.condition();
-    let count = connection.first(format!("SELECT COUNT(*) FROM queue_dead WHERE {condition}")).doing(doing)?;
+    let count =
+        connection.first(format!("SELECT COUNT(*) FROM queue_dead WHERE {condition}")).doing(doing)?;
     let (mut errors, mut tasks) = (Vec::new(), Vec::new());
     let sql = format!(
         "SELECT kind, LEFT(error, 120), COUNT(*) FROM queue_dead WHERE {condition} GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT {SHOWN}"

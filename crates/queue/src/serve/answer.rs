@@ -18,11 +18,11 @@ use futures_util::stream::{self, Stream};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::access;
 use super::actions::{self, Filter, Pause, Previewed};
 use super::history::History;
 use super::metrics;
 use super::watch::{LIMIT, State, Watched};
-use super::access;
 
 /// So many browsers may listen.
 const MOST_LISTENERS: usize = 256;
@@ -211,9 +211,11 @@ async fn pause(Shared(state): Shared<Arc<State>>, headers: HeaderMap, body: Byte
     allow(&state, &headers).await?;
     let wanted: Pause = parse(&body)?;
     state.refresh().await;
-    let calls = state.shards.iter().enumerate().map(|(at, _)| {
-        actions::call(&state, at, LIMIT, move |shard| actions::pause(shard, wanted))
-    });
+    let calls = state
+        .shards
+        .iter()
+        .enumerate()
+        .map(|(at, _)| actions::call(&state, at, LIMIT, move |shard| actions::pause(shard, wanted)));
     let done = join_all(calls).await;
     let missing = state.shards.iter().zip(done);
     let missing = missing.filter_map(|(watched, done)| Some(Missing::new(watched, done.err()?))).collect();
@@ -249,7 +251,8 @@ fn filter(uri: &Uri) -> Result<Filter, Refusal> {
         match (name.as_ref(), value.as_ref()) {
             ("kind" | "error", "") => {}
             ("kind", kind) => {
-                let kind = kind.parse().map_err(|_| Refusal::asked("kind is a number from 0 to 65535".into()))?;
+                let kind =
+                    kind.parse().map_err(|_| Refusal::asked("kind is a number from 0 to 65535".into()))?;
                 filter.kind = Some(kind);
             }
             ("error", error) => filter.error = Some(error.to_owned()),

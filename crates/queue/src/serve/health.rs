@@ -131,7 +131,9 @@ fn counter(connection: &mut Connection, variable: &str, metric: &str) -> Result<
         Ok(Some(row)) if row.string(1) != "enabled" => {
             Reading::Unknown(format!("the server does not count it: innodb_monitor_enable = {metric}"))
         }
-        Ok(Some(row)) => row.parse(0).map_or_else(|| Reading::Unknown("it is no number".into()), Reading::Value),
+        Ok(Some(row)) => {
+            row.parse(0).map_or_else(|| Reading::Unknown("it is no number".into()), Reading::Value)
+        }
         Ok(None) => Reading::Unknown(format!("the server has neither {variable} nor {metric}")),
         Err(why) => Reading::Unknown(why),
     })
@@ -179,7 +181,8 @@ fn lag(connection: &mut Connection) -> Result<Reading, Error> {
 
 /// The longest lag of all sources.
 fn most(rows: &Rows) -> Reading {
-    let column = ["Seconds_Behind_Source", "Seconds_Behind_Master"].into_iter().find_map(|name| rows.column(name));
+    let column =
+        ["Seconds_Behind_Source", "Seconds_Behind_Master"].into_iter().find_map(|name| rows.column(name));
     let (Some(column), Some(_)) = (column, rows.first()) else {
         return Reading::None("no replica".into());
     };
@@ -198,7 +201,8 @@ mod tests {
     fn deadlocks_a_minute_are_told_after_a_minute() {
         let mut doctor = Doctor::default();
         let begun = Instant::now();
-        let mut at = |seconds, count| doctor.per_minute(&Reading::Value(count), begun + Duration::from_secs(seconds));
+        let mut at =
+            |seconds, count| doctor.per_minute(&Reading::Value(count), begun + Duration::from_secs(seconds));
         assert!(matches!(at(0, 10.0), Reading::Unknown(_)));
         assert!(matches!(at(59, 12.0), Reading::Unknown(_)));
         assert_eq!(at(60, 13.0), Reading::Value(3.0));

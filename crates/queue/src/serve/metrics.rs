@@ -22,15 +22,23 @@ const OF_KINDS: &[OfKind] = &[
     ("dead", "gauge", "Tasks that failed for the last time.", |kind| kind.dead as f64),
     ("done_total", "counter", "Tasks done.", |kind| kind.done as f64),
     ("failed_total", "counter", "Attempts that failed.", |kind| kind.failed as f64),
-    ("merged_total", "counter", "Tasks left out, since their object had an unfinished one.", |kind| kind.merged as f64),
+    ("merged_total", "counter", "Tasks left out, since their object had an unfinished one.", |kind| {
+        kind.merged as f64
+    }),
     ("rate", "gauge", "Tasks done a second, over the last one to two minutes.", |kind| kind.rate),
-    ("oldest_waiting_seconds", "gauge", "How long the oldest waiting task has been there.", |kind| kind.oldest_seconds),
+    ("oldest_waiting_seconds", "gauge", "How long the oldest waiting task has been there.", |kind| {
+        kind.oldest_seconds
+    }),
 ];
 
 const OF_SHARDS: &[OfShard] = &[
-    ("inbox", "gauge", "Tasks that no shepherd has taken yet; beyond 10000 reckoned from ids.", |shard| shard.inbox as f64),
+    ("inbox", "gauge", "Tasks that no shepherd has taken yet; beyond 10000 reckoned from ids.", |shard| {
+        shard.inbox as f64
+    }),
     ("shepherds", "gauge", "Shepherds whose lease runs.", |shard| alive(shard).count() as f64),
-    ("workers", "gauge", "Tasks that these can run at once.", |shard| alive(shard).map(|one| f64::from(one.workers)).sum()),
+    ("workers", "gauge", "Tasks that these can run at once.", |shard| {
+        alive(shard).map(|one| f64::from(one.workers)).sum()
+    }),
     ("workers_busy", "gauge", "Tasks that these run.", |shard| {
         alive(shard).map(|one| f64::from(one.running.min(one.workers))).sum()
     }),
@@ -44,18 +52,24 @@ const OF_SERVERS: &[OfServer] = &[
     ("history_list_length", "gauge", "Changes whose old rows InnoDB still keeps.", |server| {
         server.health.as_ref()?.history_list.value()
     }),
-    ("oldest_transaction_seconds", "gauge", "How long the oldest transaction has been open; 0 if none is.", |server| {
-        match &server.health.as_ref()?.oldest_transaction_seconds {
+    (
+        "oldest_transaction_seconds",
+        "gauge",
+        "How long the oldest transaction has been open; 0 if none is.",
+        |server| match &server.health.as_ref()?.oldest_transaction_seconds {
             super::health::Reading::None(_) => Some(0.0),
             other => other.value(),
-        }
-    }),
+        },
+    ),
     ("deadlocks_total", "counter", "Deadlocks since the server was started.", |server| {
         server.health.as_ref()?.deadlocks.value()
     }),
-    ("replica_lag_seconds", "gauge", "How far the server is behind its source, where it is a replica.", |server| {
-        server.health.as_ref()?.replica_lag_seconds.value()
-    }),
+    (
+        "replica_lag_seconds",
+        "gauge",
+        "How far the server is behind its source, where it is a replica.",
+        |server| server.health.as_ref()?.replica_lag_seconds.value(),
+    ),
 ];
 
 fn alive(shard: &ShardStat) -> impl Iterator<Item = &crate::stat::ShepherdStat> {

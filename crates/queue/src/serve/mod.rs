@@ -51,9 +51,8 @@ pub fn serve(
         .build()
         .map_err(failed("starting threads".into()))?;
     let listening = format!("listening on {}", options.listen);
-    let listener = runtime
-        .block_on(tokio::net::TcpListener::bind(options.listen))
-        .map_err(failed(listening.clone()))?;
+    let listener =
+        runtime.block_on(tokio::net::TcpListener::bind(options.listen)).map_err(failed(listening.clone()))?;
     let address = listener.local_addr().map_err(failed(listening))?;
     let state = Arc::new(watch::State::new(shards, options.token, address.ip().is_loopback()));
     state.start().map_err(failed("starting threads".into()))?;

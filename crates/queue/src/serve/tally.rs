@@ -65,19 +65,24 @@ fn sums(connection: &mut Connection, before: u32) -> Result<BTreeMap<u16, Count>
          WHERE minute < {before} GROUP BY kind"
     );
     let mut sums = BTreeMap::new();
-    each::<7>(connection, &sql, "reading queue_count", |[kind, taken, done, failed, died, merged, later]| {
-        let count = Count {
-            taken: number(taken),
-            done: number(done),
-            failed: number(failed),
-            died: number(died),
-            merged: number(merged),
-            later: number(later),
-            ..Count::default()
-        };
-        sums.insert(number(kind), count);
-        Ok(())
-    })?;
+    each::<7>(
+        connection,
+        &sql,
+        "reading queue_count",
+        |[kind, taken, done, failed, died, merged, later]| {
+            let count = Count {
+                taken: number(taken),
+                done: number(done),
+                failed: number(failed),
+                died: number(died),
+                merged: number(merged),
+                later: number(later),
+                ..Count::default()
+            };
+            sums.insert(number(kind), count);
+            Ok(())
+        },
+    )?;
     Ok(sums)
 }
 
@@ -191,7 +196,8 @@ mod tests {
     #[test]
     fn totals_stay_right_while_minutes_go_by() {
         let mut tally = Tally::default();
-        let first = Fresh { before: Some([(3, done(1000))].into()), ..fresh(2000, 1640, &[(1700, 5), (2000, 1)]) };
+        let first =
+            Fresh { before: Some([(3, done(1000))].into()), ..fresh(2000, 1640, &[(1700, 5), (2000, 1)]) };
         tally.take(first);
         assert_eq!((tally.open(), tally.totals()[&3].done), (Some(1990), 1006));
         tally.take(fresh(2001, 1990, &[(2000, 4), (2001, 2)]));

@@ -197,25 +197,17 @@ impl State {
     pub(crate) async fn refresh(&self) {
         let since = Instant::now();
         let mut looks = self.looks.subscribe();
-        let is_fresh = |watched: &Watched| {
-            locked(&watched.seen).looked.is_some_and(|looked| looked + EVERY > since)
-        };
+        let is_fresh =
+            |watched: &Watched| locked(&watched.seen).looked.is_some_and(|looked| looked + EVERY > since);
         self.ask();
-        let all = async {
-            while !self.shards.iter().all(is_fresh) && looks.changed().await.is_ok() {}
-        };
+        let all = async { while !self.shards.iter().all(is_fresh) && looks.changed().await.is_ok() {} };
         let _slow_ones_are_left = tokio::time::timeout(PATIENCE, all).await;
     }
 
     /// All that is known now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let (stats, servers) = self.shards.iter().map(Watched::now).unzip();
-        Snapshot {
-            at_ms: now_ms(),
-            takes_token: self.token.is_some(),
-            stat: StatReport::of(stats),
-            servers,
-        }
+        Snapshot { at_ms: now_ms(), takes_token: self.token.is_some(), stat: StatReport::of(stats), servers }
     }
 
     /// What happened minute by minute on all shards, of one kind or of all, and the minute that has begun.

@@ -1,0 +1,3 @@
+//! `drover queue` from end to end.
+
+mod serve;
