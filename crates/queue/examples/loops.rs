@@ -87,9 +87,7 @@ fn main() {
         "state" => format!(
             "CREATE TABLE jobs (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, {COLUMNS}, state TINYINT NOT NULL DEFAULT 0, owner INT NULL, KEY (state, id))"
         ),
-        "segment" => format!(
-            "CREATE TABLE jobs (lane INT UNSIGNED NOT NULL DEFAULT 1, seq INT UNSIGNED NOT NULL, task BIGINT UNSIGNED NULL, object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, payload MEDIUMTEXT NULL, PRIMARY KEY (lane, seq))"
-        ),
+        "segment" => "CREATE TABLE jobs (lane INT UNSIGNED NOT NULL DEFAULT 1, seq INT UNSIGNED NOT NULL, task BIGINT UNSIGNED NULL, object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, payload MEDIUMTEXT NULL, PRIMARY KEY (lane, seq))".to_owned(),
         _ => format!("CREATE TABLE jobs (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, {COLUMNS})"),
     };
     connection.execute(table).unwrap();

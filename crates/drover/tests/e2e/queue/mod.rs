@@ -1,3 +1,4 @@
 //! `drover queue` from end to end.
 
+mod browser;
 mod serve;

@@ -10,6 +10,7 @@ use drover_sandbox::{Flavour, Server};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::browser::Browser;
 use crate::client::{Session, sql, value, wait_until};
 use crate::drover::{Output, drover, run};
 use crate::servers::{on_both, source, start};
@@ -59,8 +60,10 @@ impl Queue {
     }
 
     fn command(&self, line: &str) -> Command {
-        let mut command = drover(&format!("queue {line} --no-defaults --json"));
-        command.arg("--shards").arg(self.path("shards"));
+        // Words of `push` that follow its first object are objects.
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut command = drover(&format!("queue {verb} --no-defaults --json --shards"));
+        command.arg(self.path("shards")).args(rest.split_whitespace());
         command
     }
 
@@ -187,8 +190,8 @@ impl Site {
 
 fn what_the_queue_holds_is_shown(flavour: Flavour) {
     let queue = Queue::new(flavour, "serve_shown");
-    queue.kill(5, 3);
     queue.run("push --kind 6 --not-before 1h a b").done();
+    queue.kill(5, 3);
     let mut site = queue.serve(false);
     let page = site.get("/").ok();
     assert!(page.head.contains("content-security-policy: default-src 'none'"), "{page:?}");
@@ -360,17 +363,29 @@ fn the_page_shows_it_in_a_browser(flavour: Flavour) {
     let queue = Queue::new(flavour, "serve_browser");
     queue.kill(4711, 3);
     let site = queue.serve(true);
-    let mut browser = Command::new("chromium");
-    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--timeout=6000", "--dump-dom"]);
-    browser.arg(format!("--user-data-dir={}", queue.path("browser").display()));
-    let output = run(browser.arg(format!("http://{}/", site.address))).done();
-    let dom = &output.stdout;
-    for shown in [
-        "live at ",
-        "data-label=\"Kind\" class=\"\">4711</th>",
-        "<dt>Dead</dt><dd class=\"value\">3</dd>",
-        "Allow changes",
+    let mut browser = Browser::open(queue.dir.path(), &format!("http://{}/", site.address));
+    browser.wait_for("#status", "live at ");
+    browser.wait_for("#figures", "Dead\n3\n");
+    browser.wait_for("#kinds", "4711");
+    browser.wait_for("#charts", "Wait until begun");
+    assert_eq!(browser.value("document.documentElement.scrollWidth"), 390, "it is wider than a phone");
+    browser.click("#filter button");
+    browser.wait_for("#dead-said", "3 dead tasks match");
+    browser.wait_for("#dead-tasks", "<b>no disk</b> for object-2");
+    assert_eq!(browser.value("document.querySelectorAll('b').length"), 0, "text became an element");
+    browser.click("#retry");
+    browser.wait_for("#dialog", "Allow changes");
+    for (token, title, words) in [
+        ("correct-horse-battery", "#dialog-text", "not the token"),
+        (TOKEN, "#dialog-title", "Retry 3 dead tasks?"),
     ] {
-        assert!(dom.contains(shown), "no {shown}: {dom}");
+        browser.value(&format!("document.querySelector('#token').value = '{token}'"));
+        browser.click("#dialog-yes");
+        browser.wait_for(title, words);
     }
+    browser.click("#dialog-yes");
+    browser.wait_for("#dead-said", "0 dead tasks match");
+    browser.wait_for("#figures", "Dead\n0\n");
+    assert_eq!(value(source(flavour), "SELECT COUNT(*) FROM serve_browser.queue_dead"), "0");
+    assert_eq!(browser.value("localStorage.length + sessionStorage.length + document.cookie.length"), 0);
 }

@@ -46,7 +46,7 @@ function timeTicks(first, count) {
   return ticks;
 }
 
-const time = (minute) => new Date(minute * 60000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+const time = (minute) => new Date(minute * 60000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 /** A chart with its title and legend: `show` draws it anew. */
 export class Chart {

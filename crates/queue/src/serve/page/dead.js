@@ -2,7 +2,9 @@
 
 import { Table, byId, clock, count, element, things } from "./words.js";
 
-/** So much is done to a shard in one call; see `AT_ONCE`. */
+/** So many tasks are listed. */
+const SHOWN = 25;
+
 export class Dead {
   constructor(allow, call, ask) {
     Object.assign(this, { allow, call, ask, seen: null, busy: false });
@@ -40,6 +42,7 @@ export class Dead {
   show({ shards, missing }) {
     const matching = shards.reduce((sum, shard) => sum + shard.matching, 0);
     const notes = [`${things(matching, "dead task")} match`.replace("task match", "task matches")];
+    if (matching > SHOWN) notes.push(`the latest ${SHOWN} are listed`);
     if (shards.some((shard) => shard.has_older)) notes.push("only the latest 20,000 of each shard were looked through");
     notes.push(...missing.map(({ shard, error }) => `${shard || "the shard"} is missing: ${error}`));
     byId("dead-said").textContent = `${notes.join("; ")}.`;
@@ -49,7 +52,7 @@ export class Dead {
     this.errors.show(this.groups());
     const tasks = shards.flatMap((shard) => shard.tasks.map((task) => ({ shard, task })));
     tasks.sort((a, b) => b.task.died_ms - a.task.died_ms);
-    this.tasks.show(tasks.slice(0, 100).map(({ shard, task }) => ({
+    this.tasks.show(tasks.slice(0, SHOWN).map(({ shard, task }) => ({
       key: `${shard.shard}/${task.id}`,
       cells: [
         String(task.id), shard.shard || "–", String(task.kind), task.object_id, count(task.attempts),
