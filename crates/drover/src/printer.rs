@@ -53,12 +53,8 @@ impl Printer {
         Ok(resolved.options)
     }
 
-    /// What a person should know before.
-    pub(crate) fn warn(self, text: &str) {
-        self.warning(text);
-    }
-
-    fn warning(self, text: &str) {
+    /// What a person should know.
+    pub(crate) fn warning(self, text: &str) {
         if !self.quiet {
             said(&format!("warning: {text}"));
         }

@@ -282,8 +282,9 @@ fn serve(args: &ServeArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<(), Fa
     let token = args.token_file.as_deref().map(Token::load).transpose()?;
     let shards = shards(&args.place, printer)?;
     if !args.listen.ip().is_loopback() {
-        printer
-            .warn("whoever reaches this address can see the queue: see \"Security\" in docs/queue-serve.md");
+        printer.warning(
+            "whoever reaches this address can see the queue: see \"Security\" in docs/queue-serve.md",
+        );
     }
     let mut printed = Ok(());
     let ready = |address: SocketAddr| {

@@ -16,7 +16,7 @@ use crate::shard::{Place, Shard, Shards};
 use crate::{Error, Result, session};
 
 /// So many of the latest dead tasks of a shard are looked through at once: who has millions of them gets an answer all the same.
-const LOOKED_THROUGH: u64 = 20_000;
+const LOOKED_THROUGH: u64 = 10_000;
 /// So many tasks and errors are shown of a shard.
 const SHOWN: u64 = 50;
 /// So many tasks are retried or dropped in a call; the page calls until none is left.

@@ -43,7 +43,7 @@ export class Dead {
     const matching = shards.reduce((sum, shard) => sum + shard.matching, 0);
     const notes = [`${things(matching, "dead task")} match`.replace("task match", "task matches")];
     if (matching > SHOWN) notes.push(`the latest ${SHOWN} are listed`);
-    if (shards.some((shard) => shard.has_older)) notes.push("only the latest 20,000 of each shard were looked through");
+    if (shards.some((shard) => shard.has_older)) notes.push("only the latest 10,000 of each shard were looked through");
     notes.push(...missing.map(({ shard, error }) => `${shard || "the shard"} is missing: ${error}`));
     byId("dead-said").textContent = `${notes.join("; ")}.`;
     byId("dead-actions").hidden = matching === 0;
