@@ -53,7 +53,8 @@ impl Printer {
         Ok(resolved.options)
     }
 
-    fn warning(self, text: &str) {
+    /// What a person should know.
+    pub(crate) fn warning(self, text: &str) {
         if !self.quiet {
             said(&format!("warning: {text}"));
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal as _};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +13,12 @@ use std::time::{Duration, Instant};
 use drover_db::Stop;
 use drover_db::options::{ConnectOptions, ServerArgs};
 use drover_queue::args::{
-    BuildArgs, DeadAction, DeadArgs, KindArgs, PlaceArgs, PushArgs, QueueArgs, QueueCommand, SetArgs,
-    WorkArgs,
+    BuildArgs, DeadAction, DeadArgs, KindArgs, PlaceArgs, PushArgs, QueueArgs, QueueCommand, ServeArgs,
+    SetArgs, WorkArgs,
 };
 use drover_queue::{
     BuildOptions, BuildProgress, BuildReport, Change, DeadTask, Defaults, Hands, KindStat, Pusher, Record,
-    ShardStat, Shards, StatReport, Totals, Which, WorkOptions, WorkReport,
+    ServeOptions, ShardStat, Shards, StatReport, Token, Totals, Which, WorkOptions, WorkReport,
 };
 use drover_report::size::{count, duration, things};
 use serde::Serialize;
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &QueueArgs, printer: &Printer, stop: &Arc<Stop>) -> Resu
             printer.queue(&stat, stat_text(&stat))?;
             return Ok(if lost { Outcome::Found } else { Outcome::Done });
         }
+        QueueCommand::Serve(args) => serve(args, printer, stop)?,
         QueueCommand::Dead(args) => return dead(args, printer),
         QueueCommand::Set(args) => set(args, printer)?,
         QueueCommand::Pause(args) => pause(args, printer, true)?,
@@ -271,10 +273,39 @@ fn watched<T>(printer: &Printer, line: impl Fn(f64) -> String + Send, work: impl
     })
 }
 
+#[derive(Serialize)]
+struct Serving {
+    url: String,
+}
+
+fn serve(args: &ServeArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<(), Failure> {
+    let token = args.token_file.as_deref().map(Token::load).transpose()?;
+    let shards = shards(&args.place, printer)?;
+    if !args.listen.ip().is_loopback() {
+        printer.warning(
+            "whoever reaches this address can see the queue: see \"Security\" in docs/queue-serve.md",
+        );
+    }
+    let mut printed = Ok(());
+    let ready = |address: SocketAddr| {
+        let url = format!("http://{address}/");
+        printed = printer.queue(&Serving { url: url.clone() }, url);
+        Ok(())
+    };
+    drover_queue::serve(&shards, ServeOptions { listen: args.listen, token }, stop, ready)?;
+    printed
+}
+
 fn dead(args: &DeadArgs, printer: &Printer) -> Result<Outcome, Failure> {
     let shards = shards(&args.place, printer)?;
     let limit = args.limit.or((args.action == DeadAction::List).then_some(100));
-    let which = Which { kind: args.kind, tasks: args.id.clone(), error: args.error.clone(), limit };
+    let which = Which {
+        kind: args.kind,
+        tasks: args.id.clone(),
+        error: args.error.clone(),
+        limit,
+        ..Which::default()
+    };
     match args.action {
         DeadAction::List => {
             let tasks = drover_queue::dead(&shards, &which)?;

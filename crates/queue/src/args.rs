@@ -1,5 +1,6 @@
 //! The command line of `drover queue`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub enum QueueCommand {
     Work(WorkArgs),
     /// Tell what the queue holds, and how fast it moves
     Stat(StatArgs),
+    /// Show the queue in browsers, live, and to Prometheus
+    Serve(ServeArgs),
     /// List, retry or drop tasks that failed for the last time
     Dead(DeadArgs),
     /// Set what holds for a kind of tasks, or for all
@@ -170,6 +173,23 @@ pub struct WorkArgs {
 /// Options of `stat`.
 #[derive(Debug, clap::Args)]
 pub struct StatArgs {
+    /// Where the queue is.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Options of `serve`.
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Address and port to listen on; port 0 for any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+
+    /// Let those who know the token in this file (at least 16 characters) pause kinds and retry or drop dead tasks; without it
+    /// nothing can be changed
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
     /// Where the queue is.
     #[command(flatten)]
     pub place: PlaceArgs,

@@ -12,7 +12,7 @@ use crate::error::Doing;
 use crate::rows::{each, number};
 
 /// So many buckets a histogram has; each goes twice as far as the one before, the first one to 1.
-const BUCKETS: usize = 32;
+pub(crate) const BUCKETS: usize = 32;
 
 /// How often something took how long.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +35,11 @@ impl Histogram {
             self.0.resize(other.0.len(), 0);
         }
         self.0.iter_mut().zip(&other.0).for_each(|(here, there)| *here += there);
+    }
+
+    /// Its buckets: how many took at most 1, 2, 4 and so on of its unit; of the last one of 32 there is no upper end.
+    pub(crate) fn buckets(&self) -> &[u64] {
+        &self.0
     }
 
     /// What `share` of all were at most, as the border of a bucket; `None` if there were none.
@@ -91,6 +96,20 @@ pub(crate) struct Count {
 }
 
 impl Count {
+    /// Adds another one.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.taken += other.taken;
+        self.done += other.done;
+        self.failed += other.failed;
+        self.died += other.died;
+        self.merged += other.merged;
+        self.later += other.later;
+        self.wait_ms = self.wait_ms.saturating_add(other.wait_ms);
+        self.run_us = self.run_us.saturating_add(other.run_us);
+        self.waits.join(&other.waits);
+        self.runs.join(&other.runs);
+    }
+
     /// One is done.
     pub(crate) fn done(&mut self, waited_ms: u64, ran: Duration) {
         let ran_us = u64::try_from(ran.as_micros()).unwrap_or(u64::MAX);
@@ -230,19 +249,6 @@ impl Count {
             waits: Histogram::decode(text(11)),
             runs: Histogram::decode(text(12)),
         }
-    }
-
-    fn join(&mut self, other: &Self) {
-        self.taken += other.taken;
-        self.done += other.done;
-        self.failed += other.failed;
-        self.died += other.died;
-        self.merged += other.merged;
-        self.later += other.later;
-        self.wait_ms = self.wait_ms.saturating_add(other.wait_ms);
-        self.run_us = self.run_us.saturating_add(other.run_us);
-        self.waits.join(&other.waits);
-        self.runs.join(&other.runs);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tasks that failed for the last time: a person looks at them, gives them another try, or drops them.
 
+use std::ops::RangeInclusive;
+
 use drover_db::Connection;
 use serde::Serialize;
 
@@ -21,17 +23,23 @@ pub struct Which {
     pub tasks: Vec<u64>,
     /// Those whose error holds this text.
     pub error: Option<String>,
+    /// Those only whose rows of `queue_dead` have these numbers; each shard numbers its own.
+    pub rows: Option<RangeInclusive<u64>>,
     /// At most so many; of each shard.
     pub limit: Option<u64>,
 }
 
 impl Which {
-    fn condition(&self) -> String {
+    /// The same as SQL.
+    pub(crate) fn condition(&self) -> String {
         let mut conditions = vec!["TRUE".to_owned()];
         conditions.extend(self.kind.map(|kind| format!("kind = {kind}")));
         if !self.tasks.is_empty() {
             conditions.push(format!("task IN ({})", crate::rows::list(self.tasks.iter().copied())));
         }
+        conditions.extend(
+            self.rows.as_ref().map(|rows| format!("dead BETWEEN {} AND {}", rows.start(), rows.end())),
+        );
         let text = |text: &String| format!("LOCATE({}, error) > 0", drover_db::quote::string(text));
         conditions.extend(self.error.as_ref().map(text));
         conditions.join(" AND ")

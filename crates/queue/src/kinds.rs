@@ -1,6 +1,6 @@
 //! What holds for the tasks of a kind.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use drover_db::{Connection, Row};
@@ -115,6 +115,11 @@ impl Kinds {
     /// The rules of a kind.
     pub(crate) fn of(&self, kind: u16) -> &Kind {
         self.own.get(&kind).unwrap_or(&self.all)
+    }
+
+    /// Whether kinds are paused that do not say otherwise, and what those say that have rules of their own.
+    pub(crate) fn paused(&self) -> (bool, BTreeMap<u16, bool>) {
+        (self.all.is_paused, self.own.iter().map(|(kind, rules)| (*kind, rules.is_paused)).collect())
     }
 
     /// For how long segments are kept in which tasks of any kinds may be.

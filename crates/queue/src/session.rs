@@ -36,14 +36,23 @@ const SETTINGS: &[(&str, &str, bool)] = &[
 
 /// Opens a session in the queue's schema.
 pub(crate) fn open(shard: &Shard) -> Result<Connection> {
+    open_watched(shard, |_| Ok(()))
+}
+
+/// The same; `opened` sees the connection before anything is done with it.
+pub(crate) fn open_watched(
+    shard: &Shard,
+    opened: impl Fn(&Connection) -> drover_db::Result<()>,
+) -> Result<Connection> {
     shard.schema()?;
-    first_that_writes(shard, |node| node.clone())
+    first_that_writes(shard, |node| node.clone(), opened)
 }
 
 /// Opens a session, and makes the schema first if it is not there.
 pub(crate) fn open_new(shard: &Shard) -> Result<Connection> {
     let schema = quote::identifier(shard.schema()?);
-    let mut connection = first_that_writes(shard, |node| ConnectOptions { database: None, ..node.clone() })?;
+    let mut connection =
+        first_that_writes(shard, |node| ConnectOptions { database: None, ..node.clone() }, |_| Ok(()))?;
     for sql in [format!("CREATE DATABASE IF NOT EXISTS {schema}"), format!("USE {schema}")] {
         connection.execute(sql).doing(|| shard.doing(&format!("making schema {schema}")))?;
     }
@@ -54,10 +63,12 @@ pub(crate) fn open_new(shard: &Shard) -> Result<Connection> {
 fn first_that_writes(
     shard: &Shard,
     options: impl Fn(&ConnectOptions) -> ConnectOptions,
+    seen: impl Fn(&Connection) -> drover_db::Result<()>,
 ) -> Result<Connection> {
     let mut refusals = Vec::new();
     for node in &shard.nodes {
         let opened = Connection::open(&options(node)).doing(|| "connecting").and_then(|mut connection| {
+            seen(&connection).doing(|| "connecting")?;
             set(&mut connection, shard)?;
             check_writable(&mut connection)?;
             Ok(connection)

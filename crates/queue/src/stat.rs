@@ -75,9 +75,9 @@ pub struct KindStat {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_us: Option<Latency>,
     #[serde(skip)]
-    waits: Histogram,
+    pub(crate) waits: Histogram,
     #[serde(skip)]
-    runs: Histogram,
+    pub(crate) runs: Histogram,
 }
 
 /// The middle and the slow end, at most twice too high.
@@ -161,7 +161,14 @@ pub fn stat(shards: &Shards) -> Result<StatReport> {
     }
     match (answered, first) {
         (false, Some(error)) => Err(error),
-        _ => Ok(StatReport { kinds: sum(&stats), shards: stats }),
+        _ => Ok(StatReport::of(stats)),
+    }
+}
+
+impl StatReport {
+    /// The report of these shards.
+    pub(crate) fn of(shards: Vec<ShardStat>) -> Self {
+        Self { kinds: sum(&shards), shards }
     }
 }
 
@@ -196,25 +203,38 @@ impl KindStat {
 fn of_shard(shard: &Shard) -> Result<ShardStat> {
     let mut connection = session::open(shard)?;
     schema::check(&mut connection)?;
+    look(&mut connection, shard, |connection, kinds| {
+        totals(connection, kinds)?;
+        lately(connection, kinds)
+    })
+}
+
+/// What a shard holds; `counts` adds what was counted.
+pub(crate) fn look(
+    connection: &mut Connection,
+    shard: &Shard,
+    counts: impl FnOnce(&mut Connection, &mut Kinds) -> Result<()>,
+) -> Result<ShardStat> {
     let mut kinds = BTreeMap::new();
-    lanes(&mut connection, &mut kinds)?;
-    totals(&mut connection, &mut kinds)?;
-    lately(&mut connection, &mut kinds)?;
-    let (inbox, inbox_is_estimate) = inbox(&mut connection)?;
+    lanes(connection, &mut kinds)?;
+    counts(connection, &mut kinds)?;
+    let (inbox, inbox_is_estimate) = inbox(connection)?;
     Ok(ShardStat {
         name: shard.name.clone(),
         error: None,
         inbox,
         inbox_is_estimate,
         kinds: kinds.into_values().map(KindStat::reckoned).collect(),
-        shepherds: shepherds(&mut connection)?,
-        builds: builds(&mut connection)?,
+        shepherds: shepherds(connection)?,
+        builds: builds(connection)?,
     })
 }
 
-type Kinds = BTreeMap<u16, KindStat>;
+/// What there is of each kind.
+pub(crate) type Kinds = BTreeMap<u16, KindStat>;
 
-fn of(kinds: &mut Kinds, kind: u16) -> &mut KindStat {
+/// What there is of a kind, to be added to.
+pub(crate) fn of(kinds: &mut Kinds, kind: u16) -> &mut KindStat {
     kinds.entry(kind).or_insert_with(|| KindStat { kind, ..KindStat::default() })
 }
 

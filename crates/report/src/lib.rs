@@ -20,7 +20,7 @@ mod unit;
 
 pub use figures::Figures;
 pub use lines::{Axis, Lines, Scale};
-pub use page::{Block, Page, Section};
+pub use page::{Block, Page, STYLE, Section};
 pub use parts::Parts;
 pub use progress::{Progress, ProgressSnapshot};
 pub use table::{Cell, Column, Table};

@@ -9,7 +9,8 @@ use crate::parts::Parts;
 use crate::table::Table;
 use crate::timeline::Timeline;
 
-const STYLE: &str = include_str!("page.css");
+/// The style of pages: colours of both schemes, type, tables and charts.
+pub const STYLE: &str = include_str!("page.css");
 
 /// A page, whose HTML is what it displays as.
 #[derive(Debug, Clone)]

@@ -1,5 +1,7 @@
-//! The queue, from its command line.
+//! `drover queue` from end to end.
 
+mod browser;
 mod counts;
 mod kills;
+mod serve;
 mod sharing;

@@ -1,0 +1,102 @@
+//! A browser that a test looks at a page with: Chromium, over its own protocol (CDP), which it speaks on two pipes.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::client::wait_until;
+
+/// A browser with one page, until this is dropped.
+pub(crate) struct Browser {
+    child: Child,
+    to: File,
+    from: BufReader<File>,
+    last: u64,
+    session: Option<String>,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
+        let _ = self.child.wait();
+    }
+}
+
+impl Browser {
+    /// Opens a page as wide as a phone; what the browser keeps is in `dir`.
+    pub(crate) fn open(dir: &Path, url: &str) -> Self {
+        let (to, from) = (dir.join("to-browser"), dir.join("from-browser"));
+        assert!(Command::new("mkfifo").args([&to, &from]).status().unwrap().success());
+        let line = format!(
+            "exec chromium --headless --no-sandbox --disable-gpu --remote-debugging-pipe --user-data-dir='{}' about:blank \
+             3<'{}' 4>'{}'",
+            dir.join("browser").display(),
+            to.display(),
+            from.display()
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        // In the order in which the shell opens them.
+        let to = File::options().write(true).open(to).unwrap();
+        let from = BufReader::new(File::open(from).unwrap());
+        let mut browser = Self { child, to, from, last: 0, session: None };
+        browser.attach();
+        let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true});
+        browser.call("Emulation.setDeviceMetricsOverride", phone);
+        browser.call("Page.navigate", json!({ "url": url }));
+        browser
+    }
+
+    fn attach(&mut self) {
+        let targets = self.call("Target.getTargets", json!({}));
+        let targets = targets["targetInfos"].as_array().unwrap();
+        let page = targets.iter().find(|target| target["type"] == "page").unwrap();
+        let attached =
+            self.call("Target.attachToTarget", json!({"targetId": page["targetId"], "flatten": true}));
+        self.session = attached["sessionId"].as_str().map(str::to_owned);
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let mut message = json!({"id": self.last, "method": method, "params": params});
+        if let Some(session) = &self.session {
+            message["sessionId"] = session.as_str().into();
+        }
+        self.to.write_all(format!("{message}\0").as_bytes()).unwrap();
+        loop {
+            let mut bytes = Vec::new();
+            assert!(self.from.read_until(0, &mut bytes).unwrap() > 0, "the browser is gone");
+            let mut answer: Value = serde_json::from_slice(&bytes[..bytes.len() - 1]).unwrap();
+            if answer["id"] == self.last {
+                assert!(answer["error"].is_null(), "{method}: {answer}");
+                return answer["result"].take();
+            }
+        }
+    }
+
+    /// The value of an expression of the page's language.
+    pub(crate) fn value(&mut self, expression: &str) -> Value {
+        let mut answer =
+            self.call("Runtime.evaluate", json!({"expression": expression, "returnByValue": true}));
+        answer["result"]["value"].take()
+    }
+
+    /// Waits until the text of an element holds `words`.
+    pub(crate) fn wait_for(&mut self, element: &str, words: &str) {
+        let text = format!("document.querySelector({element:?})?.innerText ?? ''");
+        let mut last = String::new();
+        wait_until(format!("{element} holds {words:?}"), || {
+            last = self.value(&text).as_str().unwrap_or_default().to_owned();
+            last.contains(words)
+        });
+    }
+
+    /// Clicks on an element.
+    pub(crate) fn click(&mut self, element: &str) {
+        self.value(&format!("document.querySelector({element:?}).click()"));
+    }
+}

@@ -1,0 +1,257 @@
+//! The queue in the text format of Prometheus.
+
+use std::fmt::{self, Display, Write as _};
+
+use super::watch::{ServerNow, Snapshot};
+use crate::counts::{BUCKETS, Count, Histogram};
+use crate::stat::{KindStat, ShardStat};
+
+/// The media type of that format.
+pub(crate) const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A number of each kind of each shard.
+type OfKind = (&'static str, &'static str, &'static str, fn(&KindStat) -> f64);
+/// A number of each shard.
+type OfShard = (&'static str, &'static str, &'static str, fn(&ShardStat) -> f64);
+/// A number of a shard's server, if it is known.
+type OfServer = (&'static str, &'static str, &'static str, fn(&ServerNow) -> Option<f64>);
+
+const OF_KINDS: &[OfKind] = &[
+    ("waiting", "gauge", "Tasks that are ready or running.", |kind| kind.waiting as f64),
+    ("later", "gauge", "Tasks that wait for a time.", |kind| kind.later as f64),
+    ("dead", "gauge", "Tasks that failed for the last time.", |kind| kind.dead as f64),
+    ("done_total", "counter", "Tasks done.", |kind| kind.done as f64),
+    ("failed_total", "counter", "Attempts that failed.", |kind| kind.failed as f64),
+    ("merged_total", "counter", "Tasks left out, since their object had an unfinished one.", |kind| {
+        kind.merged as f64
+    }),
+    ("rate", "gauge", "Tasks done a second, over the last one to two minutes.", |kind| kind.rate),
+    ("oldest_waiting_seconds", "gauge", "How long the oldest waiting task has been there.", |kind| {
+        kind.oldest_seconds
+    }),
+];
+
+const OF_SHARDS: &[OfShard] = &[
+    ("inbox", "gauge", "Tasks that no shepherd has taken yet; beyond 10000 reckoned from ids.", |shard| {
+        shard.inbox as f64
+    }),
+    ("shepherds", "gauge", "Shepherds whose lease runs.", |shard| alive(shard).count() as f64),
+    ("workers", "gauge", "Tasks that these can run at once.", |shard| {
+        alive(shard).map(|one| f64::from(one.workers)).sum()
+    }),
+    ("workers_busy", "gauge", "Tasks that these run.", |shard| {
+        alive(shard).map(|one| f64::from(one.running.min(one.workers))).sum()
+    }),
+    ("builds_loading", "gauge", "Builds that load.", |shard| loading(shard).count() as f64),
+    ("builds_loading_tasks", "gauge", "Tasks that builds have stored and not published.", |shard| {
+        loading(shard).map(|build| build.tasks as f64).sum()
+    }),
+];
+
+const OF_SERVERS: &[OfServer] = &[
+    ("history_list_length", "gauge", "Changes whose old rows InnoDB still keeps.", |server| {
+        server.health.as_ref()?.history_list.value()
+    }),
+    (
+        "oldest_transaction_seconds",
+        "gauge",
+        "How long the oldest transaction has been open; 0 if none is.",
+        |server| match &server.health.as_ref()?.oldest_transaction_seconds {
+            super::health::Reading::None(_) => Some(0.0),
+            other => other.value(),
+        },
+    ),
+    ("deadlocks_total", "counter", "Deadlocks since the server was started.", |server| {
+        server.health.as_ref()?.deadlocks.value()
+    }),
+    (
+        "replica_lag_seconds",
+        "gauge",
+        "How far the server is behind its source, where it is a replica.",
+        |server| server.health.as_ref()?.replica_lag_seconds.value(),
+    ),
+];
+
+fn alive(shard: &ShardStat) -> impl Iterator<Item = &crate::stat::ShepherdStat> {
+    shard.shepherds.iter().filter(|shepherd| !shepherd.is_late)
+}
+
+fn loading(shard: &ShardStat) -> impl Iterator<Item = &crate::stat::BuildStat> {
+    shard.builds.iter().filter(|build| build.state == "loading")
+}
+
+/// All that is known now.
+pub(crate) fn text(snapshot: &Snapshot) -> String {
+    let mut out = String::new();
+    let reached = || snapshot.stat.shards.iter().filter(|shard| shard.error.is_none());
+    head(&mut out, "drover_queue_up", "gauge", "Whether the shard answers.");
+    for shard in &snapshot.stat.shards {
+        let up = if shard.error.is_none() { 1.0 } else { 0.0 };
+        sample(&mut out, "drover_queue_up", &Labels(&shard.name, None, None), up);
+    }
+    for (name, kind, help, value) in OF_SHARDS {
+        let name = format!("drover_queue_{name}");
+        head(&mut out, &name, kind, help);
+        reached().for_each(|shard| sample(&mut out, &name, &Labels(&shard.name, None, None), value(shard)));
+    }
+    for (name, kind, help, value) in OF_KINDS {
+        let name = format!("drover_queue_{name}");
+        head(&mut out, &name, kind, help);
+        for (shard, stat) in reached().flat_map(|shard| shard.kinds.iter().map(move |stat| (shard, stat))) {
+            sample(&mut out, &name, &Labels(&shard.name, Some(stat.kind), None), value(stat));
+        }
+    }
+    servers(&mut out, snapshot);
+    let (waits, runs) = ("drover_queue_wait_seconds", "drover_queue_run_seconds");
+    let waited = "From being pushed to being begun, of tasks that are done.";
+    histograms(&mut out, snapshot, waits, waited, 1e-3, |count| (&count.waits, count.wait_ms));
+    let ran = "How long tasks ran that are done.";
+    histograms(&mut out, snapshot, runs, ran, 1e-6, |count| (&count.runs, count.run_us));
+    out
+}
+
+fn servers(out: &mut String, snapshot: &Snapshot) {
+    let both = || snapshot.stat.shards.iter().zip(&snapshot.servers);
+    head(out, "drover_queue_paused", "gauge", "Whether no tasks of the kind are begun.");
+    for (shard, server) in both().filter(|(shard, _)| shard.error.is_none()) {
+        for stat in &shard.kinds {
+            let paused = if server.paused.holds(stat.kind) { 1.0 } else { 0.0 };
+            sample(out, "drover_queue_paused", &Labels(&shard.name, Some(stat.kind), None), paused);
+        }
+    }
+    for (name, kind, help, value) in OF_SERVERS {
+        let name = format!("drover_queue_server_{name}");
+        head(out, &name, kind, help);
+        for (shard, server) in both() {
+            if let Some(value) = value(server) {
+                sample(out, &name, &Labels(&shard.name, None, None), value);
+            }
+        }
+    }
+}
+
+fn histograms(
+    out: &mut String,
+    snapshot: &Snapshot,
+    name: &str,
+    help: &str,
+    unit: f64,
+    of: impl Fn(&Count) -> (&Histogram, i64),
+) {
+    head(out, name, "histogram", help);
+    for (shard, server) in snapshot.stat.shards.iter().zip(&snapshot.servers) {
+        for (kind, count) in &server.totals {
+            let (histogram, sum) = of(count);
+            let labels = |le| Labels(&shard.name, Some(*kind), le);
+            let mut below = 0;
+            for at in 0..BUCKETS - 1 {
+                below += histogram.buckets().get(at).copied().unwrap_or(0);
+                let border = (1u64 << at) as f64 * unit;
+                sample(out, &format!("{name}_bucket"), &labels(Some(border)), below as f64);
+            }
+            below += histogram.buckets().get(BUCKETS - 1).copied().unwrap_or(0);
+            sample(out, &format!("{name}_bucket"), &labels(Some(f64::INFINITY)), below as f64);
+            sample(out, &format!("{name}_sum"), &labels(None), sum as f64 * unit);
+            sample(out, &format!("{name}_count"), &labels(None), below as f64);
+        }
+    }
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn sample(out: &mut String, name: &str, labels: &Labels<'_>, value: f64) {
+    let _ = writeln!(out, "{name}{labels} {value}");
+}
+
+/// The shard, the kind, and the upper end of a bucket.
+struct Labels<'a>(&'a str, Option<u16>, Option<f64>);
+
+impl Display for Labels<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(shard, kind, le) = self;
+        let shard = shard.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        write!(f, "{{shard=\"{shard}\"")?;
+        if let Some(kind) = kind {
+            write!(f, ",kind=\"{kind}\"")?;
+        }
+        match le {
+            Some(le) if le.is_infinite() => f.write_str(",le=\"+Inf\"")?,
+            Some(le) => write!(f, ",le=\"{}\"", (le * 1e6).round() / 1e6)?,
+            None => {}
+        }
+        f.write_str("}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::serve::watch::Paused;
+    use crate::stat::StatReport;
+
+    fn snapshot() -> Snapshot {
+        let mut count = Count::default();
+        count.done(3, Duration::from_micros(1500));
+        count.done(900, Duration::from_secs(1 << 40));
+        let kind = KindStat { kind: 7, waiting: 20_000_000, rate: 12.5, ..KindStat::default() };
+        let good = ShardStat { name: "a\"b\\\n".into(), kinds: vec![kind], ..ShardStat::default() };
+        let bad = ShardStat { name: "gone".into(), error: Some("why".into()), ..ShardStat::default() };
+        let server = |totals| ServerNow {
+            reached_ms: None,
+            is_draining: false,
+            paused: Paused::default(),
+            health: None,
+            totals,
+        };
+        Snapshot {
+            at_ms: 0,
+            takes_token: false,
+            stat: StatReport::of(vec![good, bad]),
+            servers: vec![server([(7, count)].into()), server([].into())],
+        }
+    }
+
+    #[test]
+    fn lines() {
+        let text = text(&snapshot());
+        for line in [
+            "# TYPE drover_queue_waiting gauge",
+            r#"drover_queue_up{shard="a\"b\\\n"} 1"#,
+            r#"drover_queue_up{shard="gone"} 0"#,
+            r#"drover_queue_waiting{shard="a\"b\\\n",kind="7"} 20000000"#,
+            r#"drover_queue_rate{shard="a\"b\\\n",kind="7"} 12.5"#,
+            r#"drover_queue_wait_seconds_bucket{shard="a\"b\\\n",kind="7",le="0.002"} 0"#,
+            r#"drover_queue_wait_seconds_bucket{shard="a\"b\\\n",kind="7",le="0.004"} 1"#,
+            r#"drover_queue_wait_seconds_bucket{shard="a\"b\\\n",kind="7",le="1.024"} 2"#,
+            r#"drover_queue_wait_seconds_sum{shard="a\"b\\\n",kind="7"} 0.903"#,
+            r#"drover_queue_run_seconds_bucket{shard="a\"b\\\n",kind="7",le="0.002048"} 1"#,
+            r#"drover_queue_run_seconds_bucket{shard="a\"b\\\n",kind="7",le="1073.741824"} 1"#,
+            r#"drover_queue_run_seconds_bucket{shard="a\"b\\\n",kind="7",le="+Inf"} 2"#,
+            r#"drover_queue_run_seconds_count{shard="a\"b\\\n",kind="7"} 2"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "no line {line}:\n{text}");
+        }
+        assert!(!text.contains("shard=\"gone\",kind"), "nothing is known of it");
+    }
+
+    #[test]
+    fn each_name_is_told_of_once_before_its_samples() {
+        let text = text(&snapshot());
+        let mut told = Vec::new();
+        for line in text.lines() {
+            match line.strip_prefix("# TYPE ") {
+                Some(rest) => {
+                    let name = rest.split(' ').next().unwrap();
+                    assert!(!told.contains(&name), "{name} twice");
+                    told.push(name);
+                }
+                None if line.starts_with('#') => {}
+                None => assert!(line.starts_with(told.last().unwrap()), "{line} is not below its head"),
+            }
+        }
+    }
+}
