@@ -17,7 +17,7 @@ use drover_queue::args::{
 };
 use drover_queue::{
     BuildOptions, BuildProgress, BuildReport, Change, DeadTask, Defaults, Hands, KindStat, Pusher, Record,
-    ShardStat, Shards, StatReport, Totals, Which, WorkOptions, WorkReport,
+    ShardStat, Shards, StatReport, Totals, WebService, Which, WorkOptions, WorkReport,
 };
 use drover_report::size::{count, duration, things};
 use serde::Serialize;
@@ -207,9 +207,10 @@ fn work(args: &WorkArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome,
         until_empty: args.until_empty,
         grace: args.grace,
     };
-    let hands = match (&args.exec, &args.json_lines) {
-        (Some(command), _) => Hands::Exec(command),
-        (None, command) => Hands::JsonLines(command.as_deref().unwrap_or_default()),
+    let hands = match (&args.exec, &args.http, &args.json_lines) {
+        (Some(command), ..) => Hands::Exec(command),
+        (_, Some(url), _) => Hands::Http(WebService::new(url.expose())?),
+        (.., command) => Hands::JsonLines(command.as_deref().unwrap_or_default()),
     };
     let totals = Totals::default();
     let last = AtomicU64::new(0);
