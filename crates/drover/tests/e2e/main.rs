@@ -24,6 +24,7 @@ mod formats;
 mod guards;
 mod masking;
 mod options;
+mod queue;
 mod rows_chosen;
 mod s3;
 mod sandbox;
