@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use drover_db::Stop;
-use drover_db::options::{ConnectOptions, ServerArgs};
+use drover_db::options::{ConnectOptions, Secret, ServerArgs};
 use drover_queue::args::{
     BuildArgs, DeadAction, DeadArgs, KindArgs, PlaceArgs, PushArgs, QueueArgs, QueueCommand, SetArgs,
     WorkArgs,
@@ -145,7 +145,7 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
     };
     let report = match (&args.file, &args.from_query, &args.source) {
         (_, Some(query), Some(url)) => {
-            let server = ServerArgs { url: Some(url.clone()), ..args.place.server.clone() };
+            let server = source_server(url, &args.place.server);
             let source = printer.connection_to("the server to read", &server)?;
             let mut rows = drover_queue::QueryRows::open(&source, query)?;
             built(printer, |progress| {
@@ -166,6 +166,18 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
     };
     printer.queue(&report, build_text(&report))?;
     Ok(Outcome::Done)
+}
+
+/// The server of a URL. Where the queue is says nothing of it; only which option files are read does.
+fn source_server(url: &Secret, queue: &ServerArgs) -> ServerArgs {
+    ServerArgs {
+        url: Some(url.clone()),
+        defaults_file: queue.defaults_file.clone(),
+        defaults_extra_file: queue.defaults_extra_file.clone(),
+        defaults_group_suffix: queue.defaults_group_suffix.clone(),
+        no_defaults: queue.no_defaults,
+        ..ServerArgs::default()
+    }
 }
 
 fn built(

@@ -79,8 +79,9 @@ pub struct TaskArgs {
 /// Options of `push`.
 #[derive(Debug, clap::Args)]
 pub struct PushArgs {
-    /// What the tasks are about: whole numbers or texts; - reads lines from standard input, each an id or a JSON object
-    #[arg(value_name = "OBJECT_ID", required = true, allow_hyphen_values = true)]
+    /// What the tasks are about: whole numbers or texts; - reads lines from standard input, each an id or a JSON object. A text that
+    /// begins with a hyphen goes after --
+    #[arg(value_name = "OBJECT_ID", required = true, allow_negative_numbers = true)]
     pub object_ids: Vec<String>,
 
     /// What they have in common.
