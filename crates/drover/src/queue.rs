@@ -93,7 +93,7 @@ fn push(args: &PushArgs, printer: &Printer) -> Result<Outcome, Failure> {
     let mut pusher = Pusher::new(&shards, defaults);
     for id in &args.object_ids {
         if id == "-" {
-            for record in lines(BufReader::new(std::io::stdin()), "standard input".into()) {
+            for record in lines(BufReader::new(std::io::stdin()), "standard input".into(), |_| Ok(())) {
                 pusher.push(&record?)?;
             }
             continue;
@@ -108,7 +108,11 @@ fn push(args: &PushArgs, printer: &Printer) -> Result<Outcome, Failure> {
 }
 
 /// The tasks of a text, a line each; empty lines are passed over.
-fn lines(reader: impl BufRead, name: String) -> impl Iterator<Item = drover_queue::Result<Record>> {
+fn lines(
+    reader: impl BufRead,
+    name: String,
+    check: impl Fn(&Record) -> Result<(), String>,
+) -> impl Iterator<Item = drover_queue::Result<Record>> {
     let parse = move |(at, line): (usize, std::io::Result<String>)| {
         let wrong = |what: String| drover_queue::Error::Found {
             what: format!("{name}: line {}: {what}", at + 1),
@@ -117,10 +121,27 @@ fn lines(reader: impl BufRead, name: String) -> impl Iterator<Item = drover_queu
         let line = line.map_err(|error| wrong(error.to_string()))?;
         match line.trim() {
             "" => Ok(None),
-            line => Record::parse(line).map(Some).map_err(wrong),
+            line => {
+                let record = Record::parse(line).map_err(&wrong)?;
+                check(&record).map_err(wrong)?;
+                Ok(Some(record))
+            }
         }
     };
     reader.lines().enumerate().map(parse).filter_map(Result::transpose)
+}
+
+/// Whether a task says nothing that a build cannot hold.
+fn fits_build(record: &Record, kind: u16) -> Result<(), String> {
+    match record {
+        Record { kind: Some(own), .. } if *own != kind => {
+            Err(format!("its kind is {own}, and all tasks of a build have one, which is {kind}: see --kind"))
+        }
+        Record { not_before_ms: Some(_), .. } => {
+            Err("a build's tasks have no not_before: push those that are to begin later".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
@@ -143,6 +164,7 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
         tenant: args.task.tenant.clone(),
         source,
     };
+    let fits = |record: &Record| fits_build(record, args.task.kind);
     let report = match (&args.file, &args.from_query, &args.source) {
         (_, Some(query), Some(url)) => {
             let server = source_server(url, &args.place.server);
@@ -153,13 +175,14 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
             })?
         }
         (Some(file), ..) if file == Path::new("-") => {
-            let records = lines(BufReader::new(std::io::stdin()), "standard input".into());
+            let records = lines(BufReader::new(std::io::stdin()), "standard input".into(), fits);
             built(printer, |progress| drover_queue::build(&shards, &options, records, progress, stop))?
         }
         (Some(file), ..) => {
             let opened =
                 File::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
-            let records = lines(BufReader::with_capacity(1 << 20, opened), file.display().to_string());
+            let reader = BufReader::with_capacity(1 << 20, opened);
+            let records = lines(reader, file.display().to_string(), fits);
             built(printer, |progress| drover_queue::build(&shards, &options, records, progress, stop))?
         }
         _ => return Err(Failure::new("--from-query needs --source")),

@@ -162,6 +162,7 @@ impl Process {
             if !ends {
                 exec::end_group(&mut child);
             }
+            exec::kill_group(process); // what it started may go on, and hold its output open
             drop(reader.join());
             why
         });

@@ -102,6 +102,14 @@ fn a_wrong_line_ends_it_and_is_named(flavour: Flavour) {
         "{said}"
     );
     sees_nothing(&queue);
+    for (line, word) in [("\"kind\": 7", "kind"), ("\"not_before\": \"2026-01-01T00:00:00Z\"", "not_before")]
+    {
+        let (code, said) = queue.fed("build --kind 6 -", &format!("1\n{{\"object_id\": 1, {line}}}\n"));
+        assert!(
+            code == Some(2) && said.contains("standard input: line 2: ") && said.contains(word),
+            "{said}"
+        );
+    }
     // The same job goes on, once the line is right.
     let (code, said) = queue.fed("build --job wrong -", &numbers(1, 5001));
     assert!(code == Some(0), "{said}");

@@ -107,7 +107,7 @@ fn what_a_service_gets(flavour: Flavour) {
     let mut connections: Vec<_> = log.iter().map(|got| got["from"].as_u64()).collect();
     connections.sort_unstable();
     connections.dedup();
-    assert!(connections.len() <= 3, "{connections:?}");
+    assert!(connections.len() < 20, "{connections:?}");
 }
 
 fn the_status_decides(flavour: Flavour) {

@@ -29,16 +29,9 @@ fn without_a_schema_it_is_refused(flavour: Flavour) {
         "-D SCHEMA",
     ]);
     assert_eq!(output.stdout, "");
-    let queue = Queue { schema: "queue_of_nobody".into(), ..Queue::new(flavour, "somebody") };
-    queue.sql_made();
+    let queue = Queue::new(flavour, "tables_that_are_gone");
+    queue.sql("DROP TABLE queue_inbox");
     queue.run("push 1").refused(&["queue_inbox", "drover queue init"]);
-}
-
-impl Queue {
-    /// Makes the schema, without tables.
-    fn sql_made(&self) {
-        crate::client::sql(self.server, format!("CREATE DATABASE {}", self.schema));
-    }
 }
 
 fn other_engines_are_refused(flavour: Flavour) {
