@@ -60,10 +60,10 @@ impl Bell {
     /// something to do.
     pub(crate) fn wait(&mut self, seen: Seen) -> Result<bool> {
         let Seen { inbox, bell } = seen;
-        // What hangs on `n` is reckoned anew in each step.
+        // What hangs on `n` is reckoned anew in each step, but a row that is named by its whole key is read once.
         let sql = format!(
             "WITH RECURSIVE step (n, rings) AS (SELECT 0, CAST(0 AS UNSIGNED) UNION ALL SELECT n + 1, SLEEP({STEP}) \
-             + (SELECT COUNT(*) FROM queue_meta WHERE one = 1 AND bell <> {bell} AND n >= 0) \
+             + (SELECT COUNT(*) FROM queue_meta WHERE bell <> {bell} AND n >= 0) \
              + COALESCE((SELECT 1 FROM queue_inbox WHERE id > {inbox} AND n >= 0 ORDER BY id LIMIT 1), 0) \
              + (SELECT COUNT(*) FROM queue_shepherd WHERE expires < SYSDATE(3) AND n >= 0) \
              FROM step WHERE rings = 0 AND n < {STEPS}) SELECT MAX(rings) FROM step"
