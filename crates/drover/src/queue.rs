@@ -242,9 +242,10 @@ fn work(args: &WorkArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome,
         until_empty: args.until_empty,
         grace: args.grace,
     };
-    let hands = match (&args.exec, &args.http, &args.json_lines) {
+    let service = args.http.as_ref().map(|url| WebService::new(url.expose())).transpose()?;
+    let hands = match (&args.exec, &service, &args.json_lines) {
         (Some(command), ..) => Hands::Exec(command),
-        (_, Some(url), _) => Hands::Http(WebService::new(url.expose())?),
+        (_, Some(service), _) => Hands::Http(service),
         (.., command) => Hands::JsonLines(command.as_deref().unwrap_or_default()),
     };
     let totals = Totals::default();

@@ -27,7 +27,7 @@ pub enum Hands<'a> {
     /// Processes that live on, as many as there are workers: a line of JSON for each task in, one for each result out.
     JsonLines(&'a str),
     /// A web service: a request for each task, as many at a time as there are workers.
-    Http(WebService),
+    Http(&'a WebService),
 }
 
 impl Hands<'_> {
