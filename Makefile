@@ -6,7 +6,7 @@ CARGO ?= cargo
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Install what is missing: zstd, MariaDB 10.11 (system), MySQL 9.7, MariaDB 11.8, Galera and moto (.servers/)
+setup: ## Install what is missing: zstd, MariaDB 10.11 (system), MySQL 9.7, MariaDB 11.8, Galera, moto and PyMySQL (.servers/)
 	@scripts/setup
 
 demo: setup ## Dump, restore and verify a sample shop on private servers

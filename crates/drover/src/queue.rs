@@ -11,14 +11,14 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use drover_db::Stop;
-use drover_db::options::{ConnectOptions, ServerArgs};
+use drover_db::options::{ConnectOptions, Secret, ServerArgs};
 use drover_queue::args::{
     BuildArgs, DeadAction, DeadArgs, KindArgs, PlaceArgs, PushArgs, QueueArgs, QueueCommand, ServeArgs,
     SetArgs, WorkArgs,
 };
 use drover_queue::{
     BuildOptions, BuildProgress, BuildReport, Change, DeadTask, Defaults, Hands, KindStat, Pusher, Record,
-    ServeOptions, ShardStat, Shards, StatReport, Token, Totals, Which, WorkOptions, WorkReport,
+    ServeOptions, ShardStat, Shards, StatReport, Token, Totals, WebService, Which, WorkOptions, WorkReport,
 };
 use drover_report::size::{count, duration, things};
 use serde::Serialize;
@@ -95,7 +95,7 @@ fn push(args: &PushArgs, printer: &Printer) -> Result<Outcome, Failure> {
     let mut pusher = Pusher::new(&shards, defaults);
     for id in &args.object_ids {
         if id == "-" {
-            for record in lines(BufReader::new(std::io::stdin()), "standard input".into()) {
+            for record in lines(BufReader::new(std::io::stdin()), "standard input".into(), |_| Ok(())) {
                 pusher.push(&record?)?;
             }
             continue;
@@ -110,7 +110,11 @@ fn push(args: &PushArgs, printer: &Printer) -> Result<Outcome, Failure> {
 }
 
 /// The tasks of a text, a line each; empty lines are passed over.
-fn lines(reader: impl BufRead, name: String) -> impl Iterator<Item = drover_queue::Result<Record>> {
+fn lines(
+    reader: impl BufRead,
+    name: String,
+    check: impl Fn(&Record) -> Result<(), String>,
+) -> impl Iterator<Item = drover_queue::Result<Record>> {
     let parse = move |(at, line): (usize, std::io::Result<String>)| {
         let wrong = |what: String| drover_queue::Error::Found {
             what: format!("{name}: line {}: {what}", at + 1),
@@ -119,10 +123,27 @@ fn lines(reader: impl BufRead, name: String) -> impl Iterator<Item = drover_queu
         let line = line.map_err(|error| wrong(error.to_string()))?;
         match line.trim() {
             "" => Ok(None),
-            line => Record::parse(line).map(Some).map_err(wrong),
+            line => {
+                let record = Record::parse(line).map_err(&wrong)?;
+                check(&record).map_err(wrong)?;
+                Ok(Some(record))
+            }
         }
     };
     reader.lines().enumerate().map(parse).filter_map(Result::transpose)
+}
+
+/// Whether a task says nothing that a build cannot hold.
+fn fits_build(record: &Record, kind: u16) -> Result<(), String> {
+    match record {
+        Record { kind: Some(own), .. } if *own != kind => {
+            Err(format!("its kind is {own}, and all tasks of a build have one, which is {kind}: see --kind"))
+        }
+        Record { not_before_ms: Some(_), .. } => {
+            Err("a build's tasks have no not_before: push those that are to begin later".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
@@ -145,9 +166,10 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
         tenant: args.task.tenant.clone(),
         source,
     };
+    let fits = |record: &Record| fits_build(record, args.task.kind);
     let report = match (&args.file, &args.from_query, &args.source) {
         (_, Some(query), Some(url)) => {
-            let server = ServerArgs { url: Some(url.clone()), ..args.place.server.clone() };
+            let server = source_server(url, &args.place.server);
             let source = printer.connection_to("the server to read", &server)?;
             let mut rows = drover_queue::QueryRows::open(&source, query)?;
             built(printer, |progress| {
@@ -155,19 +177,32 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
             })?
         }
         (Some(file), ..) if file == Path::new("-") => {
-            let records = lines(BufReader::new(std::io::stdin()), "standard input".into());
+            let records = lines(BufReader::new(std::io::stdin()), "standard input".into(), fits);
             built(printer, |progress| drover_queue::build(&shards, &options, records, progress, stop))?
         }
         (Some(file), ..) => {
             let opened =
                 File::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
-            let records = lines(BufReader::with_capacity(1 << 20, opened), file.display().to_string());
+            let reader = BufReader::with_capacity(1 << 20, opened);
+            let records = lines(reader, file.display().to_string(), fits);
             built(printer, |progress| drover_queue::build(&shards, &options, records, progress, stop))?
         }
         _ => return Err(Failure::new("--from-query needs --source")),
     };
     printer.queue(&report, build_text(&report))?;
     Ok(Outcome::Done)
+}
+
+/// The server of a URL. Where the queue is says nothing of it; only which option files are read does.
+fn source_server(url: &Secret, queue: &ServerArgs) -> ServerArgs {
+    ServerArgs {
+        url: Some(url.clone()),
+        defaults_file: queue.defaults_file.clone(),
+        defaults_extra_file: queue.defaults_extra_file.clone(),
+        defaults_group_suffix: queue.defaults_group_suffix.clone(),
+        no_defaults: queue.no_defaults,
+        ..ServerArgs::default()
+    }
 }
 
 fn built(
@@ -209,9 +244,11 @@ fn work(args: &WorkArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome,
         until_empty: args.until_empty,
         grace: args.grace,
     };
-    let hands = match (&args.exec, &args.json_lines) {
-        (Some(command), _) => Hands::Exec(command),
-        (None, command) => Hands::JsonLines(command.as_deref().unwrap_or_default()),
+    let service = args.http.as_ref().map(|url| WebService::new(url.expose())).transpose()?;
+    let hands = match (&args.exec, &service, &args.json_lines) {
+        (Some(command), ..) => Hands::Exec(command),
+        (_, Some(service), _) => Hands::Http(service),
+        (.., command) => Hands::JsonLines(command.as_deref().unwrap_or_default()),
     };
     let totals = Totals::default();
     let last = AtomicU64::new(0);

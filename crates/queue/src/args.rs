@@ -82,8 +82,9 @@ pub struct TaskArgs {
 /// Options of `push`.
 #[derive(Debug, clap::Args)]
 pub struct PushArgs {
-    /// What the tasks are about: whole numbers or texts; - reads lines from standard input, each an id or a JSON object
-    #[arg(value_name = "OBJECT_ID", required = true, allow_hyphen_values = true)]
+    /// What the tasks are about: whole numbers or texts; - reads lines from standard input, each an id or a JSON object. A text that
+    /// begins with a hyphen goes after --
+    #[arg(value_name = "OBJECT_ID", required = true, allow_negative_numbers = true)]
     pub object_ids: Vec<String>,
 
     /// What they have in common.
@@ -137,7 +138,7 @@ pub struct BuildArgs {
 
 /// Options of `work`.
 #[derive(Debug, clap::Args)]
-#[command(group(clap::ArgGroup::new("hands").required(true).args(["exec", "json_lines"])))]
+#[command(group(clap::ArgGroup::new("hands").required(true).args(["exec", "json_lines", "http"])))]
 pub struct WorkArgs {
     /// Run this command of the shell for each task: it has the task as a line of JSON on its input and in DROVER_ID, DROVER_KIND,
     /// DROVER_OBJECT_ID and DROVER_ATTEMPT; exit status 0 is done, 75 later, any other a failure
@@ -149,7 +150,11 @@ pub struct WorkArgs {
     #[arg(long, value_name = "CMD")]
     pub json_lines: Option<String>,
 
-    /// Processes that work at once
+    /// POST each task to this URL as a line of JSON: a status of 200 to 299 is done, 429 and 503 later, any other a failure
+    #[arg(long, value_name = "URL", value_parser = clap::value_parser!(drover_db::options::Secret))]
+    pub http: Option<drover_db::options::Secret>,
+
+    /// Processes or requests that work at once
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub procs: u32,
 

@@ -43,7 +43,7 @@ pub use shard::{Place, Shard, Shards};
 pub use shepherd::{Totals, WorkOptions, WorkReport, work};
 pub use stat::{BuildStat, KindStat, Latency, ShardStat, ShepherdStat, StatReport, stat};
 pub use task::{ObjectId, Outcome, Task};
-pub use workers::{Hands, Work};
+pub use workers::{Hands, WebService, Work};
 
 /// Makes the queue's tables on every shard; those that are there stay as they are.
 ///

@@ -17,7 +17,8 @@ use crate::servers::{on_both, source, start, target};
 mod moto;
 mod proxy;
 
-use moto::{Bucket, Moto, make_certificate, moto};
+pub(crate) use moto::make_certificate;
+use moto::{Bucket, Moto, moto};
 use proxy::Proxy;
 
 on_both!(

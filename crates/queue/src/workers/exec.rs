@@ -24,14 +24,16 @@ pub(super) fn work(counter: &Counter<'_>, command: &str) -> Result<()> {
     while let Some(tasks) = counter.desk.take(1, Duration::from_millis(500)) {
         for queued in tasks {
             let lease = queued.task.lease;
-            let outcome = run(counter, command, &queued.task)?;
-            counter.answer([Answer { lease, outcome }]);
+            if let Some(outcome) = run(counter, command, &queued.task)? {
+                counter.answer([Answer { lease, outcome }]);
+            }
         }
     }
     Ok(())
 }
 
-fn run(counter: &Counter<'_>, command: &str, task: &Task) -> Result<Outcome> {
+/// Runs a process; `None` if the task is given up meanwhile.
+fn run(counter: &Counter<'_>, command: &str, task: &Task) -> Result<Option<Outcome>> {
     let failed = |source| Error::found(format!("--exec: cannot run /bin/sh: {source}"));
     let mut words = tempfile::tempfile().map_err(failed)?;
     let mut child = Command::new("/bin/sh")
@@ -48,14 +50,12 @@ fn run(counter: &Counter<'_>, command: &str, task: &Task) -> Result<Outcome> {
         .spawn()
         .map_err(failed)?;
     feed(&mut child, task);
-    let Some(status) = wait(counter, &mut child, task.lease)? else {
-        return Ok(Outcome::Failed("it took too long".into())); // refused: the desk has given it up
-    };
-    Ok(match status.code() {
+    let Some(status) = wait(counter, &mut child, task.lease)? else { return Ok(None) };
+    Ok(Some(match status.code() {
         Some(0) => Outcome::Done,
         Some(LATER) => Outcome::Postponed(LATER_MS),
         _ => Outcome::Failed(format!("{}{}", ended(status), last_words(&mut words))),
-    })
+    }))
 }
 
 /// The task as a line of JSON on its input; a process that does not read it does not matter.
@@ -89,13 +89,19 @@ fn wait(counter: &Counter<'_>, child: &mut Child, lease: u64) -> Result<Option<E
 
 /// Ends a process with all that it started.
 pub(super) fn end_group(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
+    kill_group(child.id());
     let _ = child.wait();
 }
 
-fn ended(status: ExitStatus) -> String {
+/// The same, but its end is to be waited for: until then its number is no other's.
+pub(super) fn kill_group(process: u32) {
+    if let Some(group) = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}
+
+/// How a process ended, in words.
+pub(super) fn ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("ended by signal {signal}"),

@@ -3,10 +3,10 @@
 //! keeps nothing from the others.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::line::{self, Said};
@@ -18,7 +18,9 @@ use crate::{Error, Result};
 /// How much work a process has before it, about.
 const AHEAD: Duration = Duration::from_millis(20);
 const MOST: usize = 4096;
-/// How often is looked whether tasks were given up.
+/// An answer that is longer is none, in bytes.
+const LONGEST_LINE: u64 = 16 << 20;
+/// How often is looked whether tasks were given up, or the process ended.
 const TICK: Duration = Duration::from_millis(100);
 /// A process that ends so many times in a row without having answered anything ends the work.
 const MOST_FUTILE: u32 = 5;
@@ -26,12 +28,14 @@ const MOST_FUTILE: u32 = 5;
 /// Works until there is nothing more.
 pub(super) fn work(counter: &Counter<'_>, command: &str) -> Result<()> {
     let mut futile = 0;
-    loop {
+    while counter.desk.take(0, Duration::ZERO).is_some() {
         let process = Process::start(command)?;
-        let End { answered, is_over, error } = process.run(counter);
-        if is_over {
-            return Ok(());
-        }
+        let End { answered, why } = process.run(counter);
+        let error = match why {
+            Why::Over => return Ok(()),
+            Why::Hung => continue,
+            Why::Ended(error) => error,
+        };
         futile = if answered > 0 { 0 } else { futile + 1 };
         if futile >= MOST_FUTILE {
             return Err(Error::with_hint(
@@ -43,6 +47,7 @@ pub(super) fn work(counter: &Counter<'_>, command: &str) -> Result<()> {
         }
         std::thread::sleep(Duration::from_millis(50 << futile));
     }
+    Ok(())
 }
 
 struct Process {
@@ -54,9 +59,16 @@ struct Process {
 /// How a process ended.
 struct End {
     answered: u64,
-    /// Whether there will be no more tasks.
-    is_over: bool,
-    error: String,
+    why: Why,
+}
+
+enum Why {
+    /// There will be no more tasks.
+    Over,
+    /// A task of its was given up, so that it was ended.
+    Hung,
+    /// By itself, or since it said what makes no sense.
+    Ended(String),
 }
 
 /// What a process has, and how fast it is.
@@ -68,7 +80,14 @@ struct State {
     /// Answers a second, about.
     rate: f64,
     reckoned: Option<(Instant, u64)>,
-    ended: Option<String>,
+    /// Whether its output ended.
+    is_ended: bool,
+    /// Whether it was ended, since it hung.
+    is_hung: bool,
+    /// Whether nothing more is sent to it.
+    is_left: bool,
+    /// What it said that makes no sense.
+    nonsense: Option<String>,
 }
 
 impl State {
@@ -98,6 +117,13 @@ impl State {
 struct Shared {
     state: Mutex<State>,
     room: Condvar,
+    left: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Process {
@@ -120,31 +146,77 @@ impl Process {
     fn run(self, counter: &Counter<'_>) -> End {
         let Self { mut child, mut input, mut output } = self;
         let shared = Shared::default();
-        let is_over = std::thread::scope(|scope| {
-            let reader = scope.spawn(|| read(counter, &mut output, &shared));
-            let is_over = write(counter, &mut input, &shared);
+        let why = std::thread::scope(|scope| {
+            let (process, shared) = (child.id(), &shared);
+            let reader = scope.spawn(|| read(counter, &mut output, shared));
+            scope.spawn(move || watch(counter, process, shared));
+            let why = write(counter, &mut input, shared);
+            shared.lock().is_left = true;
+            shared.left.notify_all();
             drop(input); // at the end of its input the process is to end
-            if !is_over || !ends_by_itself(&mut child) {
+            let ends = match why {
+                Why::Over => ends_by_itself(&mut child, PATIENCE),
+                Why::Hung => false,
+                Why::Ended(_) => ends_by_itself(&mut child, PATIENCE / 50), // so that its own status is seen
+            };
+            if !ends {
                 exec::end_group(&mut child);
             }
+            exec::kill_group(process); // what it started may go on, and hold its output open
             drop(reader.join());
-            is_over
+            why
         });
-        let status = child.wait();
+        let status = child.wait().ok();
         let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let returned = state.has.into_keys().map(|lease| Answer { lease, outcome: Outcome::Returned });
-        counter.answer(returned.collect::<Vec<_>>());
-        let error = state
-            .ended
-            .unwrap_or_else(|| status.map_or_else(|error| error.to_string(), |status| status.to_string()));
-        End { answered: state.answered, is_over, error }
+        let answered = state.answered;
+        let why = match why {
+            Why::Ended(_) => Why::Ended(state.error(status)),
+            other => other,
+        };
+        counter.answer(state.left(&why, status));
+        End { answered, why }
     }
 }
 
+/// Exit statuses of which no task is the cause: it ended as it should, or the shell has no such command, or none that it may run.
+const BLAMELESS: [i32; 3] = [0, 126, 127];
+
+impl State {
+    /// Why the process was of no more use.
+    fn error(&self, status: Option<ExitStatus>) -> String {
+        match (&self.nonsense, status) {
+            (Some(nonsense), _) => nonsense.clone(),
+            (None, Some(status)) => exec::ended(status),
+            (None, None) => "ended".into(),
+        }
+    }
+
+    /// Answers for what it has. If it broke down, that is a failure of the task that it has had longest: otherwise one that ends
+    /// whoever takes it would come again and again. Nobody has begun the others.
+    fn left(&self, why: &Why, status: Option<ExitStatus>) -> Vec<Answer> {
+        let is_blameless =
+            status.and_then(|status| status.code()).is_some_and(|code| BLAMELESS.contains(&code));
+        let error = match why {
+            Why::Ended(error) if self.nonsense.is_some() || !is_blameless => Some(error),
+            _ => None,
+        };
+        let first = self.has.iter().min_by_key(|(lease, sent)| (**sent, **lease)).map(|(lease, _)| *lease);
+        let outcome = |lease| match error {
+            Some(error) if Some(lease) == first => {
+                Outcome::Failed(format!("the worker that had it ended: {error}"))
+            }
+            _ => Outcome::Returned,
+        };
+        self.has.keys().map(|&lease| Answer { lease, outcome: outcome(lease) }).collect()
+    }
+}
+
+/// How long a process may take to end after its input did.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Gives a process some time to end.
-fn ends_by_itself(child: &mut Child) -> bool {
-    const PATIENCE: Duration = Duration::from_secs(5);
-    let until = Instant::now() + PATIENCE;
+fn ends_by_itself(child: &mut Child, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
     while Instant::now() < until {
         if !matches!(child.try_wait(), Ok(None)) {
             return true;
@@ -154,54 +226,57 @@ fn ends_by_itself(child: &mut Child) -> bool {
     false
 }
 
-/// Sends tasks; whether it ended because there are no more. Otherwise the process is of no more use.
-fn write(counter: &Counter<'_>, input: &mut ChildStdin, shared: &Shared) -> bool {
+/// Ends the process if one of its tasks is given up: it hangs in that, and may not even read its input any more.
+fn watch(counter: &Counter<'_>, process: u32, shared: &Shared) {
+    let mut state = shared.lock();
+    while !state.is_left {
+        let gone = counter.desk.gone(state.has.keys().copied());
+        if gone.into_iter().any(|lease| state.has.remove(&lease).is_some()) {
+            state.is_hung = true;
+            exec::kill_group(process); // nobody has waited for its end yet
+            return;
+        }
+        state = shared.left.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// Sends tasks, until there are no more or the process is of no more use.
+fn write(counter: &Counter<'_>, input: &mut ChildStdin, shared: &Shared) -> Why {
     let mut lines = Vec::new();
-    let mut looked = Instant::now();
-    let mut closed = false;
+    let (mut is_closed, mut is_broken) = (false, false);
     loop {
-        let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.ended.is_some() {
-            return false;
+        let state = shared.lock();
+        if state.is_hung {
+            return Why::Hung;
         }
-        if closed && state.has.is_empty() {
-            return true;
+        if state.is_ended || is_broken {
+            return Why::Ended(String::new());
         }
-        if looked.elapsed() >= TICK {
-            looked = Instant::now();
-            if counter
-                .desk
-                .gone(state.has.keys().copied())
-                .into_iter()
-                .any(|lease| state.has.remove(&lease).is_some())
-            {
-                return false; // it hangs in a task that was given up
-            }
+        if is_closed && state.has.is_empty() {
+            return Why::Over;
         }
         let room = state.room();
-        if room == 0 || closed {
+        if room == 0 || is_closed {
             drop(shared.room.wait_timeout(state, TICK));
             continue;
         }
         drop(state);
         let Some(tasks) = counter.desk.take(room, TICK) else {
-            closed = true;
+            is_closed = true;
             continue;
         };
         if tasks.is_empty() {
             continue;
         }
         let now = Instant::now();
-        let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = shared.lock();
         lines.clear();
         for queued in &tasks {
             state.has.insert(queued.task.lease, now);
             line::push(&queued.task, &mut lines);
         }
         drop(state);
-        if input.write_all(&lines).is_err() {
-            return false;
-        }
+        is_broken = input.write_all(&lines).is_err();
     }
 }
 
@@ -209,20 +284,18 @@ fn write(counter: &Counter<'_>, input: &mut ChildStdin, shared: &Shared) -> bool
 fn read(counter: &Counter<'_>, output: &mut ChildStdout, shared: &Shared) {
     let mut reader = BufReader::with_capacity(256 << 10, output);
     let mut answers = Vec::new();
-    let ended = loop {
+    let nonsense = loop {
         let bytes = match reader.fill_buf() {
-            Ok([]) => break "its output ended".to_owned(),
+            Ok([]) | Err(_) => break None,
             Ok(bytes) => bytes,
-            Err(error) => break error.to_string(),
         };
         let Some(last) = memchr::memrchr(b'\n', bytes) else {
             let mut line = Vec::new();
-            match reader.read_until(b'\n', &mut line) {
-                Ok(_) => match hear(counter, &line, &mut answers) {
-                    Ok(()) => {}
-                    Err(error) => break error,
-                },
-                Err(error) => break error.to_string(),
+            if reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_err() {
+                break None;
+            }
+            if let Err(error) = hear(counter, &line, &mut answers) {
+                break Some(error);
             }
             give(counter, shared, &mut answers);
             continue;
@@ -232,10 +305,12 @@ fn read(counter: &Counter<'_>, output: &mut ChildStdout, shared: &Shared) {
         reader.consume(last + 1);
         give(counter, shared, &mut answers);
         if let Err(error) = heard {
-            break error;
+            break Some(error);
         }
     };
-    shared.state.lock().unwrap_or_else(PoisonError::into_inner).ended = Some(ended);
+    let mut state = shared.lock();
+    (state.is_ended, state.nonsense) = (true, nonsense);
+    drop(state);
     shared.room.notify_all();
 }
 
@@ -258,7 +333,7 @@ fn give(counter: &Counter<'_>, shared: &Shared, answers: &mut Vec<Answer>) {
     if answers.is_empty() {
         return;
     }
-    let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = shared.lock();
     for answer in answers.iter() {
         state.has.remove(&answer.lease);
     }

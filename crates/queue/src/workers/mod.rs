@@ -2,8 +2,10 @@
 
 mod closure;
 mod exec;
+mod http;
 mod json_lines;
 mod line;
+mod throttle;
 
 use std::sync::atomic::Ordering;
 
@@ -13,6 +15,8 @@ use crate::shepherd::Totals;
 use crate::task::Task;
 
 pub use closure::Work;
+pub use http::WebService;
+use throttle::Throttle;
 
 /// Who does the work.
 pub enum Hands<'a> {
@@ -22,19 +26,29 @@ pub enum Hands<'a> {
     Exec(&'a str),
     /// Processes that live on, as many as there are workers: a line of JSON for each task in, one for each result out.
     JsonLines(&'a str),
+    /// A web service: a request for each task, as many at a time as there are workers.
+    Http(&'a WebService),
 }
 
 impl Hands<'_> {
     /// Works until the desk gives out nothing more.
     pub(crate) fn work(&self, desk: &Desk, totals: &Totals, workers: u32) -> Result<()> {
         let desk = &Counter { desk, totals };
+        let throttle = &Throttle::new(workers);
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..workers.max(1))
                 .map(|_| {
-                    scope.spawn(move || match self {
-                        Self::Closure(work) => closure::work(desk, work),
-                        Self::Exec(command) => exec::work(desk, command),
-                        Self::JsonLines(command) => json_lines::work(desk, command),
+                    scope.spawn(move || {
+                        let result = match self {
+                            Self::Closure(work) => closure::work(desk, work),
+                            Self::Exec(command) => exec::work(desk, command),
+                            Self::JsonLines(command) => json_lines::work(desk, command),
+                            Self::Http(service) => service.work(desk, throttle),
+                        };
+                        if result.is_err() {
+                            desk.desk.close(); // the others need not go on
+                        }
+                        result
                     })
                 })
                 .collect();
@@ -43,10 +57,7 @@ impl Hands<'_> {
                 let ended = thread.join();
                 let ended =
                     ended.unwrap_or_else(|_| Err(crate::Error::found("a worker's thread ended by a panic")));
-                if result.is_ok() && ended.is_err() {
-                    desk.desk.close(); // the others need not go on
-                    result = ended;
-                }
+                result = result.and(ended);
             }
             result
         })

@@ -95,7 +95,7 @@ fn python(program: &str) -> String {
 }
 
 /// An authority (`ca.pem`), and a key and a certificate of it for 127.0.0.1 (`key.pem`, `cert.pem`), in `dir`.
-pub(super) fn make_certificate(dir: &Path) {
+pub(crate) fn make_certificate(dir: &Path) {
     let program = r#"
 import datetime, ipaddress, pathlib
 from cryptography import x509

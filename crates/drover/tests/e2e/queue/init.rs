@@ -1,0 +1,43 @@
+//! The tables, and servers that cannot hold them.
+
+use drover_sandbox::Flavour;
+
+use super::Queue;
+use crate::drover::{drover_on, run};
+use crate::servers::{on_both, source};
+
+on_both!(a_second_time_changes_nothing, without_a_schema_it_is_refused, other_engines_are_refused);
+
+fn a_second_time_changes_nothing(flavour: Flavour) {
+    let queue = Queue::new(flavour, "init");
+    queue.run("push 1 2").done();
+    let tables = || {
+        queue.sql(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1",
+        )
+    };
+    let before = tables();
+    queue.run("init").done();
+    assert_eq!(tables(), before);
+    assert_eq!(queue.value("SELECT COUNT(*) FROM queue_inbox"), "2");
+}
+
+fn without_a_schema_it_is_refused(flavour: Flavour) {
+    let output = run(&mut drover_on(source(flavour), "queue init")).refused(&[
+        "no schema is named",
+        "hint: ",
+        "-D SCHEMA",
+    ]);
+    assert_eq!(output.stdout, "");
+    let queue = Queue::new(flavour, "tables_that_are_gone");
+    queue.sql("DROP TABLE queue_inbox");
+    queue.run("push 1").refused(&["queue_inbox", "drover queue init"]);
+}
+
+fn other_engines_are_refused(flavour: Flavour) {
+    let queue = Queue::new(flavour, "engines");
+    queue.sql("ALTER TABLE queue_dead ENGINE = MyISAM");
+    let culprits = ["queue_dead", "MyISAM", "transactions", "hint: "];
+    queue.run("init").refused(&culprits);
+    run(&mut queue.working("--until-empty", ["--exec", "true"])).refused(&culprits);
+}

@@ -1,0 +1,72 @@
+//! What `queue stat` tells.
+
+use drover_sandbox::Flavour;
+
+use super::{Queue, numbers};
+use crate::client::wait_until;
+use crate::drover::Running;
+use crate::servers::on_both;
+
+on_both!(what_there_is);
+
+fn what_there_is(flavour: Flavour) {
+    let queue = Queue::new(flavour, "stat");
+    queue.run("set --max-attempts 1").done();
+    queue.fed("push --kind 2 -", &numbers(1, 30));
+    let before = queue.run("stat --json").done().json();
+    assert_eq!(
+        (&before["shards"][0]["inbox"], &before["shards"][0]["inbox_is_estimate"]),
+        (&30.into(), &false.into())
+    );
+    assert!(queue.run("stat").done().stdout.contains("30 tasks that no shepherd has taken yet"));
+
+    queue.run("push --kind 3 --not-before 1d x y").done();
+    let hands = "test $DROVER_OBJECT_ID != 7";
+    let report = queue.work("--procs 2 --name jane", ["--exec", hands]);
+    assert_eq!(
+        (&report["done"], &report["failed"], &report["dead"]),
+        (&29.into(), &1.into(), &1.into()),
+        "{report}"
+    );
+    queue.fed("push --kind 2 -", &numbers(1, 5));
+    let mut work = Running::start(&mut queue.working("--procs 2 --name jane", ["--exec", "sleep 300"]));
+    wait_until("two run", || {
+        !work.has_ended() && queue.value("SELECT COALESCE(MAX(running), 0) FROM queue_shepherd") == "2"
+    });
+    queue.fed("build --kind 4 --job loading -", &format!("{}\n{{}}\n", numbers(1, 3000)));
+
+    let stat = queue.run("stat --json").done().json();
+    let kind = |kind: u64| {
+        stat["kinds"].as_array().unwrap().iter().find(|stat| stat["kind"] == kind).unwrap().clone()
+    };
+    let two = kind(2);
+    for (field, expected) in
+        [("waiting", 5), ("later", 0), ("dead", 1), ("done", 29), ("failed", 1), ("merged", 0)]
+    {
+        assert_eq!(two[field], expected, "{field}: {stat}");
+    }
+    assert!(two["rate"].as_f64().unwrap() > 0.0 && two["eta_seconds"].as_f64().unwrap() > 0.0, "{stat}");
+    assert!(
+        two["run_us"]["p99"].as_u64() >= two["run_us"]["p50"].as_u64() && two["wait_ms"]["p50"].is_u64(),
+        "{stat}"
+    );
+    assert_eq!((&kind(3)["later"], &kind(3)["waiting"]), (&2.into(), &0.into()));
+    let shard = &stat["shards"][0];
+    let jane = &shard["shepherds"][0];
+    assert_eq!(
+        (&jane["name"], &jane["workers"], &jane["running"]),
+        (&"jane".into(), &2.into(), &2.into()),
+        "{stat}"
+    );
+    assert_eq!(jane["is_late"], false);
+    let build = &shard["builds"][0];
+    assert_eq!(
+        (&build["job"], &build["state"], &build["tasks"]),
+        (&"loading".into(), &"loading".into(), &2000.into())
+    );
+
+    let text = queue.run("stat").done().stdout;
+    for word in ["jane", "2 of 2 workers busy", "build 'loading' of kind 4: 2,000 tasks stored"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
