@@ -165,8 +165,8 @@ fn batch(connection: &mut Connection, shard: &Shard, which: &Which, most: u64, a
         true => (
             "COUNT(*)",
             Some(format!(
-                "INSERT INTO queue_later (due_ms, task, kind, object_id, payload, priority, tenant, attempts, created) SELECT \
-                 100 * CEIL(UNIX_TIMESTAMP(NOW(3)) * 10), task, kind, object_id, payload, priority, tenant, 0, created FROM queue_dead \
+                "INSERT INTO queue_later (due_ms, task, kind, object_id, payload, priority, tenant, attempts, created, is_back) SELECT \
+                 100 * CEIL(UNIX_TIMESTAMP(NOW(3)) * 10), task, kind, object_id, payload, priority, tenant, 0, created, 1 FROM queue_dead \
                  WHERE dead IN ({list})"
             )),
         ),

@@ -479,7 +479,7 @@ fn write_later(connection: &mut Connection, later: &[&Incoming]) -> Result<()> {
     for task in later {
         let _ = write!(
             rows,
-            "{}({},{},{},{},{},{},{},{},{})",
+            "{}({},{},{},{},{},{},{},{},{},0)",
             comma(&rows),
             round_up(task.due_ms),
             task.task,
@@ -500,7 +500,7 @@ pub(crate) fn insert_later(connection: &mut Connection, rows: &str) -> Result<()
     if rows.is_empty() {
         return Ok(());
     }
-    let columns = "due_ms, task, kind, object_id, payload, priority, tenant, attempts, created";
+    let columns = "due_ms, task, kind, object_id, payload, priority, tenant, attempts, created, is_back";
     connection
         .execute(format!("INSERT INTO queue_later ({columns}) VALUES {rows}"))
         .doing(|| "putting tasks off")?;

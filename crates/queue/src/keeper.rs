@@ -1,6 +1,7 @@
 //! The keeper of a shard: the one thread that talks to it. It takes what has come in, reads lanes ahead of the workers, and
 //! acknowledges what they have done, many tasks in one transaction.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use crate::kinds::Kinds;
 use crate::lane::{self, Lane};
 use crate::lease::{self, Name};
 use crate::rows::number;
+use crate::schema::{BUILDING, INTAKE};
 use crate::segments;
 use crate::session;
 use crate::settle::Settling;
@@ -335,6 +337,8 @@ impl<'a> Keeper<'a> {
             streams.entry(lane.stream(self.at)).or_default().push(lane.lane);
         }
         let share = (AHEAD / streams.len().max(1)).clamp(LEAST_AHEAD, MOST_READ * 2);
+        let mut streams: Vec<_> = streams.into_iter().collect();
+        streams.sort_by_key(|(stream, _)| Reverse(stream.priority)); // the others wait for the desk, too
         for (stream, mut lanes) in streams {
             lanes.sort_unstable();
             let mut waiting = ready.get(&stream).copied().unwrap_or(0);
@@ -488,10 +492,15 @@ impl<'a> Keeper<'a> {
             empty.store(false, Ordering::SeqCst);
             return Ok(());
         }
-        let sql = "SELECT EXISTS (SELECT 1 FROM queue_inbox) + EXISTS (SELECT 1 FROM queue_lane WHERE lane > 0 AND kind NOT IN \
-                   (SELECT kind FROM queue_kind WHERE is_paused)) + EXISTS (SELECT 1 FROM queue_later WHERE attempts > 0)";
-        let row = self.connection.first(sql).doing(|| "looking whether the queue is empty")?;
-        let left = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(1);
+        let lanes =
+            format!("SELECT DISTINCT kind FROM queue_lane WHERE lane > {INTAKE} AND owner <> {BUILDING}");
+        let doing = || "looking whether the queue is empty";
+        let kinds = self.connection.query(lanes).doing(doing)?.rows;
+        let is_open = |kind: u16| !self.books.kinds.of(kind).is_paused;
+        let open = kinds.iter().filter_map(|row| row.parse(0)).any(is_open);
+        let sql = "SELECT EXISTS (SELECT 1 FROM queue_inbox) + EXISTS (SELECT 1 FROM queue_later WHERE is_back = 1)";
+        let row = self.connection.first(sql).doing(doing)?;
+        let left = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(1) + u32::from(open);
         empty.store(left == 0, Ordering::SeqCst);
         Ok(())
     }

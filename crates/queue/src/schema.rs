@@ -59,7 +59,7 @@ fn tables() -> Vec<(&'static str, String)> {
             "queue_later",
             format!(
                 "due_ms BIGINT UNSIGNED NOT NULL, task BIGINT UNSIGNED NOT NULL, {KIND}, {TASK}, {PRIORITY}, {TENANT}, \
-                 attempts SMALLINT UNSIGNED NOT NULL, {CREATED}, PRIMARY KEY (due_ms, task)"
+                 attempts SMALLINT UNSIGNED NOT NULL, {CREATED}, is_back BOOLEAN NOT NULL, PRIMARY KEY (due_ms, task)"
             ),
         ),
         (

@@ -165,7 +165,7 @@ impl Settling {
         let due = round_up(now_ms + wait.as_millis() as u64);
         let task = &queued.task;
         let row = format!(
-            "({due},{},{},{},{},{},{},{attempts},{})",
+            "({due},{},{},{},{},{},{},{attempts},{},1)",
             task.id,
             task.kind,
             quote::string(&task.object_id.to_string()),

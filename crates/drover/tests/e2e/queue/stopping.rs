@@ -7,7 +7,13 @@ use crate::client::wait_until;
 use crate::drover::Running;
 use crate::servers::on_both;
 
-on_both!(what_runs_ends, what_takes_too_long_is_given_back, a_fast_worker_loses_nothing);
+on_both!(
+    what_runs_ends,
+    what_takes_too_long_is_given_back,
+    a_fast_worker_loses_nothing,
+    empty_is_empty_beside_a_build,
+    empty_is_not_what_was_put_off
+);
 
 fn what_runs_ends(flavour: Flavour) {
     let queue = Queue::new(flavour, "stopped");
@@ -53,4 +59,19 @@ fn a_fast_worker_loses_nothing(flavour: Flavour) {
     let mut ran = queue.sorted("log");
     ran.dedup();
     assert_eq!(ran.len(), 30_000);
+}
+
+/// What a broken-off build has stored is nobody's to work off.
+fn empty_is_empty_beside_a_build(flavour: Flavour) {
+    let queue = Queue::new(flavour, "empty_build");
+    queue.fed("build --job x -", &format!("{}{{}}\n", numbers(1, 5000)));
+    assert_ne!(queue.value("SELECT SUM(tasks) FROM queue_lane WHERE lane > 0"), "0", "nothing was stored");
+    assert_eq!(queue.work("", ["--exec", "true"])["done"], 0);
+}
+
+fn empty_is_not_what_was_put_off(flavour: Flavour) {
+    let queue = Queue::new(flavour, "empty_later");
+    queue.run("push 1").done();
+    let hands = queue.at("test -e @/was || { touch @/was; exit 75; }");
+    assert_eq!(queue.work("", ["--exec", &hands])["done"], 1);
 }
