@@ -23,6 +23,12 @@ pub(crate) struct Queued {
 }
 
 impl Queued {
+    /// How much room it takes in memory: 1 for a small one.
+    pub(crate) fn weight(&self) -> usize {
+        const UNIT: usize = 4096;
+        1 + self.task.payload.as_deref().map_or(0, str::len) / UNIT
+    }
+
     /// The same, to be given out once more.
     pub(crate) fn again(&self) -> Self {
         Self { task: self.task.clone(), ..*self }
@@ -54,6 +60,18 @@ pub(crate) struct Answer {
 struct Stream {
     name: StreamName,
     tasks: VecDeque<Queued>,
+    /// Of all its tasks.
+    weight: usize,
+}
+
+impl Stream {
+    fn retain(&mut self, mut stays: impl FnMut(&Queued) -> bool) -> impl Iterator<Item = Queued> {
+        let (stay, gone): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut self.tasks).into_iter().partition(|queued| stays(queued));
+        self.tasks = stay;
+        self.weight -= gone.iter().map(Queued::weight).sum::<usize>();
+        gone.into_iter()
+    }
 }
 
 /// What tasks have in common that wait in one line.
@@ -90,7 +108,6 @@ fn burst(rate: f64) -> f64 {
 #[derive(Debug, Default)]
 struct Inner {
     levels: BTreeMap<Reverse<i8>, VecDeque<Stream>>,
-    ready: HashMap<StreamName, usize>,
     out: HashMap<u64, Out>,
     pace: HashMap<u16, Pace>,
     kinds: Kinds,
@@ -168,15 +185,11 @@ impl Desk {
         self.more.notify_all();
     }
 
-    /// How many tasks of each line are ready.
+    /// The weight of the tasks of each line that are ready: how many they are, where large ones count as several.
     pub(crate) fn ready(&self, shard: usize) -> HashMap<StreamName, usize> {
         let inner = lock(&self.inner);
-        inner
-            .ready
-            .iter()
-            .filter(|(name, _)| name.shard == shard)
-            .map(|(name, n)| (name.clone(), *n))
-            .collect()
+        let streams = inner.levels.values().flatten().filter(|stream| stream.name.shard == shard);
+        streams.map(|stream| (stream.name.clone(), stream.weight)).collect()
     }
 
     /// Takes up to `most` tasks that may be begun now, waiting for the first one up to `wait`. `None` when there will be no more.
@@ -196,7 +209,7 @@ impl Desk {
                 self.tell_taken(&taken);
                 return Some(taken);
             }
-            let held = !inner.ready.is_empty();
+            let held = !inner.levels.is_empty();
             let pause = if held { TICK.min(until - now) } else { until - now };
             inner = self.more.wait_timeout(inner, pause).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -276,7 +289,6 @@ impl Desk {
             level.retain(|stream| stream.name.shard != shard);
         }
         inner.levels.retain(|_, level| !level.is_empty());
-        inner.ready.retain(|name, _| name.shard != shard);
         let gone: Vec<_> =
             inner.out.iter().filter(|(_, out)| out.queued.shard == shard).map(|(lease, _)| *lease).collect();
         for lease in gone {
@@ -289,16 +301,10 @@ impl Desk {
     /// Takes a shard's ready tasks of the lanes that are meant off the desk.
     pub(crate) fn withdraw(&self, shard: usize, is_meant: impl Fn(u64) -> bool) -> Vec<Queued> {
         let mut inner = lock(&self.inner);
-        let Inner { levels, ready, .. } = &mut *inner;
         let mut withdrawn = Vec::new();
-        for level in levels.values_mut() {
-            for stream in level.iter_mut().filter(|stream| stream.name.shard == shard) {
-                let (gone, stay): (VecDeque<_>, _) =
-                    std::mem::take(&mut stream.tasks).into_iter().partition(|queued| is_meant(queued.lane));
-                stream.tasks = stay;
-                ready.insert(stream.name.clone(), stream.tasks.len());
-                withdrawn.extend(gone);
-            }
+        let streams = inner.levels.values_mut().flatten();
+        for stream in streams.filter(|stream| stream.name.shard == shard) {
+            withdrawn.extend(stream.retain(|queued| !is_meant(queued.lane)));
         }
         inner.tidy();
         withdrawn
@@ -323,10 +329,8 @@ impl Desk {
         let running = inner.out.values().map(|out| &*out.queued).filter(|queued| is_of(queued));
         let first = running.map(|queued| queued.seq + 1).fold(settled, u32::max);
         let at = first + tasks.checked_sub(first).filter(|left| *left >= 2)?.div_ceil(2);
-        let Inner { levels, ready, .. } = &mut *inner;
-        for stream in levels.values_mut().flatten() {
-            stream.tasks.retain(|queued| !is_of(queued) || queued.seq < at);
-            ready.insert(stream.name.clone(), stream.tasks.len());
+        for stream in inner.levels.values_mut().flatten() {
+            drop(stream.retain(|queued| !is_of(queued) || queued.seq < at));
         }
         inner.tidy();
         Some(at)
@@ -389,16 +393,19 @@ impl Inner {
             tenant: queued.task.tenant.clone(),
         };
         let level = self.levels.entry(Reverse(queued.priority)).or_default();
+        let weight = queued.weight();
         match level.iter_mut().find(|stream| stream.name == name) {
-            Some(stream) => stream.tasks.push_back(queued),
-            None => level.push_back(Stream { name: name.clone(), tasks: VecDeque::from([queued]) }),
+            Some(stream) => {
+                stream.tasks.push_back(queued);
+                stream.weight += weight;
+            }
+            None => level.push_back(Stream { name, tasks: VecDeque::from([queued]), weight }),
         }
-        *self.ready.entry(name).or_default() += 1;
     }
 
     /// The highest priority first; lines of one priority in turn, each as much as the others.
     fn take(&mut self, most: usize, now: Instant) -> Vec<Arc<Queued>> {
-        let Self { levels, ready, out, pace, kinds, shepherds, next_lease, .. } = self;
+        let Self { levels, out, pace, kinds, shepherds, next_lease, .. } = self;
         let mut taken = Vec::new();
         for level in levels.values_mut() {
             let mut stuck = 0;
@@ -411,6 +418,7 @@ impl Inner {
                 pace.begin(count);
                 stuck = if count == 0 { stuck + 1 } else { 0 };
                 for mut queued in stream.tasks.drain(..count) {
+                    stream.weight -= queued.weight();
                     queued.task.lease = *next_lease;
                     *next_lease += 1;
                     let queued = Arc::new(queued);
@@ -418,12 +426,8 @@ impl Inner {
                     out.insert(queued.task.lease, Out { queued: Arc::clone(&queued), begun: now, deadline });
                     taken.push(queued);
                 }
-                match stream.tasks.len() {
-                    0 => drop(ready.remove(&stream.name)),
-                    left => {
-                        ready.insert(stream.name.clone(), left);
-                        level.push_back(stream);
-                    }
+                if !stream.tasks.is_empty() {
+                    level.push_back(stream);
                 }
             }
         }
@@ -437,7 +441,6 @@ impl Inner {
             level.retain(|stream| !stream.tasks.is_empty());
         }
         self.levels.retain(|_, level| !level.is_empty());
-        self.ready.retain(|_, count| *count > 0);
     }
 
     fn back(&mut self, lease: u64) -> Option<Out> {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use drover_db::{Connection, quote};
@@ -17,7 +18,7 @@ use crate::error::Doing;
 use crate::kinds::Kinds;
 use crate::lane::{Lane, LaneIds};
 use crate::progress::MOST_TASKS;
-use crate::rows::{each, number, or_null};
+use crate::rows::{Budget, each_while, number, or_null};
 use crate::schema::{self, INTAKE};
 use crate::task::{ObjectId, Task};
 use crate::{Error, Result};
@@ -109,6 +110,7 @@ pub(crate) struct Intake {
     later_from: u64,
     later_swept: Instant,
     segment: Option<(u32, u64)>,
+    budget: Budget,
 }
 
 impl Intake {
@@ -125,6 +127,7 @@ impl Intake {
             later_from: 0,
             later_swept: now,
             segment: None,
+            budget: Budget::new(),
         }
     }
 
@@ -148,7 +151,7 @@ impl Intake {
         } else {
             self.last
         };
-        let incoming = read_inbox(connection, from)?;
+        let (incoming, has_more) = read_inbox(connection, from, &mut self.budget)?;
         if is_sweep {
             self.swept = Instant::now();
             self.sweep_every = SWEEP_EVERY.max((self.swept - now) * SWEEP_SHARE);
@@ -162,7 +165,7 @@ impl Intake {
             self.marks.push_back((now, self.last));
         }
         let moved = self.move_in(connection, &incoming, From::Inbox, books)?;
-        if read == MOST && (looks_back || is_sweep) {
+        if has_more && (looks_back || is_sweep) {
             (self.swept, self.looked_back) = (now, now); // what lies behind these is read next, from `last` on
         }
         Ok(Moved { read, ..moved })
@@ -192,7 +195,7 @@ impl Intake {
         if now >= self.later_swept + SWEEP_EVERY {
             (self.later_from, self.later_swept) = (0, now);
         }
-        let incoming = read_later(connection, self.later_from)?;
+        let (incoming, _) = read_later(connection, self.later_from, &mut self.budget)?;
         let read = incoming.len();
         if let Some(last) = incoming.last() {
             self.later_from = last.due_ms;
@@ -418,28 +421,36 @@ fn queued(shard: usize, lane: u64, seq: u32, task: &Incoming) -> Queued {
     }
 }
 
-fn read_inbox(connection: &mut Connection, after: u64) -> Result<Vec<Incoming>> {
+/// The tasks of the inbox from a number on; whether there are more than these.
+fn read_inbox(connection: &mut Connection, after: u64, budget: &mut Budget) -> Result<(Vec<Incoming>, bool)> {
     let sql = format!(
         "SELECT id, kind, object_id, payload, priority, tenant, 0, created, UNIX_TIMESTAMP(created), \
-         IF(not_before > NOW(3), UNIX_TIMESTAMP(not_before), 0) FROM queue_inbox WHERE id > {after} ORDER BY id LIMIT {MOST}"
+         IF(not_before > NOW(3), UNIX_TIMESTAMP(not_before), 0) FROM queue_inbox WHERE id > {after} ORDER BY id"
     );
-    read(connection, &sql, "reading queue_inbox")
+    read(connection, &sql, "reading queue_inbox", budget)
 }
 
-fn read_later(connection: &mut Connection, from: u64) -> Result<Vec<Incoming>> {
+fn read_later(connection: &mut Connection, from: u64, budget: &mut Budget) -> Result<(Vec<Incoming>, bool)> {
     let sql = format!(
         "SELECT task, kind, object_id, payload, priority, tenant, attempts, created, UNIX_TIMESTAMP(created), due_ms / 1000 \
          FROM queue_later WHERE due_ms BETWEEN {from} AND CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS UNSIGNED) \
-         ORDER BY due_ms, task LIMIT {MOST}"
+         ORDER BY due_ms, task"
     );
-    read(connection, &sql, "reading queue_later")
+    read(connection, &sql, "reading queue_later", budget)
 }
 
-fn read(connection: &mut Connection, sql: &str, doing: &str) -> Result<Vec<Incoming>> {
+fn read(
+    connection: &mut Connection,
+    sql: &str,
+    doing: &str,
+    budget: &mut Budget,
+) -> Result<(Vec<Incoming>, bool)> {
     let mut tasks = Vec::new();
-    each::<10>(
+    let most = budget.begin(MOST);
+    let mut flow = ControlFlow::Continue(());
+    each_while::<10>(
         connection,
-        sql,
+        &format!("{sql} LIMIT {most}"),
         doing,
         |[task, kind, object, payload, priority, tenant, attempts, created, seconds, due]| {
             let millis = |seconds: Option<&str>| (number::<f64>(seconds) * 1000.0).round() as u64;
@@ -455,10 +466,12 @@ fn read(connection: &mut Connection, sql: &str, doing: &str) -> Result<Vec<Incom
                 created_ms: millis(seconds),
                 due_ms: millis(due),
             });
-            Ok(())
+            flow = budget.goes_on(payload);
+            Ok(flow)
         },
     )?;
-    Ok(tasks)
+    let has_more = tasks.len() == most || flow.is_break();
+    Ok((tasks, has_more))
 }
 
 /// For each task, whether it may run: of an object's unfinished ones only one, where the kind asks for that.

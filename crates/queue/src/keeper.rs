@@ -27,7 +27,7 @@ use crate::shepherd::Totals;
 
 /// How often a lease is renewed: several times in the time after which it runs out.
 const RENEW_EVERY: Duration = Duration::from_millis(2500);
-/// So many tasks of a shard are read ahead, of all lines together.
+/// So much of a shard is read ahead, of all lines together: tasks, of which large ones count as several.
 const AHEAD: usize = 16_384;
 /// At least so many of each line, and at most so many in one statement.
 const LEAST_AHEAD: usize = 32;
@@ -347,7 +347,7 @@ impl<'a> Keeper<'a> {
                     break;
                 }
                 let tasks = self.read(lane, share.min(MOST_READ))?;
-                waiting += tasks.len();
+                waiting += tasks.iter().map(Queued::weight).sum::<usize>();
                 self.desk.put(tasks);
             }
         }

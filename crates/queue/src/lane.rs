@@ -1,7 +1,7 @@
 //! Lanes: so many tasks of a segment that have kind, priority and tenant in common. A lane has one owner at a time, who reads its
 //! tasks in order and notes in its row which are settled; nobody locks or changes a task's own row.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use drover_db::Connection;
 
@@ -9,7 +9,7 @@ use crate::Result;
 use crate::desk::{Queued, StreamName};
 use crate::error::{Doing, Error};
 use crate::progress::Progress;
-use crate::rows::{each, list, number};
+use crate::rows::{Budget, each, each_while, list, number};
 use crate::schema::{self, INTAKE};
 use crate::task::{ObjectId, Task};
 
@@ -33,6 +33,7 @@ pub(crate) struct Lane {
     pub(crate) progress: Progress,
     /// The first task that was not read.
     next: u32,
+    budget: Budget,
 }
 
 impl Lane {
@@ -53,6 +54,7 @@ impl Lane {
             created_ms: 0,
             progress,
             next: tasks,
+            budget: Budget::new(),
         }
     }
 
@@ -84,6 +86,7 @@ impl Lane {
         most: usize,
     ) -> Result<Vec<Queued>> {
         let table = schema::segment(self.segment);
+        let most = self.budget.begin(most);
         let (from, end) = (self.next, self.tasks.min(self.next.saturating_add(most as u32)));
         let sql = format!(
             "SELECT seq, task, object_id, payload, attempts, UNIX_TIMESTAMP(created) FROM {table} \
@@ -94,48 +97,49 @@ impl Lane {
         );
         let mut tasks = Vec::with_capacity((end - from) as usize);
         let mut expected = from;
-        each::<6>(connection, &sql, "reading tasks", |[seq, task, object, payload, attempts, created]| {
-            let seq = number::<u32>(seq).wrapping_sub(self.first);
-            if seq != expected {
-                return Err(self.gap(&table, expected));
-            }
-            expected += 1;
-            if self.progress.is_settled(seq) {
-                return Ok(());
-            }
-            tasks.push(Queued {
-                shard,
-                lane: self.lane,
-                seq,
-                priority: self.priority,
-                created_ms: match created {
-                    Some(_) => (number::<f64>(created) * 1000.0).round() as u64,
-                    None => self.created_ms,
-                },
-                task: Task {
-                    id: task.map_or(self.first_task + u64::from(self.first + seq), |task| number(Some(task))),
-                    lease: 0,
-                    kind: self.kind,
-                    object_id: ObjectId::parse(object.unwrap_or_default()),
-                    payload: payload.map(Into::into),
-                    attempt: number::<u16>(attempts).saturating_add(1),
-                    tenant: self.tenant.clone(),
-                },
-            });
-            Ok(())
-        })?;
-        if expected != end {
-            return Err(self.gap(&table, expected));
+        let mut flow = ControlFlow::Continue(());
+        each_while::<6>(
+            connection,
+            &sql,
+            "reading tasks",
+            |[seq, task, object, payload, attempts, created]| {
+                let seq = number::<u32>(seq).wrapping_sub(self.first);
+                if seq != expected {
+                    return Err(gap(&table, self.lane, expected));
+                }
+                expected += 1;
+                flow = self.budget.goes_on(payload);
+                if self.progress.is_settled(seq) {
+                    return Ok(flow);
+                }
+                tasks.push(Queued {
+                    shard,
+                    lane: self.lane,
+                    seq,
+                    priority: self.priority,
+                    created_ms: match created {
+                        Some(_) => (number::<f64>(created) * 1000.0).round() as u64,
+                        None => self.created_ms,
+                    },
+                    task: Task {
+                        id: task
+                            .map_or(self.first_task + u64::from(self.first + seq), |task| number(Some(task))),
+                        lease: 0,
+                        kind: self.kind,
+                        object_id: ObjectId::parse(object.unwrap_or_default()),
+                        payload: payload.map(Into::into),
+                        attempt: number::<u16>(attempts).saturating_add(1),
+                        tenant: self.tenant.clone(),
+                    },
+                });
+                Ok(flow)
+            },
+        )?;
+        if expected != end && flow.is_continue() {
+            return Err(gap(&table, self.lane, expected));
         }
-        self.next = end;
+        self.next = expected;
         Ok(tasks)
-    }
-
-    fn gap(&self, table: &str, expected: u32) -> Error {
-        Error::with_hint(
-            format!("{table}: task {expected} of lane {} is gone", self.lane),
-            "somebody removed rows from the queue's tables; restore the table, or settle the lane by hand",
-        )
     }
 
     /// How many of its tasks were not read.
@@ -200,6 +204,13 @@ impl Lane {
         };
         Ok(connection.execute(sql).doing(|| "acknowledging")?.affected == 1)
     }
+}
+
+fn gap(table: &str, lane: u64, expected: u32) -> Error {
+    Error::with_hint(
+        format!("{table}: task {expected} of lane {lane} is gone"),
+        "somebody removed rows from the queue's tables; restore the table, or settle the lane by hand",
+    )
 }
 
 /// A lane that nobody owns.
@@ -280,6 +291,7 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
             created_ms: (number::<f64>(created) * 1000.0).round() as u64,
             next: progress.settled(),
             progress,
+            budget: Budget::new(),
         });
         Ok(())
     })?;

@@ -1,5 +1,7 @@
 //! Rows of tasks as they come from a server, and as they go back to it.
 
+use std::ops::ControlFlow;
+
 use drover_db::wire::{LargeRow, RawRow, next_field};
 use drover_db::{Connection, quote};
 
@@ -12,6 +14,16 @@ pub(crate) fn each<const N: usize>(
     sql: &str,
     doing: &str,
     mut row: impl FnMut([Option<&str>; N]) -> Result<()>,
+) -> Result<()> {
+    each_while(connection, sql, doing, |fields| row(fields).map(ControlFlow::Continue))
+}
+
+/// Reads rows as long as `row` wants more; passes over those that are left.
+pub(crate) fn each_while<const N: usize>(
+    connection: &mut Connection,
+    sql: &str,
+    doing: &str,
+    mut row: impl FnMut([Option<&str>; N]) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let mut stream = connection.stream(sql).doing(|| doing)?;
     let mut whole = Vec::new();
@@ -31,10 +43,49 @@ pub(crate) fn each<const N: usize>(
                 }
             }
         }
-        row(fields)?;
+        if row(fields)?.is_break() {
+            break;
+        }
         whole.clear();
     }
+    stream.finish().doing(|| doing)?;
     Ok(())
+}
+
+/// Keeps what is read at once to some megabytes: how many rows are asked for depends on how large those before them were.
+#[derive(Debug, Clone)]
+pub(crate) struct Budget {
+    /// Bytes of a row.
+    row: usize,
+    /// Bytes of the rows that were read of the present statement, and how many these are.
+    bytes: usize,
+    rows: usize,
+}
+
+impl Budget {
+    /// So many bytes are read at once, and one row more.
+    const BYTES: usize = 8 << 20;
+    /// What is assumed of rows before the first one is seen.
+    const UNSEEN: usize = 128 << 10;
+    const SMALLEST: usize = 128;
+
+    pub(crate) fn new() -> Self {
+        Self { row: Self::UNSEEN, bytes: 0, rows: 0 }
+    }
+
+    /// How many rows to ask for.
+    pub(crate) fn begin(&mut self, most: usize) -> usize {
+        (self.bytes, self.rows) = (0, 0);
+        (Self::BYTES / self.row).clamp(1, most.max(1))
+    }
+
+    /// A row with so many bytes of payload was read; whether to go on.
+    pub(crate) fn goes_on(&mut self, payload: Option<&str>) -> ControlFlow<()> {
+        self.bytes += payload.map_or(0, str::len);
+        self.rows += 1;
+        self.row = (self.bytes / self.rows).max(Self::SMALLEST);
+        if self.bytes >= Self::BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }
 
 fn gather<const N: usize>(mut row: LargeRow<'_>) -> std::io::Result<Vec<Option<Vec<u8>>>> {

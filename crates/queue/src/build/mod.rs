@@ -157,11 +157,11 @@ fn distribute(
         let at = placement.of(&record.object_id, tenant, read).ok_or_else(all_drained)?;
         let Some(line) = lines.get_mut(at) else { continue };
         if line.is_open && read >= line.from {
-            line.batch.records.push(record);
+            line.batch.push(record);
         }
         read += 1;
         line.batch.end = read;
-        if line.batch.records.len() >= writer::BATCH {
+        if line.batch.is_full() {
             if stop.is_requested() {
                 return Err(Error::Stopped);
             }
@@ -170,8 +170,9 @@ fn distribute(
             }
         }
     }
-    for line in lines {
-        let _ = line.sender.send(Batch { end: read, ..line.batch });
+    for mut line in lines {
+        line.batch.end = read;
+        let _ = line.sender.send(line.batch);
     }
     Ok(read)
 }

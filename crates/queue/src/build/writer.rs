@@ -19,8 +19,9 @@ use crate::schema::{self, BUILDING};
 use crate::shard::Shard;
 use crate::{Error, Result, session};
 
-/// So many tasks are stored in one transaction.
-pub(super) const BATCH: usize = 2000;
+/// So many tasks are stored in one transaction, and about so many bytes of payload.
+const BATCH: usize = 2000;
+const BATCH_BYTES: usize = 4 << 20;
 /// So many tasks a lane has: what one shepherd takes at a time.
 const LANE: u32 = 8192;
 /// So many tasks a segment has: what is dropped at a time.
@@ -32,6 +33,18 @@ pub(super) struct Batch {
     pub(super) records: Vec<Record>,
     /// Records before this one, of all shards', are in this batch or in earlier ones.
     pub(super) end: u64,
+    bytes: usize,
+}
+
+impl Batch {
+    pub(super) fn push(&mut self, record: Record) {
+        self.bytes += record.payload.as_deref().map_or(0, str::len);
+        self.records.push(record);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.records.len() >= BATCH || self.bytes >= BATCH_BYTES
+    }
 }
 
 /// A lane that is not full yet.
