@@ -28,9 +28,10 @@ deny: ## Licences, sources and duplicates of dependencies
 bench: ## Compare with bare readers and with peers; results go to benchmarks/results
 	@scripts/setup bench
 	$(CARGO) build --release
+	$(CARGO) build --release -p drover-queue --examples
 	benchmarks/dump --peers --shape all; dump=$$?; benchmarks/restore --peers; restore=$$?; \
-	benchmarks/foreign; foreign=$$?; benchmarks/binlog; binlog=$$?; \
-	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog = 0000 ]
+	benchmarks/foreign; foreign=$$?; benchmarks/binlog; binlog=$$?; benchmarks/queue; queue=$$?; \
+	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$queue = 00000 ]
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz

@@ -165,6 +165,7 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
         priority: args.task.priority,
         tenant: args.task.tenant.clone(),
         source,
+        pauses: !args.no_pauses,
     };
     let fits = |record: &Record| fits_build(record, args.task.kind);
     let report = match (&args.file, &args.from_query, &args.source) {

@@ -1,4 +1,4 @@
-//! The ways in which people work off tasks in a table, to be measured beside the queue.
+//! The ways in which people work off tasks in a table, to be measured beside the queue. Prints one object of JSON.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs, reason = "a program for measurements")]
 
 use std::fmt::Write as _;
@@ -140,19 +140,14 @@ fn main() {
     }
     let (seconds, busy) = (begun.elapsed().as_secs_f64(), cpu(args.pid) - cpu_before);
     let done = done.into_inner();
-    println!(
-        "{:8} {:9.0}/s  {:.4} s/1000 ({:.4} with purge after) errors {}  fill {:9.0}/s {:.4} s/1000",
-        args.way,
-        done as f64 / seconds,
-        busy * 1000.0 / done as f64,
-        {
-            std::thread::sleep(std::time::Duration::from_secs(2));
-            (cpu(args.pid) - cpu_before) * 1000.0 / done as f64
-        },
-        errors.into_inner(),
-        args.tasks as f64 / filled.0,
-        filled.1 * 1000.0 / args.tasks as f64,
-    );
+    let thousands = done as f64 / 1000.0;
+    std::thread::sleep(std::time::Duration::from_secs(2)); // for what the server removes afterwards
+    let report = serde_json::json!({
+        "way": args.way, "done": done, "errors": errors.into_inner(), "per_s": done as f64 / seconds, "cpu_per_1000": busy / thousands,
+        "cpu_with_purge_per_1000": (cpu(args.pid) - cpu_before) / thousands,
+        "fill_per_s": args.tasks as f64 / filled.0, "fill_cpu_per_1000": filled.1 * 1000.0 / args.tasks as f64,
+    });
+    println!("{report}");
 }
 
 fn turn(c: &mut Connection, args: &Args, thread: u64, low: &mut u64) -> drover_db::Result<u64> {

@@ -1,6 +1,13 @@
-//! Builds tasks that do nothing and works them off, through the library: what the queue itself takes.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs, reason = "a program for measurements")]
+//! Builds tasks that do nothing and works them off, through the library: what the queue itself takes. Prints one object of JSON.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    missing_docs,
+    reason = "a program for measurements"
+)]
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -19,41 +26,58 @@ struct Args {
     json_lines: Option<String>,
     #[arg(long)]
     exec: Option<String>,
-    /// The server's process, whose time is told.
+    /// The servers' processes, whose time is told.
+    #[arg(long, value_delimiter = ',', required = true)]
+    pid: Vec<u32>,
+    /// The queue's servers; if not given, the one that the options of a connection say.
     #[arg(long)]
-    pid: u32,
+    shards: Option<PathBuf>,
+    /// Whether the build pauses for live traffic.
+    #[arg(long)]
+    pauses: bool,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-fn cpu(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+/// Seconds of CPU that processes have used.
+fn cpu(pids: &[u32]) -> f64 {
+    let of = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+    };
+    pids.iter().map(of).sum()
 }
 
 fn main() {
+    const SCHEMA: &str = "noop";
     let args = Args::parse();
-    let mut options = args.server.resolve(|| Err(std::io::Error::other("no"))).unwrap().options;
-    options.database = Some("noop".into());
-    let shards = Shards::one(options);
+    let shards = match &args.shards {
+        Some(file) => Shards::load(file, &args.server, Some(SCHEMA)).unwrap(),
+        None => {
+            let mut options = args.server.resolve(|| Err(std::io::Error::other("no"))).unwrap().options;
+            options.database = Some(SCHEMA.into());
+            Shards::one(options)
+        }
+    };
     drover_queue::init(&shards).unwrap();
-    let (begun, before) = (Instant::now(), cpu(args.pid));
+    let (begun, before) = (Instant::now(), cpu(&args.pid));
     let build = BuildOptions {
-        job: format!("{}", std::process::id()),
+        job: drover_queue::new_job(16),
         kind: 16,
         priority: 0,
         tenant: String::new(),
-        source: "noop".into(),
+        source: SCHEMA.into(),
+        pauses: args.pauses,
     };
     let records = (0..args.tasks).map(|id| Ok(Record { object_id: id.to_string(), ..Record::default() }));
     let stop = Stop::default();
     let report = drover_queue::build(&shards, &build, records, &BuildProgress::default(), &stop).unwrap();
-    let built = (begun.elapsed().as_secs_f64(), cpu(args.pid) - before);
+    let built = (begun.elapsed().as_secs_f64(), cpu(&args.pid) - before);
     std::thread::sleep(Duration::from_secs(1));
-    let before = cpu(args.pid);
+    let before = cpu(&args.pid);
     let work = WorkOptions {
-        name: "noop".into(),
+        name: SCHEMA.into(),
         workers: args.workers,
         until_empty: true,
         grace: Duration::from_secs(5),
@@ -64,20 +88,14 @@ fn main() {
         (_, Some(command)) => Hands::Exec(command),
         _ => Hands::Closure(&done),
     };
-    let worked = drover_queue::work(&shards, &work, &hands, &Totals::default(), &stop, &|text| {
-        println!("trouble: {text}")
-    })
-    .unwrap();
-    let busy = cpu(args.pid) - before;
-    let n = args.tasks as f64;
-    println!(
-        "built {} at {:.0}/s, {:.4} s/1000; worked {} at {:.0}/s, {:.4} s/1000; together {:.4} s/1000; {worked:?}",
-        report.tasks,
-        n / built.0,
-        built.1 * 1000.0 / n,
-        worked.done,
-        n / worked.seconds,
-        busy * 1000.0 / n,
-        (busy + built.1) * 1000.0 / n
-    );
+    let trouble = |text: &str| eprintln!("trouble: {text}");
+    let worked = drover_queue::work(&shards, &work, &hands, &Totals::default(), &stop, &trouble).unwrap();
+    let busy = cpu(&args.pid) - before;
+    let thousands = args.tasks as f64 / 1000.0;
+    let report = serde_json::json!({
+        "tasks": report.tasks, "done": worked.done, "refused": worked.refused,
+        "build_per_s": args.tasks as f64 / built.0, "build_cpu_per_1000": built.1 / thousands,
+        "per_s": args.tasks as f64 / worked.seconds, "cpu_per_1000": busy / thousands, "seconds": worked.seconds,
+    });
+    println!("{report}");
 }

@@ -123,6 +123,10 @@ pub struct BuildArgs {
     #[arg(long, value_name = "NAME")]
     pub job: Option<String>,
 
+    /// Store tasks as fast as the servers take them, without pauses for live traffic
+    #[arg(long)]
+    pub no_pauses: bool,
+
     /// Drop what the build of this name has stored and not published
     #[arg(long, conflicts_with_all = ["file", "from_query"], requires = "job")]
     pub cancel: bool,

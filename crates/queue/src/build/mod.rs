@@ -1,6 +1,7 @@
 //! Building: tasks by the million, loaded into segments of their own over all shards at once, and published on each in one short
 //! transaction. Nobody who inserts or works meanwhile touches a table or a row that a build touches.
 
+mod pace;
 mod query;
 mod writer;
 
@@ -33,6 +34,8 @@ pub struct BuildOptions {
     pub tenant: String,
     /// What the tasks are read from, for `queue stat`.
     pub source: String,
+    /// Whether it pauses between transactions, so that live traffic does not wait.
+    pub pauses: bool,
 }
 
 /// A name for a build that was given none.
@@ -102,6 +105,9 @@ pub fn build(
                     let stored =
                         writer.store(&batch).inspect_err(|_| failed.store(true, Ordering::SeqCst))?;
                     progress.stored.fetch_add(stored, Ordering::Relaxed);
+                    if options.pauses {
+                        std::thread::sleep(writer.pace.pause());
+                    }
                 }
                 Ok(writer)
             }));

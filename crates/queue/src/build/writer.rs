@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use drover_db::{Connection, quote};
 
 use super::BuildOptions;
+use super::pace::Pace;
 use crate::claims::{self, Claimant};
 use crate::error::Doing;
 use crate::intake::new_segment;
@@ -20,7 +21,7 @@ use crate::shard::Shard;
 use crate::{Error, Result, session};
 
 /// So many tasks are stored in one transaction, and about so many bytes of payload.
-const BATCH: usize = 2000;
+const BATCH: usize = 500;
 const BATCH_BYTES: usize = 4 << 20;
 /// So many tasks a lane has: what one shepherd takes at a time.
 const LANE: u32 = 8192;
@@ -69,6 +70,7 @@ pub(super) struct Writer<'a> {
     lanes: HashMap<(i8, String), Open>,
     lane_ids: Range<u64>,
     task_ids: Range<u64>,
+    pub(super) pace: Pace,
 }
 
 impl<'a> Writer<'a> {
@@ -113,6 +115,7 @@ impl<'a> Writer<'a> {
             lanes: HashMap::new(),
             lane_ids: 0..0,
             task_ids: 0..0,
+            pace: Pace::new(),
             connection,
         })
     }
@@ -144,7 +147,9 @@ impl<'a> Writer<'a> {
         self.draw(batch.records.len() as u64)?;
         let shard = self.shard;
         let doing = || shard.doing("storing a build's tasks");
+        let begun = Instant::now();
         self.connection.execute("START TRANSACTION").doing(doing)?;
+        let small = begun.elapsed();
         let records = self.claimed(&batch.records)?;
         let (rows, lanes) = self.write(&records, segment);
         let stored = records.len() as u64;
@@ -169,7 +174,9 @@ impl<'a> Writer<'a> {
                 ))
                 .doing(doing)?;
         }
+        let begun = Instant::now();
         connection.execute("COMMIT").doing(doing)?;
+        self.pace.heard(small + begun.elapsed());
         (self.tasks, self.merged, self.position) = (tasks, merged, batch.end);
         if let Some((_, in_segment)) = &mut self.segment {
             *in_segment += stored;

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use drover_sandbox::Flavour;
+use drover_sandbox::{Flavour, Server};
 
 use super::{Queue, numbers};
-use crate::client::{sql, wait_until};
-use crate::drover::{Running, run};
-use crate::servers::{on_both, target};
+use crate::client::{self, Session, sql, wait_until};
+use crate::drover::{Running, drover, drover_on, run};
+use crate::servers::{on_both, start, target};
 
 on_both!(
     from_a_file_and_from_standard_input,
@@ -15,6 +15,7 @@ on_both!(
     a_wrong_line_ends_it_and_is_named,
     killed_and_gone_on_with,
     cancelled,
+    beside_live_traffic,
 );
 
 /// The objects that are in the queue's segments, those of unpublished builds too.
@@ -122,7 +123,7 @@ fn killed_and_gone_on_with(flavour: Flavour) {
     let file = queue.file("tasks", &numbers(1, TASKS));
     let mut seen = 0;
     for _ in 0..3 {
-        let mut build = Running::start(queue.command("build --job large --kind 1").arg(&file));
+        let mut build = Running::start(queue.command("build --job large --kind 1 --no-pauses").arg(&file));
         let position = "SELECT COALESCE(MAX(tasks), 0) FROM queue_build WHERE job = 'large'";
         build.freeze_when("more was stored", || queue.value(position).parse::<u32>().unwrap() > seen);
         build.signal("KILL");
@@ -131,7 +132,7 @@ fn killed_and_gone_on_with(flavour: Flavour) {
         assert!((1..TASKS).contains(&seen), "{seen}");
         sees_nothing(&queue);
     }
-    let report = run(queue.command("build --job large --kind 1 --json").arg(&file)).done().json();
+    let report = run(queue.command("build --job large --kind 1 --no-pauses --json").arg(&file)).done().json();
     assert_eq!((&report["tasks"], &report["read"]), (&TASKS.into(), &TASKS.into()), "{report}");
     let worker = queue.python("log.write(str(task['object_id']) + '\\n')\nanswer(task)");
     assert_eq!(queue.work("--procs 2", ["--json-lines", &worker])["done"], TASKS);
@@ -151,7 +152,7 @@ fn cancelled(flavour: Flavour) {
     };
     let before = tables();
     let (code, _) = queue.fed("build --job off -", &format!("{}\n{{}}\n", numbers(1, 5000)));
-    assert_eq!((code, stored(&queue)), (Some(2), 4000));
+    assert_eq!((code, stored(&queue)), (Some(2), 5000));
     queue.run("build --cancel --job other").refused(&["'other'"]);
     queue.run("build --cancel --job off").done();
     assert_eq!(tables(), before);
@@ -169,4 +170,59 @@ fn cancelled(flavour: Flavour) {
     queue.run("build --cancel --job running").done();
     build.finish().refused(&[]);
     assert_eq!(tables(), before);
+}
+
+/// What a server counts of those who waited for one another.
+fn conflicts(server: &Server) -> client::Rows {
+    let metrics = "'lock_deadlocks', 'lock_timeouts'";
+    sql(
+        server,
+        format!(
+            "SELECT NAME, COUNT, STATUS FROM information_schema.INNODB_METRICS WHERE NAME IN ({metrics}) ORDER BY 1"
+        ),
+    )
+}
+
+/// Live tasks are put in and done while it goes on, by themselves, and nobody is in anybody's way. How long they take is measured
+/// by `benchmarks/queue`.
+fn beside_live_traffic(flavour: Flavour) {
+    const TASKS: u32 = 300_000;
+    let server = start(flavour, &["--log-bin=bl", "--binlog-format=ROW"]);
+    let dir = tempfile::tempdir().unwrap();
+    let before = conflicts(&server);
+    assert!(before.len() == 2 && before.iter().all(|row| row[2] == "enabled"), "{before:?}");
+    run(&mut drover_on(&server, "queue init -D jobs")).done();
+    let mut worker = drover_on(&server, "queue work -D jobs --procs 2 --json");
+    let worker = Running::start(worker.args(["--json-lines", "cat"]));
+    let file = dir.path().join("tasks");
+    fs::write(&file, numbers(1, TASKS)).unwrap();
+    let mut build = Running::start(drover_on(&server, "queue build -D jobs --kind 16 --json").arg(&file));
+    let mut live = Session::open(&server);
+    live.run("USE jobs");
+    let mut pushed = 0;
+    while !build.has_ended() {
+        pushed += 1;
+        live.run(&format!("INSERT INTO queue_inbox (kind, object_id) VALUES (1, {pushed})"));
+        if pushed == 50 {
+            wait_until("live tasks are done before the build is", || done(&server, 1) >= 50);
+            assert_eq!(done(&server, 16), 0);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(16));
+    }
+    assert!(pushed > 50, "the build took no time");
+    assert_eq!(build.finish().done().json()["tasks"], TASKS);
+    wait_until("all is done", || done(&server, 1) == pushed && done(&server, 16) == u64::from(TASKS));
+    worker.signal("INT");
+    worker.finish().done();
+    assert_eq!(conflicts(&server), before);
+    let mut stat = drover("--json binlog stat");
+    let stat = run(stat.arg(client::value(&server, "SELECT @@datadir"))).done().json();
+    let largest = stat["largest"].as_array().unwrap().iter().map(|one| one["bytes"].as_u64().unwrap()).max();
+    assert!(largest.unwrap() < 1_000_000, "{largest:?}");
+}
+
+fn done(server: &Server, kind: u32) -> u64 {
+    client::value(server, format!("SELECT COALESCE(SUM(done), 0) FROM jobs.queue_count WHERE kind = {kind}"))
+        .parse()
+        .unwrap()
 }
