@@ -19,6 +19,7 @@ mod progress;
 mod push;
 mod record;
 mod rows;
+pub mod schedule;
 mod schema;
 mod segments;
 mod serve;

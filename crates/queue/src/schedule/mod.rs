@@ -1,0 +1,3 @@
+//! Tasks that come again and again.
+
+mod cron;
