@@ -38,6 +38,7 @@ pub use error::{Error, Result};
 pub use kinds::Kind;
 pub use push::{Defaults, Pusher};
 pub use record::{Record, not_before};
+pub use schedule::{NewSchedule, Schedule};
 pub use serve::{ServeOptions, Token, serve};
 pub use settings::{Change, set};
 pub use shard::{Place, Shard, Shards};
