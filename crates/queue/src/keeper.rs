@@ -190,7 +190,7 @@ impl<'a> Keeper<'a> {
     fn pause(&self, closing: bool) -> Duration {
         let now = Instant::now();
         let mut next = self.renew_at;
-        if let Some(incoming) = &self.intake {
+        if let Some(incoming) = self.intake.as_ref().filter(|_| !closing) {
             next = incoming.later_at.map_or(next, |at| next.min(at)).min(incoming.inbox_at);
             next = next.min(incoming.schedules_at);
         }

@@ -370,6 +370,14 @@ mod tests {
     }
 
     #[test]
+    fn zones_are_known_where_the_system_has_none() {
+        let bundled = jiff::tz::TimeZoneDatabase::bundled();
+        for zone in ["Europe/Zurich", "America/New_York", "Asia/Kolkata"] {
+            assert!(bundled.get(zone).is_ok(), "{zone}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for (cron, zone, word) in [
             ("", "UTC", "0 fields"),
