@@ -51,7 +51,8 @@ fn list_text(all: &[Schedule]) -> String {
     if all.is_empty() {
         return "no schedules".to_owned();
     }
-    let heads = ["name", "cron", "zone", "kind", "object", "next", "last", "came", "missed", "shard"];
+    let shard = if all.iter().any(|one| !one.shard.is_empty()) { "shard" } else { "" };
+    let heads = ["name", "cron", "zone", "kind", "object", "next", "last", "came", "missed", shard];
     let mut rows = vec![heads.map(str::to_owned)];
     rows.extend(all.iter().map(row));
     let mut text = table(&rows);

@@ -202,7 +202,7 @@ fn check(field: &str, at: usize) -> Result<()> {
         Some(why) => Err(Error::with_hint(
             format!("the {name} '{field}' is wrong: {why}"),
             format!(
-                "a {name} is {values}; lists as 1,3, ranges as 1-5 and steps as */2 or 1-5/2 may be made of it"
+                "for the {name} write {values}, a list such as 1,3 of it, a range such as 1-5, or a step such as */2"
             ),
         )),
     }
