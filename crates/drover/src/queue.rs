@@ -1,5 +1,7 @@
 //! `drover queue`: which part of the queue does the work, and what its report looks like on a terminal.
 
+mod schedule;
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal as _};
@@ -45,6 +47,7 @@ pub(crate) fn run(args: &QueueArgs, printer: &Printer, stop: &Arc<Stop>) -> Resu
         }
         QueueCommand::Serve(args) => serve(args, printer, stop)?,
         QueueCommand::Dead(args) => return dead(args, printer),
+        QueueCommand::Schedule(args) => schedule::run(&args.command, printer)?,
         QueueCommand::Set(args) => set(args, printer)?,
         QueueCommand::Pause(args) => pause(args, printer, true)?,
         QueueCommand::Resume(args) => pause(args, printer, false)?,
@@ -458,6 +461,7 @@ fn shard_text(shard: &ShardStat, is_named: bool, text: &mut String) {
             duration(Duration::from_secs_f64(shepherd.seconds.max(0.0)))
         );
     }
+    schedule::shard_text(&shard.schedules, text);
     for build in shard.builds.iter().filter(|build| build.state == "loading") {
         let _ = writeln!(
             text,

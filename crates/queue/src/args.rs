@@ -31,6 +31,8 @@ pub enum QueueCommand {
     Serve(ServeArgs),
     /// List, retry or drop tasks that failed for the last time
     Dead(DeadArgs),
+    /// Have tasks come again and again, at the times of a cron expression
+    Schedule(ScheduleArgs),
     /// Set what holds for a kind of tasks, or for all
     Set(SetArgs),
     /// Begin no more tasks of a kind, or of any
@@ -241,6 +243,82 @@ pub enum DeadAction {
     Retry,
     /// Drop them
     Drop,
+}
+
+/// Tasks that come again and again.
+#[derive(Debug, clap::Args)]
+pub struct ScheduleArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ScheduleCommand,
+}
+
+/// What can be done with schedules.
+#[derive(Debug, clap::Subcommand)]
+pub enum ScheduleCommand {
+    /// Set a schedule, a new one or instead of the one that has its name
+    Set(ScheduleSetArgs),
+    /// List schedules with their next and last times
+    List(ScheduleListArgs),
+    /// Drop a schedule; tasks that came of it stay
+    Drop(ScheduleNameArgs),
+    /// Let no more tasks of a schedule come
+    Pause(ScheduleNameArgs),
+    /// Let them come again from now on
+    Resume(ScheduleNameArgs),
+}
+
+/// Options of `schedule set`.
+#[derive(Debug, clap::Args)]
+pub struct ScheduleSetArgs {
+    /// What the schedule is called
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// What its tasks are about: a whole number or a text
+    #[arg(value_name = "OBJECT_ID", allow_negative_numbers = true)]
+    pub object_id: String,
+
+    /// When they come: minute, hour, day of the month, month and day of the week, such as '30 3 * * MON-FRI' or '*/10 * * * *'; with a
+    /// sixth field before these, its seconds; or @hourly, @daily, @weekly, @monthly, @yearly
+    #[arg(long, value_name = "EXPRESSION")]
+    pub cron: String,
+
+    /// Time zone that this is meant in, such as Europe/Zurich
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    pub timezone: String,
+
+    /// What the tasks are.
+    #[command(flatten)]
+    pub task: TaskArgs,
+
+    /// JSON that goes with each task
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    pub payload: Option<String>,
+
+    /// Where the queue is.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Options of `schedule list`.
+#[derive(Debug, clap::Args)]
+pub struct ScheduleListArgs {
+    /// Where the queue is.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Options of `schedule drop`, `pause` and `resume`.
+#[derive(Debug, clap::Args)]
+pub struct ScheduleNameArgs {
+    /// What the schedule is called
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// Where the queue is.
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// Options of `pause` and `resume`.

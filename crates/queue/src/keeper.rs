@@ -18,6 +18,7 @@ use crate::kinds::Kinds;
 use crate::lane::{self, Lane};
 use crate::lease::{self, Name};
 use crate::rows::number;
+use crate::schedule;
 use crate::schema::{BUILDING, INTAKE};
 use crate::segments;
 use crate::session;
@@ -84,6 +85,8 @@ struct Incoming {
     intake: Intake,
     inbox_at: Instant,
     later_at: Option<Instant>,
+    /// When a schedule may be due.
+    schedules_at: Instant,
     /// A row was seen in the inbox that nobody has committed yet.
     awaited: u64,
     pause: Duration,
@@ -187,8 +190,9 @@ impl<'a> Keeper<'a> {
     fn pause(&self, closing: bool) -> Duration {
         let now = Instant::now();
         let mut next = self.renew_at;
-        if let Some(incoming) = &self.intake {
+        if let Some(incoming) = self.intake.as_ref().filter(|_| !closing) {
             next = incoming.later_at.map_or(next, |at| next.min(at)).min(incoming.inbox_at);
+            next = next.min(incoming.schedules_at);
         }
         if closing || self.until_empty {
             next = next.min(now + Duration::from_millis(20));
@@ -213,6 +217,7 @@ impl<'a> Keeper<'a> {
             incoming.pause = Duration::from_millis(1);
         }
         self.may_be_free |= mail.changed;
+        self.fire(mail.changed)?;
         self.take_in()?;
         self.feed()?;
         self.share()?;
@@ -241,6 +246,7 @@ impl<'a> Keeper<'a> {
                     intake: Intake::new(self.at),
                     inbox_at: now,
                     later_at: Some(now),
+                    schedules_at: now,
                     awaited: 0,
                     pause: Duration::ZERO,
                 });
@@ -248,6 +254,22 @@ impl<'a> Keeper<'a> {
         }
         self.hungry =
             if self.shepherds > 1 { lease::hungry(&mut self.connection, self.books.shepherd)? } else { 0 };
+        Ok(())
+    }
+
+    /// Pushes tasks of schedules that are due, if it is this keeper's to do, and time.
+    fn fire(&mut self, changed: bool) -> Result<()> {
+        let Some(incoming) = &mut self.intake else { return Ok(()) };
+        if !changed && Instant::now() < incoming.schedules_at {
+            return Ok(());
+        }
+        let shepherd = self.books.shepherd;
+        let (fired, wait) = retried(&mut self.connection, |connection| schedule::fire(connection, shepherd))?;
+        let now = Instant::now();
+        incoming.schedules_at = now + wait;
+        if fired {
+            incoming.inbox_at = now;
+        }
         Ok(())
     }
 

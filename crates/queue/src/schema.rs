@@ -32,7 +32,7 @@ pub(crate) const INTAKE: u64 = 0;
 /// The owner of lanes that a build has not published yet.
 pub(crate) const BUILDING: u32 = u32::MAX;
 
-/// The tables with the columns of each.
+/// The tables with the columns of each. A queue may have been made before there was a table `queue_schedule`.
 fn tables() -> Vec<(&'static str, String)> {
     vec![
         (
@@ -116,6 +116,16 @@ fn tables() -> Vec<(&'static str, String)> {
                  state VARCHAR(16) CHARACTER SET ascii NOT NULL, tasks BIGINT UNSIGNED NOT NULL, merged BIGINT UNSIGNED NOT NULL, \
                  source VARCHAR(512) CHARACTER SET utf8mb4 NOT NULL, position BIGINT UNSIGNED NOT NULL, started TIMESTAMP(3) NOT NULL, \
                  ended TIMESTAMP(3) NULL, UNIQUE KEY (job)"
+            ),
+        ),
+        (
+            "queue_schedule",
+            format!(
+                "name VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY, cron VARCHAR(190) CHARACTER SET utf8mb4 NOT NULL, \
+                 zone VARCHAR(64) CHARACTER SET utf8mb4 NOT NULL DEFAULT 'UTC', {KIND}, {TASK}, {PRIORITY}, {TENANT}, \
+                 is_paused BOOLEAN NOT NULL DEFAULT 0, next_ms BIGINT UNSIGNED NULL, last_ms BIGINT UNSIGNED NULL, \
+                 fired BIGINT UNSIGNED NOT NULL DEFAULT 0, missed BIGINT UNSIGNED NOT NULL DEFAULT 0, \
+                 error VARCHAR(500) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL"
             ),
         ),
     ]

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::counts::Histogram;
 use crate::error::Doing;
 use crate::rows::{each, number};
+use crate::schedule::{self, Schedule};
 use crate::schema::{BUILDING, INTAKE};
 use crate::shard::{Shard, Shards};
 use crate::{Result, schema, session};
@@ -42,6 +43,8 @@ pub struct ShardStat {
     pub shepherds: Vec<ShepherdStat>,
     /// Builds that are loading, and the latest ones.
     pub builds: Vec<BuildStat>,
+    /// Tasks that come again and again, without their payloads.
+    pub schedules: Vec<Schedule>,
 }
 
 /// Tasks of one kind.
@@ -227,6 +230,7 @@ pub(crate) fn look(
         kinds: kinds.into_values().map(KindStat::reckoned).collect(),
         shepherds: shepherds(connection)?,
         builds: builds(connection)?,
+        schedules: schedules(connection, shard)?,
     })
 }
 
@@ -315,6 +319,11 @@ fn shepherds(connection: &mut Connection) -> Result<Vec<ShepherdStat>> {
         },
     )?;
     Ok(found)
+}
+
+fn schedules(connection: &mut Connection, shard: &Shard) -> Result<Vec<Schedule>> {
+    let found = schedule::read(connection, false)?.into_iter();
+    Ok(found.map(|one| Schedule { shard: shard.name.clone(), ..one }).collect())
 }
 
 fn builds(connection: &mut Connection) -> Result<Vec<BuildStat>> {

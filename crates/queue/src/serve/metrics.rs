@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Write as _};
 
 use super::watch::{ServerNow, Snapshot};
 use crate::counts::{BUCKETS, Count, Histogram};
+use crate::schedule::Schedule;
 use crate::stat::{KindStat, ShardStat};
 
 /// The media type of that format.
@@ -13,6 +14,8 @@ pub(crate) const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 type OfKind = (&'static str, &'static str, &'static str, fn(&KindStat) -> f64);
 /// A number of each shard.
 type OfShard = (&'static str, &'static str, &'static str, fn(&ShardStat) -> f64);
+/// A number of each schedule, if there is one.
+type OfSchedule = (&'static str, &'static str, &'static str, fn(&Schedule) -> Option<f64>);
 /// A number of a shard's server, if it is known.
 type OfServer = (&'static str, &'static str, &'static str, fn(&ServerNow) -> Option<f64>);
 
@@ -45,6 +48,17 @@ const OF_SHARDS: &[OfShard] = &[
     ("builds_loading", "gauge", "Builds that load.", |shard| loading(shard).count() as f64),
     ("builds_loading_tasks", "gauge", "Tasks that builds have stored and not published.", |shard| {
         loading(shard).map(|build| build.tasks as f64).sum()
+    }),
+];
+
+const OF_SCHEDULES: &[OfSchedule] = &[
+    ("fired_total", "counter", "Tasks that came of the schedule.", |one| Some(one.fired as f64)),
+    ("missed_total", "counter", "Times for which another one's task came.", |one| Some(one.missed as f64)),
+    ("next_timestamp_seconds", "gauge", "When its next task comes; absent if none does.", |one| {
+        Some(one.next_ms? as f64 / 1000.0)
+    }),
+    ("last_timestamp_seconds", "gauge", "When its last task came; absent if none did.", |one| {
+        Some(one.last_ms? as f64 / 1000.0)
     }),
 ];
 
@@ -99,6 +113,17 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
         head(&mut out, &name, kind, help);
         for (shard, stat) in reached().flat_map(|shard| shard.kinds.iter().map(move |stat| (shard, stat))) {
             sample(&mut out, &name, &Labels(&shard.name, Some(stat.kind), None), value(stat));
+        }
+    }
+    for (name, kind, help, value) in OF_SCHEDULES {
+        let name = format!("drover_queue_schedule_{name}");
+        head(&mut out, &name, kind, help);
+        for (shard, one) in reached().flat_map(|shard| shard.schedules.iter().map(move |one| (shard, one))) {
+            if let Some(value) = value(one) {
+                let labels =
+                    format!("{{shard=\"{}\",schedule=\"{}\"}}", escaped(&shard.name), escaped(&one.name));
+                sample(&mut out, &name, &labels, value);
+            }
         }
     }
     servers(&mut out, snapshot);
@@ -161,8 +186,13 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-fn sample(out: &mut String, name: &str, labels: &Labels<'_>, value: f64) {
+fn sample(out: &mut String, name: &str, labels: &impl Display, value: f64) {
     let _ = writeln!(out, "{name}{labels} {value}");
+}
+
+/// The value of a label.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// The shard, the kind, and the upper end of a bucket.
@@ -171,8 +201,7 @@ struct Labels<'a>(&'a str, Option<u16>, Option<f64>);
 impl Display for Labels<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(shard, kind, le) = self;
-        let shard = shard.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        write!(f, "{{shard=\"{shard}\"")?;
+        write!(f, "{{shard=\"{}\"", escaped(shard))?;
         if let Some(kind) = kind {
             write!(f, ",kind=\"{kind}\"")?;
         }
@@ -198,7 +227,14 @@ mod tests {
         count.done(3, Duration::from_micros(1500));
         count.done(900, Duration::from_secs(1 << 40));
         let kind = KindStat { kind: 7, waiting: 20_000_000, rate: 12.5, ..KindStat::default() };
-        let good = ShardStat { name: "a\"b\\\n".into(), kinds: vec![kind], ..ShardStat::default() };
+        let daily = Schedule {
+            name: "the \"daily\" one".into(),
+            next_ms: Some(1_500),
+            missed: 3,
+            ..Schedule::default()
+        };
+        let name = "a\"b\\\n".into();
+        let good = ShardStat { name, kinds: vec![kind], schedules: vec![daily], ..ShardStat::default() };
         let bad = ShardStat { name: "gone".into(), error: Some("why".into()), ..ShardStat::default() };
         let server = |totals| ServerNow {
             reached_ms: None,
@@ -223,6 +259,8 @@ mod tests {
             r#"drover_queue_up{shard="a\"b\\\n"} 1"#,
             r#"drover_queue_up{shard="gone"} 0"#,
             r#"drover_queue_waiting{shard="a\"b\\\n",kind="7"} 20000000"#,
+            r#"drover_queue_schedule_missed_total{shard="a\"b\\\n",schedule="the \"daily\" one"} 3"#,
+            r#"drover_queue_schedule_next_timestamp_seconds{shard="a\"b\\\n",schedule="the \"daily\" one"} 1.5"#,
             r#"drover_queue_rate{shard="a\"b\\\n",kind="7"} 12.5"#,
             r#"drover_queue_wait_seconds_bucket{shard="a\"b\\\n",kind="7",le="0.002"} 0"#,
             r#"drover_queue_wait_seconds_bucket{shard="a\"b\\\n",kind="7",le="0.004"} 1"#,

@@ -183,6 +183,8 @@ fn survive(
     run(&mut drover(&format!("queue init {place}"))).done();
     run(&mut drover(&format!("queue set {place} --rate {RATE} --backoff 500ms --max-attempts 100"))).done();
     run(&mut drover(&format!("queue set {place} --kind 2 --unique yes"))).done();
+    let mut ticks = drover(&format!("queue schedule set {place} ticks 0 --kind 3 --json"));
+    let first = run(ticks.args(["--cron", "* * * * * *"])).done().json();
     let list = dir.join("list");
     let objects: String = (0..tasks()).map(|object| format!("{object}\n")).collect();
     fs::write(&list, objects).unwrap();
@@ -222,6 +224,9 @@ fn survive(
         }
     });
     wait_until("somebody takes writes", || client().is_some());
+    let last = run(&mut drover(&format!("queue schedule list {place} --json"))).done().json()[0].clone();
+    fs::write(dir.join("ticks"), serde_json::json!([first, last]).to_string()).unwrap();
+    run(&mut drover(&format!("queue schedule pause {place} ticks"))).done();
     let mut last = drover(&format!("-q queue work {place} --procs 2 --until-empty --json-lines"));
     run(last.arg(&worker)).done();
     let counts = [&inserts.plain, &inserts.unique].map(|count| count.load(Ordering::SeqCst).to_string());
@@ -260,8 +265,22 @@ fn check(server: &Server, dir: &Path) {
     for table in ["queue_inbox", "queue_later", "queue_dead", "queue_unique", "queue_lane WHERE lane > 0"] {
         assert_eq!(value(server, format!("SELECT COUNT(*) FROM jobs.{table}")), "0", "{table}");
     }
-    let again: u64 = ran.values().map(|times| times - 1).sum();
+    check_ticks(server, dir);
+    assert_eq!(done(3), value(server, "SELECT fired FROM jobs.queue_schedule"));
+    assert_eq!(done(3), value(server, "SELECT SUM(taken) FROM jobs.queue_count WHERE kind = 3"));
+    let again: u64 = ran.iter().filter(|((kind, _), _)| *kind != 3).map(|(_, times)| times - 1).sum();
     assert!(again > 0, "no kill hit a task that ran: the test proves nothing");
     assert!(try_sql(server, "SELECT 1 FROM jobs.queue_segment_1").is_err(), "a segment is left");
     let _ = sql(server, "DROP DATABASE jobs");
+}
+
+/// Each second has a task, or is missed for another one's.
+fn check_ticks(server: &Server, dir: &Path) {
+    let ticks: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(dir.join("ticks")).unwrap()).unwrap();
+    let time = |at: usize| ticks[at]["next"].as_str().unwrap().trim_end_matches('Z').to_owned();
+    let seconds = value(server, format!("SELECT TIMESTAMPDIFF(SECOND, '{}', '{}')", time(0), time(1)));
+    let count = |field: &str| ticks[1][field].as_u64().unwrap();
+    assert_eq!((count("fired") + count("missed")).to_string(), seconds, "{ticks}");
+    assert!(count("fired") > 0, "{ticks}");
 }

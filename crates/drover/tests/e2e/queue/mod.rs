@@ -12,6 +12,7 @@ mod json_lines;
 mod kills;
 mod pushing;
 mod rules;
+mod schedules;
 mod serve;
 mod shards;
 mod sharing;

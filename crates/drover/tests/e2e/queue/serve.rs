@@ -71,6 +71,11 @@ impl Queue {
         run(&mut self.command(line))
     }
 
+    fn schedule(&self, words: &str) {
+        let mut command = drover(&format!("queue schedule {words} --no-defaults --shards"));
+        run(command.arg(self.path("shards"))).done();
+    }
+
     /// Fails so many tasks of a kind for good.
     fn kill(&self, kind: u16, tasks: usize) {
         self.run(&format!("set --kind {kind} --max-attempts 1")).done();
@@ -192,6 +197,7 @@ fn what_the_queue_holds_is_shown(flavour: Flavour) {
     let queue = Queue::new(flavour, "serve_shown");
     queue.run("push --kind 6 --not-before 1h a b").done();
     queue.kill(5, 3);
+    queue.schedule("set nightly report --kind 5 --cron @daily");
     let mut site = queue.serve(false);
     let page = site.get("/").ok();
     assert!(page.head.contains("content-security-policy: default-src 'none'"), "{page:?}");
@@ -209,6 +215,8 @@ fn what_the_queue_holds_is_shown(flavour: Flavour) {
         }
     }
     assert_eq!((&shown["kinds"][0]["dead"], &shown["kinds"][0]["failed"]), (&3.into(), &3.into()));
+    assert_eq!(shown["shards"][0]["schedules"], told["shards"][0]["schedules"]);
+    assert_eq!(shown["shards"][0]["schedules"][0]["name"], "nightly");
     check_metrics(&site.get("/metrics").ok().body);
     let begun = Instant::now();
     let snapshots = site.events(3);
@@ -241,6 +249,7 @@ fn check_metrics(text: &str) {
         "drover_queue_failed_total{shard=\"one\",kind=\"5\"} 3",
         "drover_queue_later{shard=\"one\",kind=\"6\"} 2",
         "drover_queue_wait_seconds_bucket{shard=\"one\",kind=\"5\",le=\"+Inf\"} 0",
+        "drover_queue_schedule_fired_total{shard=\"one\",schedule=\"nightly\"} 0",
     ] {
         assert!(text.lines().any(|found| found == line), "no line {line}: {text}");
     }
@@ -371,12 +380,18 @@ fn a_shard_that_hangs_holds_up_nobody(flavour: Flavour) {
 fn the_page_shows_it_in_a_browser(flavour: Flavour) {
     let queue = Queue::new(flavour, "serve_browser");
     queue.kill(4711, 3);
+    queue.schedule("set nightly <b>report</b> --cron @daily");
+    queue.schedule("set paused report --cron @weekly");
+    queue.schedule("pause paused");
     let site = queue.serve(true);
     let mut browser = Browser::open(queue.dir.path(), &format!("http://{}/", site.address));
     browser.wait_for("#status", "live at ");
     browser.wait_for("#figures", "Dead\n3\n");
     browser.wait_for("#kinds", "4711");
     browser.wait_for("#charts", "Wait until begun");
+    browser.wait_for("#schedules", "<b>report</b>");
+    browser.wait_for("#schedules", "00:00");
+    browser.wait_for("#schedules", "paused");
     assert_eq!(browser.value("document.documentElement.scrollWidth"), 390, "it is wider than a phone");
     browser.click("#filter button");
     browser.wait_for("#dead-said", "3 dead tasks match");

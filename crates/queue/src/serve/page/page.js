@@ -2,7 +2,7 @@
 
 import { Chart } from "./charts.js";
 import { Dead } from "./dead.js";
-import { Table, byId, clock, count, duration, element, rate, things } from "./words.js";
+import { Table, byId, clock, count, duration, element, rate, things, when } from "./words.js";
 
 let token = null; // in memory only
 let latest = null;
@@ -32,6 +32,10 @@ const builds = new Table(byId("builds"), [
   { name: "Build" }, { name: "Kind" }, { name: "State" }, { name: "Tasks", class: number }, { name: "Took", class: number },
   { name: "Shards", class: "whole" }, { name: "From", class: "long" },
 ], "None yet.");
+const schedules = new Table(byId("schedules"), [
+  { name: "Schedule" }, { name: "Comes at", class: "whole" }, { name: "Kind" }, { name: "Object", class: "long" }, { name: "Next" },
+  { name: "Last" }, { name: "Came", class: number }, { name: "Missed", class: number }, { name: "Shard" },
+], "None.");
 const minutely = new Chart(byId("charts"), "Tasks a minute", ["done", "failed", "came in"], count, false);
 const waits = new Chart(byId("charts"), "Wait until begun", ["p50", "p99"], (ms) => duration(ms / 1000), true);
 const runs = new Chart(byId("charts"), "Run", ["p50", "p99"], (us) => brief(us), true);
@@ -55,6 +59,7 @@ function show(now) {
   showHealth(now);
   showShepherds(reached);
   showBuilds(reached);
+  showSchedules(now, reached);
 }
 
 function showMissing(now) {
@@ -222,6 +227,27 @@ function showBuilds(reached) {
     build.job, String(build.kind), [...build.states].join(", "), count(build.tasks), duration(build.seconds),
     build.shards.join(", ") || dash, build.source === "-" ? "standard input" : build.source,
   ] })));
+}
+
+/** When one comes next; a time that has passed means that nobody works. */
+function nextOf(one, now) {
+  if (one.error) return { text: "does not come", className: "bad", title: one.error };
+  if (!one.next) return { text: one.is_paused ? "paused" : "never", className: "soft" };
+  const next = Date.parse(one.next);
+  const title = new Date(next).toString();
+  return now.at_ms - next > 5000 ? { text: `${when(next)}: nobody works`, className: "bad", title } : { text: when(next), title };
+}
+
+function showSchedules(now, reached) {
+  const all = reached.flatMap((shard) => shard.schedules);
+  all.sort((a, b) => (a.name < b.name ? -1 : 1));
+  schedules.show(all.map((one) => {
+    const last = one.last ? { text: when(Date.parse(one.last)), title: new Date(one.last).toString() } : dash;
+    return { key: `${one.shard} ${one.name}`, cells: [
+      one.name, `${one.cron} ${one.timezone}`, String(one.kind), one.object_id, nextOf(one, now), last, count(one.fired),
+      count(one.missed), one.shard || dash,
+    ] };
+  }));
 }
 
 async function showHistory() {

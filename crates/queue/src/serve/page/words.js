@@ -18,6 +18,15 @@ export function duration(seconds) {
 
 export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
+/** A time of another day, too; here is where the page is looked at. */
+export function when(ms) {
+  const time = new Date(ms);
+  const words = { hour: "2-digit", minute: "2-digit", second: time.getSeconds() ? "2-digit" : undefined };
+  if (time.toDateString() !== new Date().toDateString()) Object.assign(words, { weekday: "short", day: "numeric", month: "short" });
+  if (time.getFullYear() !== new Date().getFullYear()) words.year = "numeric";
+  return time.toLocaleString("en-GB", words);
+}
+
 export const things = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
 
 export const byId = (id) => document.getElementById(id);
