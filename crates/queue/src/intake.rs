@@ -382,7 +382,7 @@ pub(crate) fn new_segment(connection: &mut Connection, build: Option<u32>) -> Re
 }
 
 /// Makes sure that no other shepherd moves tasks before the transaction ends; gives the server's time, in milliseconds since 1970.
-fn hold_intake(connection: &mut Connection, shepherd: u32) -> Result<u64> {
+pub(crate) fn hold_intake(connection: &mut Connection, shepherd: u32) -> Result<u64> {
     let sql =
         format!("SELECT owner, UNIX_TIMESTAMP(NOW(3)) FROM queue_lane WHERE lane = {INTAKE} FOR UPDATE");
     let row = connection.first(sql).doing(|| "moving tasks in")?;
