@@ -1,5 +1,6 @@
 //! `drover queue`: which part of the queue does the work, and what its report looks like on a terminal.
 
+mod leaving;
 mod schedule;
 
 use std::fmt::Write as _;
@@ -51,6 +52,8 @@ pub(crate) fn run(args: &QueueArgs, printer: &Printer, stop: &Arc<Stop>) -> Resu
         QueueCommand::Set(args) => set(args, printer)?,
         QueueCommand::Pause(args) => pause(args, printer, true)?,
         QueueCommand::Resume(args) => pause(args, printer, false)?,
+        QueueCommand::Drain(args) => return leaving::drain(args, printer, stop),
+        QueueCommand::Move(args) => return leaving::move_tasks(args, printer, stop),
     }
     Ok(Outcome::Done)
 }
@@ -438,7 +441,14 @@ fn kind_line(kind: &KindStat) -> String {
 fn shard_text(shard: &ShardStat, is_named: bool, text: &mut String) {
     if is_named {
         let waiting: u64 = shard.kinds.iter().map(|kind| kind.waiting).sum();
-        let _ = writeln!(text, "shard {}: {} waiting", shard.name, count(waiting));
+        let drains = match (shard.is_moving, shard.is_draining) {
+            (true, _) => ", being moved to other shards",
+            (_, true) => ", takes no more tasks",
+            _ => "",
+        };
+        let _ = writeln!(text, "shard {}: {} waiting{drains}", shard.name, count(waiting));
+    } else if shard.is_draining {
+        let _ = writeln!(text, "it takes no more tasks: see `drover queue drain`");
     }
     if let Some(error) = &shard.error {
         let _ = writeln!(text, "  not reached: {error}");
@@ -448,6 +458,9 @@ fn shard_text(shard: &ShardStat, is_named: bool, text: &mut String) {
         let about = if shard.inbox_is_estimate { "about " } else { "" };
         let _ =
             writeln!(text, "inbox: {about}{} that no shepherd has taken yet", things(shard.inbox, "task"));
+    }
+    if shard.in_transit > 0 {
+        let _ = writeln!(text, "{} on their way to other shards", things(shard.in_transit, "task"));
     }
     for shepherd in &shard.shepherds {
         let late = if shepherd.is_late { ", nothing heard of it" } else { "" };

@@ -39,6 +39,10 @@ pub enum QueueCommand {
     Pause(KindArgs),
     /// Go on with what was paused
     Resume(KindArgs),
+    /// Have a shard take no more tasks from push and build; it is worked off
+    Drain(DrainArgs),
+    /// Move the tasks of a shard to other shards, while all are worked on
+    Move(MoveArgs),
 }
 
 /// Where the queue is.
@@ -327,6 +331,46 @@ pub struct KindArgs {
     /// The kind [default: all kinds]
     #[arg(short, long, value_name = "NUMBER")]
     pub kind: Option<u16>,
+
+    /// Where the queue is.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Options of `drain`.
+#[derive(Debug, clap::Args)]
+pub struct DrainArgs {
+    /// Name of the shard; where there is only one it may be left out
+    #[arg(value_name = "SHARD")]
+    pub shard: Option<String>,
+
+    /// Wait until the shard has nothing left that is to be done some time
+    #[arg(long, conflicts_with_all = ["undo", "close"])]
+    pub wait: bool,
+
+    /// Close the shard, which is to be copied to another server: shepherds end what runs and leave, and nothing can be put in any more
+    #[arg(long, conflicts_with = "undo")]
+    pub close: bool,
+
+    /// Have the shard take tasks again, drained or closed
+    #[arg(long)]
+    pub undo: bool,
+
+    /// Where the queue is.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Options of `move`.
+#[derive(Debug, clap::Args)]
+pub struct MoveArgs {
+    /// Name of the shard whose tasks are to go; it takes no more from then on
+    #[arg(long, value_name = "SHARD")]
+    pub from: String,
+
+    /// Name of the shard that they go to [default: all others, by their place]
+    #[arg(long, value_name = "SHARD")]
+    pub to: Option<String>,
 
     /// Where the queue is.
     #[command(flatten)]

@@ -174,6 +174,18 @@ impl Counts {
     }
 }
 
+/// Adds to one of a kind's counts what no shepherd counts, in the transaction that is open.
+pub(crate) fn add(connection: &mut Connection, kind: u16, column: &str, count: i64) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    let sql = format!(
+        "INSERT INTO queue_count (minute, shepherd, kind, {column}) VALUES (FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60), 0, {kind}, {count}) \
+         ON DUPLICATE KEY UPDATE {column} = {column} + VALUES({column})"
+    );
+    connection.execute(sql).doing(|| "counting").map(drop)
+}
+
 /// Counts of minutes are kept for so long, in minutes; older ones become counts of hours.
 const MINUTES_KEPT: u64 = 2 * 24 * 60;
 /// So many rows are folded at once.

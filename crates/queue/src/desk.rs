@@ -2,7 +2,7 @@
 //! until when; and what came of it, which each shard's keeper takes back. All rules that need no server hold here.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -239,8 +239,8 @@ impl Desk {
                 None => refused += 1,
             }
         }
-        drop(inner);
         self.deliver(finished);
+        drop(inner); // so that each task is either out or in the mail
         self.more.notify_all();
         refused
     }
@@ -267,7 +267,6 @@ impl Desk {
             let outcome = Outcome::Failed(format!("nothing was heard of it for {} s", ran.as_secs()));
             finished.push(Finished { queued, outcome, ran, begun });
         }
-        drop(inner);
         self.deliver(finished);
         late
     }
@@ -327,7 +326,10 @@ impl Desk {
         let mut inner = lock(&self.inner);
         let is_of = |queued: &Queued| queued.shard == shard && queued.lane == lane;
         let running = inner.out.values().map(|out| &*out.queued).filter(|queued| is_of(queued));
-        let first = running.map(|queued| queued.seq + 1).fold(settled, u32::max);
+        let mail = self.boxes.get(shard).map(|of_shard| lock(&of_shard.mail));
+        let answered = mail.iter().flat_map(|mail| &mail.finished).map(|finished| &*finished.queued);
+        let out = running.chain(answered.filter(|queued| is_of(queued)));
+        let first = out.map(|queued| queued.seq + 1).fold(settled, u32::max);
         let at = first + tasks.checked_sub(first).filter(|left| *left >= 2)?.div_ceil(2);
         for stream in inner.levels.values_mut().flatten() {
             drop(stream.retain(|queued| !is_of(queued) || queued.seq < at));
@@ -336,10 +338,19 @@ impl Desk {
         Some(at)
     }
 
-    /// The lanes of a shard of which tasks are given out.
-    pub(crate) fn lanes_running(&self, shard: usize) -> HashSet<u64> {
+    /// The lanes of a shard of which tasks are given out, or are in the keeper's mail; with the number after the last of these.
+    pub(crate) fn busy(&self, shard: usize) -> HashMap<u64, u32> {
         let inner = lock(&self.inner);
-        inner.out.values().filter(|out| out.queued.shard == shard).map(|out| out.queued.lane).collect()
+        let mut busy = HashMap::new();
+        let mut add = |queued: &Queued| {
+            let after = busy.entry(queued.lane).or_default();
+            *after = u32::max(*after, queued.seq + 1);
+        };
+        inner.out.values().filter(|out| out.queued.shard == shard).for_each(|out| add(&out.queued));
+        if let Some(of_shard) = self.boxes.get(shard) {
+            lock(&of_shard.mail).finished.iter().for_each(|finished| add(&finished.queued));
+        }
+        busy
     }
 
     /// Which of these leases are no longer given out.
@@ -612,7 +623,19 @@ mod tests {
         assert_eq!(desk.withdraw(0, |lane| lane == 1).len(), 1);
         assert_eq!(desk.ready(0).values().sum::<usize>(), 1);
         assert_eq!(ids(&desk.take(5, NOW).unwrap()), [2]);
-        assert_eq!(desk.lanes_running(0), HashSet::from([2]));
+        assert_eq!(desk.busy(0), HashMap::from([(2, 3)]));
+    }
+
+    #[test]
+    fn a_lane_is_busy_until_its_answers_were_fetched() {
+        let desk = Desk::new(1);
+        desk.put((0..3).map(|seq| queued(1, 0, "", seq)));
+        let taken = desk.take(2, NOW).unwrap();
+        desk.answer([done(taken[1].task.lease)]);
+        assert_eq!(desk.busy(0), HashMap::from([(1, 2)]));
+        assert_eq!(desk.halve(0, 1, 0, 10), Some(6), "behind what was answered, too");
+        assert_eq!(desk.mail(0, NOW).finished.len(), 1);
+        assert_eq!(desk.busy(0), HashMap::from([(1, 1)]));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::Result;
 use crate::claims::{self, Claimant};
 use crate::counts::{self, Counts};
 use crate::desk::{Desk, Mail, Queued, StreamName};
+use crate::drain::{self, State};
 use crate::error::{Doing, Error};
 use crate::intake::{Books, Intake, Moved};
 use crate::kinds::Kinds;
@@ -59,6 +60,8 @@ pub(crate) struct Keeper<'a> {
     signals: &'a Signals,
     totals: &'a Totals,
     connection: Connection,
+    /// Whether the shard drains, and how.
+    state: State,
     books: Books,
     lanes: HashMap<u64, Lane>,
     clock: Clock,
@@ -133,6 +136,7 @@ impl<'a> Keeper<'a> {
             lease::leave(&mut connection, before)?;
         }
         let kinds = Kinds::load(&mut connection)?;
+        let state = State::load(&mut connection)?;
         let clock = Clock::of(&mut connection)?;
         lease::bury(&mut connection)?;
         let shepherd = lease::enter(&mut connection, name)?;
@@ -143,6 +147,7 @@ impl<'a> Keeper<'a> {
             signals,
             totals,
             connection,
+            state,
             books: Books { shepherd, kinds, counts: Counts::default() },
             lanes: HashMap::new(),
             clock,
@@ -217,6 +222,9 @@ impl<'a> Keeper<'a> {
             incoming.pause = Duration::from_millis(1);
         }
         self.may_be_free |= mail.changed;
+        if self.state.rests() {
+            return self.rest();
+        }
         self.fire(mail.changed)?;
         self.take_in()?;
         self.feed()?;
@@ -225,6 +233,20 @@ impl<'a> Keeper<'a> {
         self.fold()?;
         if self.until_empty {
             self.look_whether_empty()?;
+        }
+        Ok(())
+    }
+
+    /// Gives back what has come to its end of a shard that is left, and leaves it if it is closed.
+    fn rest(&mut self) -> Result<()> {
+        self.may_be_free = true; // for the time after
+        if let Some(empty) = self.signals.empty.get(self.at) {
+            empty.store(false, Ordering::SeqCst);
+        }
+        self.give_back_paused()?;
+        if self.state == State::Closed && self.lanes.is_empty() {
+            self.leave()?;
+            return Err(drain::is_closed());
         }
         Ok(())
     }
@@ -238,9 +260,15 @@ impl<'a> Keeper<'a> {
             self.clock = Clock::of(&mut self.connection)?;
             self.books.kinds = Kinds::load(&mut self.connection)?;
             self.shepherds = lease::bury(&mut self.connection)?;
+            self.state = State::load(&mut self.connection)?;
             self.desk.rule(self.books.kinds.clone(), self.shepherds);
             self.give_back_paused()?;
-            if self.intake.is_none() && lease::take_intake(&mut self.connection, self.books.shepherd)? {
+            if self.state.rests() {
+                self.intake = None;
+                lease::release_intake(&mut self.connection, self.books.shepherd)?;
+            } else if self.intake.is_none() && lease::take_intake(&mut self.connection, self.books.shepherd)?
+            {
+                self.may_be_over = true; // others may have finished lanes
                 let now = Instant::now();
                 self.intake = Some(Incoming {
                     intake: Intake::new(self.at),
@@ -304,7 +332,7 @@ impl<'a> Keeper<'a> {
         let mut given_back = Vec::new();
         let mut kept = HashSet::new();
         for lane in moved.lanes {
-            if waiting > AHEAD || self.books.kinds.of(lane.kind).is_paused {
+            if waiting > AHEAD || self.rests(lane.kind) {
                 given_back.push(lane.lane);
             } else {
                 kept.insert(lane.lane);
@@ -323,24 +351,28 @@ impl<'a> Keeper<'a> {
         lane::release(&mut self.connection, self.books.shepherd, &lanes)
     }
 
-    /// Gives back what belongs to kinds that are paused.
+    /// Whether no task of this kind is begun.
+    fn rests(&self, kind: u16) -> bool {
+        self.state.rests() || self.books.kinds.of(kind).is_paused
+    }
+
+    /// Gives back what belongs to kinds that are paused; if the whole shard rests, also what lies in a lane behind all that runs.
     fn give_back_paused(&mut self) -> Result<()> {
-        let paused: HashSet<u64> = self
-            .lanes
-            .values()
-            .filter(|lane| self.books.kinds.of(lane.kind).is_paused)
-            .map(|lane| lane.lane)
-            .collect();
+        let paused: HashSet<u64> =
+            self.lanes.values().filter(|lane| self.rests(lane.kind)).map(|lane| lane.lane).collect();
         if paused.is_empty() {
             return Ok(());
         }
         self.desk.withdraw(self.at, |lane| paused.contains(&lane));
-        let running = self.desk.lanes_running(self.at);
-        let (busy, idle): (Vec<u64>, Vec<u64>) = paused.into_iter().partition(|lane| running.contains(lane));
+        let running = self.desk.busy(self.at);
+        let (busy, idle): (Vec<u64>, Vec<u64>) =
+            paused.into_iter().partition(|lane| running.contains_key(lane));
         for lane in &busy {
-            if let Some(lane) = self.lanes.get_mut(lane) {
-                lane.rewind();
+            let (Some(lane), Some(&after)) = (self.lanes.get_mut(lane), running.get(lane)) else { continue };
+            if self.state.rests() && after < lane.tasks {
+                lane.cut(&mut self.connection, self.books.shepherd, after)?;
             }
+            lane.rewind();
         }
         idle.iter().for_each(|lane| drop(self.lanes.remove(lane)));
         self.give_back(idle)
@@ -353,9 +385,7 @@ impl<'a> Keeper<'a> {
             self.take_lanes(&ready)?;
         }
         let mut streams: BTreeMap<StreamName, Vec<u64>> = BTreeMap::new();
-        for lane in
-            self.lanes.values().filter(|lane| !lane.is_read() && !self.books.kinds.of(lane.kind).is_paused)
-        {
+        for lane in self.lanes.values().filter(|lane| !lane.is_read() && !self.rests(lane.kind)) {
             streams.entry(lane.stream(self.at)).or_default().push(lane.lane);
         }
         let share = (AHEAD / streams.len().max(1)).clamp(LEAST_AHEAD, MOST_READ * 2);
@@ -433,7 +463,7 @@ impl<'a> Keeper<'a> {
         let mut wanted = Vec::new();
         let mut more = false;
         for free in lane::free(&mut self.connection)? {
-            if self.books.kinds.of(free.kind).is_paused {
+            if self.rests(free.kind) {
                 continue;
             }
             let stream =
@@ -518,7 +548,7 @@ impl<'a> Keeper<'a> {
             format!("SELECT DISTINCT kind FROM queue_lane WHERE lane > {INTAKE} AND owner <> {BUILDING}");
         let doing = || "looking whether the queue is empty";
         let kinds = self.connection.query(lanes).doing(doing)?.rows;
-        let is_open = |kind: u16| !self.books.kinds.of(kind).is_paused;
+        let is_open = |kind: u16| !self.rests(kind);
         let open = kinds.iter().filter_map(|row| row.parse(0)).any(is_open);
         let sql = "SELECT EXISTS (SELECT 1 FROM queue_inbox) + EXISTS (SELECT 1 FROM queue_later WHERE is_back = 1)";
         let row = self.connection.first(sql).doing(doing)?;

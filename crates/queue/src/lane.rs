@@ -68,6 +68,21 @@ impl Lane {
         self.first_task > 0
     }
 
+    /// Which rows of the segment are its own: those of this lane, from this number on.
+    pub(crate) fn rows(&self) -> (u64, u32) {
+        (self.origin, self.first)
+    }
+
+    /// What the number of a row is added to for its task's, where the tasks have no numbers of their own.
+    pub(crate) fn first_task(&self) -> u64 {
+        self.first_task
+    }
+
+    /// When its tasks were made that do not say otherwise, as SQL.
+    pub(crate) fn created(&self) -> String {
+        format!("FROM_UNIXTIME({}.{:03})", self.created_ms / 1000, self.created_ms % 1000)
+    }
+
     /// Whether all its tasks were read.
     pub(crate) fn is_read(&self) -> bool {
         self.next >= self.tasks
@@ -147,10 +162,14 @@ impl Lane {
         self.tasks.saturating_sub(self.next)
     }
 
-    /// Cuts it at a task: those from there on become a lane of their own, which anybody may take. None of them may be given out.
+    /// Cuts it at a task: those from there on become a lane of their own, which anybody may take. None of them may be given out. If all
+    /// of them are settled, it stays whole: a lane of which nothing is left would never come to its end.
     pub(crate) fn cut(&mut self, connection: &mut Connection, shepherd: u32, at: u32) -> Result<()> {
         let doing = || "cutting a lane";
         let (low, high) = self.progress.split(at);
+        if high.is_finished() {
+            return Ok(());
+        }
         let new = draw(connection, 1)?.start;
         let beyond = |progress: &Progress| match progress.beyond() {
             empty if empty.is_empty() => "''".to_owned(),
@@ -206,7 +225,8 @@ impl Lane {
     }
 }
 
-fn gap(table: &str, lane: u64, expected: u32) -> Error {
+/// The error for a row that is not there.
+pub(crate) fn gap(table: &str, lane: u64, expected: u32) -> Error {
     Error::with_hint(
         format!("{table}: task {expected} of lane {lane} is gone"),
         "somebody removed rows from the queue's tables; restore the table, or settle the lane by hand",

@@ -67,10 +67,10 @@ pub(crate) fn hungry(connection: &mut Connection, shepherd: u32) -> Result<usize
     Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
 }
 
-/// Frees the lanes of those whose rows ran out; how many shepherds there are now.
+/// Frees the lanes of those whose rows ran out; how many shepherds there are now. One without workers only moves tasks away.
 pub(crate) fn bury(connection: &mut Connection) -> Result<u32> {
     let rows = connection
-        .query("SELECT shepherd, expires < NOW(3) FROM queue_shepherd")
+        .query("SELECT shepherd, expires < NOW(3), workers > 0 FROM queue_shepherd")
         .doing(|| "reading queue_shepherd")?
         .rows;
     let mut alive = 0;
@@ -79,7 +79,7 @@ pub(crate) fn bury(connection: &mut Connection) -> Result<u32> {
         if is_dead {
             free(connection, shepherd, " AND expires < NOW(3)")?;
         } else {
-            alive += 1;
+            alive += u32::from(row.string(2) == "1");
         }
     }
     Ok(alive)
@@ -107,6 +107,12 @@ fn free(connection: &mut Connection, shepherd: u32, only_if: &str) -> Result<()>
             let _ = connection.execute("ROLLBACK");
         })
         .doing(|| "freeing lanes")
+}
+
+/// Gives the inbox and the later tasks back, so that anybody may take them.
+pub(crate) fn release_intake(connection: &mut Connection, shepherd: u32) -> Result<()> {
+    let sql = format!("UPDATE queue_lane SET owner = 0 WHERE lane = {INTAKE} AND owner = {shepherd}");
+    connection.execute(sql).doing(|| "giving the inbox back").map(drop)
 }
 
 /// Takes the inbox and the later tasks, if nobody has them.

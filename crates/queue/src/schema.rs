@@ -32,13 +32,17 @@ pub(crate) const INTAKE: u64 = 0;
 /// The owner of lanes that a build has not published yet.
 pub(crate) const BUILDING: u32 = u32::MAX;
 
+/// The inbox of a closed shard: who still inserts into the old one is told that it is not there.
+pub(crate) const CLOSED_INBOX: &str = "queue_inbox_closed";
+
 /// The tables with the columns of each. A queue may have been made before there was a table `queue_schedule`.
 fn tables() -> Vec<(&'static str, String)> {
     vec![
         (
             "queue_meta",
             "one TINYINT NOT NULL PRIMARY KEY, version INT UNSIGNED NOT NULL, bell BIGINT UNSIGNED NOT NULL, \
-             next_lane BIGINT UNSIGNED NOT NULL, next_segment INT UNSIGNED NOT NULL, next_task BIGINT UNSIGNED NOT NULL"
+             next_lane BIGINT UNSIGNED NOT NULL, next_segment INT UNSIGNED NOT NULL, next_task BIGINT UNSIGNED NOT NULL, \
+             id CHAR(36) CHARACTER SET ascii NOT NULL, state TINYINT UNSIGNED NOT NULL DEFAULT 0, mover INT UNSIGNED NOT NULL DEFAULT 0"
                 .into(),
         ),
         (
@@ -115,7 +119,7 @@ fn tables() -> Vec<(&'static str, String)> {
                 "build INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, job VARCHAR(64) CHARACTER SET ascii NOT NULL, {KIND}, \
                  state VARCHAR(16) CHARACTER SET ascii NOT NULL, tasks BIGINT UNSIGNED NOT NULL, merged BIGINT UNSIGNED NOT NULL, \
                  source VARCHAR(512) CHARACTER SET utf8mb4 NOT NULL, position BIGINT UNSIGNED NOT NULL, started TIMESTAMP(3) NOT NULL, \
-                 ended TIMESTAMP(3) NULL, UNIQUE KEY (job)"
+                 ended TIMESTAMP(3) NULL, places MEDIUMTEXT CHARACTER SET utf8mb4 NULL, UNIQUE KEY (job)"
             ),
         ),
         (
@@ -128,18 +132,40 @@ fn tables() -> Vec<(&'static str, String)> {
                  error VARCHAR(500) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL"
             ),
         ),
+        (
+            "queue_transit",
+            format!(
+                "batch VARCHAR(64) CHARACTER SET ascii NOT NULL, n BIGINT UNSIGNED NOT NULL, target CHAR(36) CHARACTER SET ascii NOT NULL, \
+                 {KIND}, {TASK}, {PRIORITY}, {TENANT}, attempts SMALLINT UNSIGNED NOT NULL, {CREATED}, due_ms BIGINT UNSIGNED NULL, \
+                 is_back BOOLEAN NOT NULL, died TIMESTAMP(3) NULL, error VARCHAR(2000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL, \
+                 PRIMARY KEY (batch, n)"
+            ),
+        ),
+        (
+            "queue_received",
+            "batch VARCHAR(64) CHARACTER SET ascii NOT NULL PRIMARY KEY, received TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)".into(),
+        ),
     ]
 }
 
 /// Makes the tables that are missing; those that are there stay as they are.
 pub(crate) fn create(connection: &mut Connection) -> Result<()> {
+    let closed = format!("SHOW TABLES LIKE '{CLOSED_INBOX}'");
+    if connection.first(closed).doing(|| "looking for the queue")?.is_some() {
+        return Err(crate::drain::is_closed());
+    }
     for (name, columns) in tables() {
         connection
             .execute(format!("CREATE TABLE IF NOT EXISTS {name} ({columns}) {ENGINE}"))
             .doing(|| format!("creating {name}"))?;
     }
+    let id = connection.first("SELECT UUID()").doing(|| "filling queue_meta")?;
+    let id = id.map(|row| row.string(0)).unwrap_or_default();
     let first = [
-        format!("INSERT IGNORE INTO queue_meta VALUES (1, {VERSION}, 0, 1, 1, {FIRST_BUILT})"),
+        format!(
+            "INSERT IGNORE INTO queue_meta (one, version, bell, next_lane, next_segment, next_task, id) \
+             VALUES (1, {VERSION}, 0, 1, 1, {FIRST_BUILT}, '{id}')"
+        ),
         format!(
             "INSERT IGNORE INTO queue_lane (lane, owner, segment, kind, tasks) VALUES ({INTAKE}, 0, 0, 0, 0)"
         ),

@@ -34,18 +34,26 @@ const SETTINGS: &[(&str, &str, bool)] = &[
     ("wsrep_sync_wait", "1", false),
 ];
 
-/// Opens a session in the queue's schema.
+/// Opens a session in the queue's schema; refused if the shard is closed.
 pub(crate) fn open(shard: &Shard) -> Result<Connection> {
     open_watched(shard, |_| Ok(()))
 }
 
-/// The same; `opened` sees the connection before anything is done with it.
+/// The same, closed or not.
+pub(crate) fn open_any(shard: &Shard) -> Result<Connection> {
+    shard.schema()?;
+    first_that_writes(shard, |node| node.clone(), |_| Ok(()))
+}
+
+/// As [`open`]; `opened` sees the connection before anything is done with it.
 pub(crate) fn open_watched(
     shard: &Shard,
     opened: impl Fn(&Connection) -> drover_db::Result<()>,
 ) -> Result<Connection> {
     shard.schema()?;
-    first_that_writes(shard, |node| node.clone(), opened)
+    let mut connection = first_that_writes(shard, |node| node.clone(), opened)?;
+    crate::drain::refuse_closed(&mut connection).map_err(|error| error.of(shard))?;
+    Ok(connection)
 }
 
 /// Opens a session, and makes the schema first if it is not there.

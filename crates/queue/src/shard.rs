@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use drover_db::options::{ConnectOptions, Secret, ServerArgs};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::error::Error;
@@ -43,7 +43,7 @@ impl Shard {
 }
 
 /// How tasks are given to shards.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
     /// By the object id: the tasks of one object are all on one shard.

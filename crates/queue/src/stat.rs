@@ -6,6 +6,7 @@ use drover_db::Connection;
 use serde::Serialize;
 
 use crate::counts::Histogram;
+use crate::drain::State;
 use crate::error::Doing;
 use crate::rows::{each, number};
 use crate::schedule::{self, Schedule};
@@ -33,6 +34,12 @@ pub struct ShardStat {
     /// Why nothing is known of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether it takes no more tasks.
+    pub is_draining: bool,
+    /// Whether its tasks are being moved to other shards at this moment.
+    pub is_moving: bool,
+    /// Tasks that have left it and have not been noted as arrived elsewhere.
+    pub in_transit: u64,
     /// Tasks in the inbox, which no shepherd has taken yet.
     pub inbox: u64,
     /// Whether that is reckoned from ids, and may be too many.
@@ -203,7 +210,7 @@ impl KindStat {
     }
 }
 
-fn of_shard(shard: &Shard) -> Result<ShardStat> {
+pub(crate) fn of_shard(shard: &Shard) -> Result<ShardStat> {
     let mut connection = session::open(shard)?;
     schema::check(&mut connection)?;
     look(&mut connection, shard, |connection, kinds| {
@@ -222,9 +229,14 @@ pub(crate) fn look(
     lanes(connection, &mut kinds)?;
     counts(connection, &mut kinds)?;
     let (inbox, inbox_is_estimate) = inbox(connection)?;
+    let state = State::load(connection)?;
+    let transit = connection.first("SELECT COUNT(*) FROM queue_transit").doing(|| "reading queue_transit")?;
     Ok(ShardStat {
         name: shard.name.clone(),
         error: None,
+        is_draining: shard.is_draining || state != State::Open,
+        is_moving: state == State::Moving,
+        in_transit: transit.and_then(|row| row.parse(0)).unwrap_or(0),
         inbox,
         inbox_is_estimate,
         kinds: kinds.into_values().map(KindStat::reckoned).collect(),

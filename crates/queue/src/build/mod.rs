@@ -20,6 +20,7 @@ use crate::{Error, Result, schema, session};
 use writer::{Batch, Writer};
 
 pub use query::QueryRows;
+pub(crate) use writer::draw_tasks;
 
 /// What is to be built.
 #[derive(Debug, Clone)]
@@ -80,9 +81,10 @@ pub fn build(
     stop: &Stop,
 ) -> Result<BuildReport> {
     let started = std::time::Instant::now();
-    let writers: Vec<Writer<'_>> =
-        shards.shards.iter().map(|shard| Writer::open(shard, options)).collect::<Result<_>>()?;
-    if writers.iter().all(|writer| writer.is_published) {
+    let mut writers: Vec<Option<Writer<'_>>> =
+        shards.shards.iter().map(|shard| open(shard, options)).collect::<Result<_>>()?;
+    let placement = placement(shards, &mut writers)?;
+    if writers.iter().flatten().all(|writer| writer.is_published) {
         return Err(Error::with_hint(
             format!("build '{}' was published before", options.job),
             "a new build needs another --job",
@@ -91,14 +93,18 @@ pub fn build(
     let failed = AtomicBool::new(false);
     let (read, writers) = std::thread::scope(|scope| {
         let (mut lines, mut threads) = (Vec::new(), Vec::new());
-        for mut writer in writers {
+        for writer in writers {
+            let Some(mut writer) = writer else {
+                lines.push(None);
+                continue;
+            };
             let (sender, receiver) = sync_channel::<Batch>(WAITING);
-            lines.push(Line {
+            lines.push(Some(Line {
                 sender,
                 batch: Batch::default(),
                 from: writer.position,
                 is_open: !writer.is_published,
-            });
+            }));
             let failed = &failed;
             threads.push(scope.spawn(move || {
                 for batch in receiver {
@@ -112,7 +118,7 @@ pub fn build(
                 Ok(writer)
             }));
         }
-        let read = distribute(shards, options, records, lines, stop, &failed);
+        let read = distribute(shards, &placement, options, records, lines, stop, &failed);
         let writers: Result<Vec<_>> = threads
             .into_iter()
             .map(|thread| {
@@ -147,21 +153,69 @@ struct Line {
     is_open: bool,
 }
 
+/// Where the tasks go: as it was noted when the build began, or else to those shards that take tasks now. It is noted on all shards
+/// before the first task is stored, so that a build that goes on gives each task to the shard that it had.
+fn placement(shards: &Shards, writers: &mut [Option<Writer<'_>>]) -> Result<Placement> {
+    let noted = writers.iter().flatten().find_map(|writer| writer.places.clone());
+    let placement = match &noted {
+        Some(places) => Placement::noted(shards, places).map_err(|gone| {
+            Error::with_hint(
+                format!("the build was begun with a shard '{gone}', which is not named any more"),
+                "name the shards as they were, or cancel the build with --cancel and begin a new one",
+            )
+        })?,
+        None => {
+            let mut placement = Placement::new(shards);
+            for (at, writer) in writers.iter_mut().enumerate() {
+                let takes = writer.as_mut().map_or(Ok(false), Writer::takes)?;
+                placement.set(at, takes);
+            }
+            placement
+        }
+    };
+    let places = noted.unwrap_or_else(|| placement.places(shards));
+    if !(0..writers.len()).any(|at| placement.takes(at)) {
+        writers.iter_mut().flatten().try_for_each(Writer::forget)?;
+        return Err(all_drained(shards));
+    }
+    for (shard, writer) in shards.shards.iter().zip(writers) {
+        match writer {
+            Some(writer) => writer.note(&places)?,
+            None if places.has(shard) => {
+                return Err(Error::found(
+                    shard.doing("the build was begun with it, and it cannot be reached"),
+                ));
+            }
+            None => {}
+        }
+    }
+    Ok(placement)
+}
+
+/// What stores a build's tasks on a shard; `None` where the file has it drain, and it cannot be reached.
+fn open<'a>(shard: &'a Shard, options: &'a BuildOptions) -> Result<Option<Writer<'a>>> {
+    match Writer::open(shard, options) {
+        Err(_) if shard.is_draining => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "what one thread hands to the others")]
 fn distribute(
     shards: &Shards,
+    placement: &Placement,
     options: &BuildOptions,
     records: impl Iterator<Item = Result<Record>>,
-    mut lines: Vec<Line>,
+    mut lines: Vec<Option<Line>>,
     stop: &Stop,
     failed: &AtomicBool,
 ) -> Result<u64> {
-    let placement = Placement::new(shards);
     let mut read = 0u64;
     for record in records {
         let record = record?;
         let tenant = record.tenant.as_deref().unwrap_or(&options.tenant);
-        let at = placement.of(&record.object_id, tenant, read).ok_or_else(all_drained)?;
-        let Some(line) = lines.get_mut(at) else { continue };
+        let at = placement.of(&record.object_id, tenant, read).ok_or_else(|| all_drained(shards))?;
+        let Some(Some(line)) = lines.get_mut(at) else { continue };
         if line.is_open && read >= line.from {
             line.batch.push(record);
         }
@@ -176,7 +230,7 @@ fn distribute(
             }
         }
     }
-    for mut line in lines {
+    for mut line in lines.into_iter().flatten() {
         line.batch.end = read;
         let _ = line.sender.send(line.batch);
     }

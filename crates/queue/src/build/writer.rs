@@ -14,6 +14,8 @@ use crate::error::Doing;
 use crate::intake::new_segment;
 use crate::kinds::Kinds;
 use crate::lane;
+use crate::place::Places;
+use crate::push;
 use crate::record::Record;
 use crate::rows::or_null;
 use crate::schema::{self, BUILDING};
@@ -65,6 +67,8 @@ pub(super) struct Writer<'a> {
     pub(super) tasks: u64,
     pub(super) merged: u64,
     pub(super) is_published: bool,
+    /// Where all of the build's tasks go, if that was noted before.
+    pub(super) places: Option<Places>,
     is_unique: bool,
     segment: Option<(u32, u64)>,
     lanes: HashMap<(i8, String), Open>,
@@ -87,8 +91,9 @@ impl<'a> Writer<'a> {
             quote::string(&options.source.chars().take(512).collect::<String>()),
         );
         connection.execute(sql).doing(doing)?;
-        let sql =
-            format!("SELECT build, kind, state, tasks, merged, position FROM queue_build WHERE job = {job}");
+        let sql = format!(
+            "SELECT build, kind, state, tasks, merged, position, places FROM queue_build WHERE job = {job}"
+        );
         let row = connection.first(sql).doing(doing)?.ok_or_else(|| Error::found(doing()))?;
         let number = |at: usize| row.parse::<u64>(at).unwrap_or(0);
         if number(1) != u64::from(options.kind) || row.string(2) == "cancelled" {
@@ -110,6 +115,7 @@ impl<'a> Writer<'a> {
             tasks: number(3),
             merged: number(4),
             is_published: row.string(2) == "published",
+            places: row.text(6).and_then(|places| serde_json::from_str(&places).ok()),
             is_unique: Kinds::load(&mut connection)?.of(options.kind).is_unique,
             segment: None,
             lanes: HashMap::new(),
@@ -118,6 +124,39 @@ impl<'a> Writer<'a> {
             pace: Pace::new(),
             connection,
         })
+    }
+
+    /// Whether its shard takes tasks.
+    pub(super) fn takes(&mut self) -> Result<bool> {
+        push::takes(&mut self.connection, self.shard)
+    }
+
+    /// Has the build not been begun, if no shard takes its tasks.
+    pub(super) fn forget(&mut self) -> Result<()> {
+        let sql = format!("DELETE FROM queue_build WHERE build = {} AND places IS NULL", self.build);
+        self.connection.execute(sql).doing(|| self.shard.doing("entering a build")).map(drop)
+    }
+
+    /// Notes where all of the build's tasks go, if that was not noted before.
+    pub(super) fn note(&mut self, places: &Places) -> Result<()> {
+        if self.places.as_ref() == Some(places) {
+            return Ok(());
+        }
+        let doing = || self.shard.doing("entering a build");
+        let text =
+            serde_json::to_string(places).map_err(|error| Error::found(format!("{}: {error}", doing())))?;
+        let sql = format!(
+            "UPDATE queue_build SET places = {} WHERE build = {} AND places IS NULL",
+            quote::string(&text),
+            self.build
+        );
+        if self.connection.execute(sql).doing(doing)?.affected == 0 {
+            return Err(Error::with_hint(
+                format!("{}: somebody else goes on with it, or it was begun with other shards", doing()),
+                "let one command at a time build a job, with the shards that it was begun with",
+            ));
+        }
+        Ok(())
     }
 
     /// Stores a batch; how many tasks it was.
@@ -309,7 +348,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Draws numbers for tasks.
-fn draw_tasks(connection: &mut Connection, count: u64) -> Result<Range<u64>> {
+pub(crate) fn draw_tasks(connection: &mut Connection, count: u64) -> Result<Range<u64>> {
     let doing = || "numbering tasks";
     connection
         .execute(format!("UPDATE queue_meta SET next_task = LAST_INSERT_ID(next_task) + {count}"))

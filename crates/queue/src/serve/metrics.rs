@@ -38,6 +38,8 @@ const OF_SHARDS: &[OfShard] = &[
     ("inbox", "gauge", "Tasks that no shepherd has taken yet; beyond 10000 reckoned from ids.", |shard| {
         shard.inbox as f64
     }),
+    ("draining", "gauge", "1 if the shard takes no more tasks.", |shard| f64::from(shard.is_draining)),
+    ("in_transit", "gauge", "Tasks on their way to other shards.", |shard| shard.in_transit as f64),
     ("shepherds", "gauge", "Shepherds whose lease runs.", |shard| alive(shard).count() as f64),
     ("workers", "gauge", "Tasks that these can run at once.", |shard| {
         alive(shard).map(|one| f64::from(one.workers)).sum()

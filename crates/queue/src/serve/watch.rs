@@ -359,7 +359,7 @@ impl Watched {
         let is_reached = stat.error.is_none();
         let server = ServerNow {
             reached_ms: seen.reached_ms,
-            is_draining: self.shard.is_draining,
+            is_draining: self.shard.is_draining || stat.is_draining,
             paused: seen.paused.clone(),
             health: seen.health.clone().filter(|_| is_reached),
             totals: if is_reached { seen.totals.clone() } else { BTreeMap::new() },

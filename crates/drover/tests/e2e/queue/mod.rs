@@ -10,6 +10,7 @@ mod http;
 mod init;
 mod json_lines;
 mod kills;
+mod moving;
 mod pushing;
 mod rules;
 mod schedules;

@@ -157,7 +157,8 @@ function showShards(now) {
     const oldest = shard.kinds.reduce((most, kind) => Math.max(most, kind.waiting > 0 ? kind.oldest_seconds : 0), 0);
     const age = now.at_ms - server.reached_ms;
     const state = age > 3000 ? { text: `slow: as of ${clock(server.reached_ms)}`, className: "bad" }
-      : { text: server.is_draining ? "takes no more tasks" : "live", className: "good" };
+      : { text: shard.is_moving ? "its tasks are being moved" : server.is_draining ? "takes no more tasks" : "live", className: "good",
+          title: shard.in_transit > 0 ? `${count(shard.in_transit)} tasks on their way to other shards` : undefined };
     return { key, cells: [
       shardName(key), state, count(waiting), `${shard.inbox_is_estimate ? "about " : ""}${count(shard.inbox)}`,
       count(sum("later")), count(sum("dead")), rate(perSecond), waiting > 0 ? duration(oldest) : dash,
