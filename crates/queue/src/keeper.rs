@@ -16,7 +16,7 @@ use crate::error::{Doing, Error};
 use crate::intake::{Books, Intake, Moved};
 use crate::kinds::Kinds;
 use crate::lane::{self, Lane};
-use crate::lease::{self, Name};
+use crate::lease::{self, Name, Standing};
 use crate::rows::number;
 use crate::schema::{BUILDING, INTAKE};
 use crate::segments;
@@ -51,6 +51,19 @@ impl Signals {
     }
 }
 
+/// Where a keeper stands, and for whom.
+#[derive(Clone, Copy)]
+pub(crate) struct Post<'a> {
+    pub(crate) shard: &'a Shard,
+    /// The shard's number on the desk.
+    pub(crate) at: usize,
+    pub(crate) desk: &'a Desk,
+    pub(crate) signals: &'a Signals,
+    pub(crate) totals: &'a Totals,
+    pub(crate) name: &'a Name,
+    pub(crate) until_empty: bool,
+}
+
 /// A keeper, while its connection holds.
 pub(crate) struct Keeper<'a> {
     at: usize,
@@ -59,6 +72,8 @@ pub(crate) struct Keeper<'a> {
     totals: &'a Totals,
     connection: Connection,
     books: Books,
+    /// This shepherd's part of the rules.
+    own: Kinds,
     lanes: HashMap<u64, Lane>,
     clock: Clock,
     renew_at: Instant,
@@ -74,7 +89,8 @@ pub(crate) struct Keeper<'a> {
     may_be_free: bool,
     /// Whether a lane was finished since segments were looked at.
     may_be_over: bool,
-    looked_at_segments: Instant,
+    /// When segments are looked at next.
+    segments_at: Instant,
     fold_at: Instant,
     until_empty: bool,
 }
@@ -113,17 +129,8 @@ impl Clock {
 
 impl<'a> Keeper<'a> {
     /// Connects, and enters the shepherd; `left` is the number that it had over an earlier connection.
-    #[allow(clippy::too_many_arguments, reason = "to be put in order")]
-    pub(crate) fn open(
-        shard: &Shard,
-        at: usize,
-        desk: &'a Desk,
-        signals: &'a Signals,
-        totals: &'a Totals,
-        name: &Name,
-        until_empty: bool,
-        left: Option<u32>,
-    ) -> Result<Self> {
+    pub(crate) fn open(post: &Post<'a>, left: Option<u32>) -> Result<Self> {
+        let Post { shard, at, desk, signals, totals, name, until_empty } = *post;
         let mut connection = session::open(shard)?;
         crate::schema::check(&mut connection)?;
         if let Some(before) = left {
@@ -131,7 +138,7 @@ impl<'a> Keeper<'a> {
         }
         let kinds = Kinds::load(&mut connection)?;
         let clock = Clock::of(&mut connection)?;
-        lease::bury(&mut connection)?;
+        lease::bury(&mut connection, 0)?;
         let shepherd = lease::enter(&mut connection, name)?;
         let now = Instant::now();
         Ok(Self {
@@ -140,6 +147,7 @@ impl<'a> Keeper<'a> {
             signals,
             totals,
             connection,
+            own: kinds.clone(),
             books: Books { shepherd, kinds, counts: Counts::default() },
             lanes: HashMap::new(),
             clock,
@@ -151,7 +159,7 @@ impl<'a> Keeper<'a> {
             is_hungry: false,
             may_be_free: true,
             may_be_over: true,
-            looked_at_segments: now,
+            segments_at: now + segments::EVERY,
             fold_at: now,
             until_empty,
         })
@@ -232,9 +240,10 @@ impl<'a> Keeper<'a> {
         if changed || self.intake.is_none() {
             self.clock = Clock::of(&mut self.connection)?;
             self.books.kinds = Kinds::load(&mut self.connection)?;
-            self.shepherds = lease::bury(&mut self.connection)?;
-            self.desk.rule(self.books.kinds.clone(), self.shepherds);
-            self.give_back_paused()?;
+            let Standing { rank, shepherds } = lease::bury(&mut self.connection, self.books.shepherd)?;
+            self.shepherds = shepherds;
+            self.own = self.books.kinds.shared(rank, shepherds);
+            self.desk.rule(self.at, self.own.clone());
             if self.intake.is_none() && lease::take_intake(&mut self.connection, self.books.shepherd)? {
                 let now = Instant::now();
                 self.intake = Some(Incoming {
@@ -246,6 +255,7 @@ impl<'a> Keeper<'a> {
                 });
             }
         }
+        self.give_back_paused()?;
         self.hungry =
             if self.shepherds > 1 { lease::hungry(&mut self.connection, self.books.shepherd)? } else { 0 };
         Ok(())
@@ -281,8 +291,9 @@ impl<'a> Keeper<'a> {
         let waiting: usize = self.desk.ready(self.at).values().sum();
         let mut given_back = Vec::new();
         let mut kept = HashSet::new();
+        let are_for_others = moved.lanes.iter().any(|lane| self.leaves_to_others(lane.kind));
         for lane in moved.lanes {
-            if waiting > AHEAD || self.books.kinds.of(lane.kind).is_paused {
+            if waiting > AHEAD || self.own.of(lane.kind).is_paused {
                 given_back.push(lane.lane);
             } else {
                 kept.insert(lane.lane);
@@ -290,23 +301,33 @@ impl<'a> Keeper<'a> {
             }
         }
         self.desk.put(moved.tasks.into_iter().filter(|task| kept.contains(&task.lane)));
-        self.give_back(given_back)
+        self.give_back(given_back, are_for_others)
     }
 
-    fn give_back(&mut self, lanes: Vec<u64>) -> Result<()> {
+    /// Whether others may run tasks of a kind, and this one may not: fewer may run at once than there are shepherds.
+    fn leaves_to_others(&self, kind: u16) -> bool {
+        self.own.of(kind).is_paused && !self.books.kinds.of(kind).is_paused
+    }
+
+    /// Gives lanes back, and tells the others if they are for them.
+    fn give_back(&mut self, lanes: Vec<u64>, are_for_others: bool) -> Result<()> {
         if lanes.is_empty() {
             return Ok(());
         }
         self.may_be_free = true;
-        lane::release(&mut self.connection, self.books.shepherd, &lanes)
+        lane::release(&mut self.connection, self.books.shepherd, &lanes)?;
+        if are_for_others {
+            crate::settings::ring(&mut self.connection).doing(|| "giving lanes back")?;
+        }
+        Ok(())
     }
 
-    /// Gives back what belongs to kinds that are paused.
+    /// Gives back what belongs to kinds that are paused, or that others alone may run.
     fn give_back_paused(&mut self) -> Result<()> {
         let paused: HashSet<u64> = self
             .lanes
             .values()
-            .filter(|lane| self.books.kinds.of(lane.kind).is_paused)
+            .filter(|lane| self.own.of(lane.kind).is_paused)
             .map(|lane| lane.lane)
             .collect();
         if paused.is_empty() {
@@ -320,8 +341,9 @@ impl<'a> Keeper<'a> {
                 lane.rewind();
             }
         }
-        idle.iter().for_each(|lane| drop(self.lanes.remove(lane)));
-        self.give_back(idle)
+        let given: Vec<_> = idle.iter().filter_map(|lane| self.lanes.remove(lane)).collect();
+        let are_for_others = given.iter().any(|lane| self.leaves_to_others(lane.kind));
+        self.give_back(idle, are_for_others)
     }
 
     /// Reads lanes ahead of the workers, and takes more of them where one is read to its end.
@@ -331,9 +353,7 @@ impl<'a> Keeper<'a> {
             self.take_lanes(&ready)?;
         }
         let mut streams: BTreeMap<StreamName, Vec<u64>> = BTreeMap::new();
-        for lane in
-            self.lanes.values().filter(|lane| !lane.is_read() && !self.books.kinds.of(lane.kind).is_paused)
-        {
+        for lane in self.lanes.values().filter(|lane| !lane.is_read() && !self.own.of(lane.kind).is_paused) {
             streams.entry(lane.stream(self.at)).or_default().push(lane.lane);
         }
         let share = (AHEAD / streams.len().max(1)).clamp(LEAST_AHEAD, MOST_READ * 2);
@@ -371,9 +391,13 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         let ready = self.desk.ready_by_lane(self.at);
+        // Of what not all of them may run the hungry ones have no use, perhaps.
+        let is_for_all =
+            |kind: u16| self.books.kinds.of(kind).concurrency.is_none_or(|most| most >= self.shepherds);
         for _ in 0..std::mem::take(&mut self.hungry) {
             let left = |lane: &&mut Lane| lane.unread() + ready.get(&lane.lane).copied().unwrap_or(0);
-            let Some(lane) = self.lanes.values_mut().max_by_key(left) else { break };
+            let lanes = self.lanes.values_mut().filter(|lane| is_for_all(lane.kind));
+            let Some(lane) = lanes.max_by_key(left) else { break };
             let Some(at) = self.desk.halve(self.at, lane.lane, lane.progress.settled(), lane.tasks) else {
                 break;
             };
@@ -411,7 +435,7 @@ impl<'a> Keeper<'a> {
         let mut wanted = Vec::new();
         let mut more = false;
         for free in lane::free(&mut self.connection)? {
-            if self.books.kinds.of(free.kind).is_paused {
+            if self.own.of(free.kind).is_paused {
                 continue;
             }
             let stream =
@@ -476,13 +500,19 @@ impl<'a> Keeper<'a> {
 
     /// Drops segments of which all lanes are finished.
     fn drop_segments(&mut self) -> Result<()> {
-        const EVERY: Duration = Duration::from_secs(2);
         let now = Instant::now();
-        if self.intake.is_none() || !self.may_be_over || now < self.looked_at_segments + EVERY {
+        let Some(incoming) = &mut self.intake else { return Ok(()) };
+        if now < self.segments_at {
             return Ok(());
         }
-        self.looked_at_segments = now;
-        self.may_be_over = segments::drop_finished(&mut self.connection, self.books.kinds.longest_keep())?;
+        let keep = self.books.kinds.longest_keep();
+        self.may_be_over |= incoming.intake.close_old(&mut self.connection, keep)?;
+        let mut next = None;
+        if self.may_be_over {
+            next = segments::drop_finished(&mut self.connection, keep)?;
+            self.may_be_over = next.is_some();
+        }
+        self.segments_at = now + next.unwrap_or(segments::EVERY);
         Ok(())
     }
 
