@@ -36,7 +36,7 @@ pub use dead::{DeadTask, Which, dead, drop_dead, retry};
 pub use error::{Error, Result};
 pub use kinds::Kind;
 pub use push::{Defaults, Pusher};
-pub use record::{Record, not_before};
+pub use record::{Record, lines, not_before};
 pub use serve::{ServeOptions, Token, serve};
 pub use settings::{Change, set};
 pub use shard::{Place, Shard, Shards};

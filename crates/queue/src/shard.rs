@@ -104,10 +104,11 @@ impl Shards {
     pub fn load(path: &Path, base: &ServerArgs, schema: Option<&str>) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
         let file: File = toml::from_str(&text).map_err(|error| {
-            // The text around the error may hold a password: only its line is told.
+            // The text around the error may hold a password: only its line is told, and of a URL in a wrong place nothing.
+            let what = if error.message().contains("://") { "a URL is in the wrong place" } else { error.message() };
             let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
             Error::with_hint(
-                format!("{}: line {line}: {}", path.display(), error.message()),
+                format!("{}: line {line}: {what}", path.display()),
                 "a shard is written as [[shard]] with name = \"…\" and url = \"mysql://user:password@host/schema\"",
             )
         })?;
