@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_not_read_to_its_end() {
-        let mut read = lines(io::BufReader::new(io::repeat(b'x')));
+        let mut read = super::lines(io::BufReader::new(io::repeat(b'x')));
         assert!(read.next().unwrap().unwrap_err().to_string().contains("16 MiB"));
-        let text: Vec<_> = lines(&b"a\n\xff\nb"[..]).map(Result::ok).collect();
+        let text: Vec<_> = super::lines(&b"a\n\xff\nb"[..]).map(Result::ok).collect();
         assert_eq!(text, [Some("a\n".to_owned()), None, Some("b".to_owned())]);
     }
 

@@ -75,7 +75,7 @@ fn a_time_out_ends_all_that_it_started(flavour: Flavour) {
 fn what_no_environment_holds(flavour: Flavour) {
     let queue = Queue::new(flavour, "exec_zero");
     queue.run("set --max-attempts 1").done();
-    queue.sql("INSERT INTO queue_inbox (object_id, tenant) VALUES ('a\0b', ''), ('c', 'd\0'), ('e', '')");
+    queue.sql("INSERT INTO queue_inbox (object_id, tenant) VALUES ('a\\0b', ''), ('c', 'd\\0'), ('e', '')");
     let report = queue.work("", ["--exec", "true"]);
     assert_eq!((&report["done"], &report["dead"]), (&1.into(), &2.into()), "{report}");
     assert_eq!(queue.value("SELECT COUNT(*) FROM queue_dead WHERE error LIKE '%a byte 0 in it'"), "2");
