@@ -8,6 +8,8 @@ mod counts;
 mod dead;
 mod desk;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod intake;
 mod keeper;
 mod kinds;

@@ -103,7 +103,12 @@ impl Shards {
     /// If the file cannot be read, or does not hold shards with different names.
     pub fn load(path: &Path, base: &ServerArgs, schema: Option<&str>) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-        let file: File = toml::from_str(&text).map_err(|error| {
+        Self::parse(path, &text, base, schema)
+    }
+
+    /// Reads the text of such a file.
+    pub(crate) fn parse(path: &Path, text: &str, base: &ServerArgs, schema: Option<&str>) -> Result<Self> {
+        let file: File = toml::from_str(text).map_err(|error| {
             // The text around the error may hold a password: only its line is told, and of a URL in a wrong place nothing.
             let what = if error.message().contains("://") { "a URL is in the wrong place" } else { error.message() };
             let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
