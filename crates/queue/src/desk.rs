@@ -106,9 +106,14 @@ fn burst(rate: f64) -> f64 {
     rate.max(1.0)
 }
 
+/// Of a shard are read ahead no more bytes than this, but for what is needed so that each line has something.
+const MOST_BYTES: usize = 128 << 20;
+
 #[derive(Debug, Default)]
 struct Inner {
     levels: BTreeMap<Reverse<i8>, VecDeque<Stream>>,
+    /// By shard, the weight of what is ready.
+    weights: Vec<usize>,
     ready: HashMap<StreamName, usize>,
     out: HashMap<u64, Out>,
     pace: HashMap<u16, Pace>,
@@ -164,7 +169,7 @@ impl Desk {
     pub(crate) fn new(shards: usize) -> Self {
         let by_shard = (0..shards).map(|_| Kinds::default()).collect();
         let rules = Rules { by_shard, none: Kind::default() };
-        let inner = Inner { rules, next_lease: 1, ..Inner::default() };
+        let inner = Inner { rules, weights: vec![0; shards], next_lease: 1, ..Inner::default() };
         let boxes = (0..shards).map(|_| Letterbox::default()).collect();
         Self { inner: Mutex::new(inner), more: Condvar::new(), boxes }
     }
@@ -185,6 +190,11 @@ impl Desk {
         }
         drop(inner);
         self.more.notify_all();
+    }
+
+    /// Whether as much of a shard is ready as may be read ahead.
+    pub(crate) fn is_full(&self, shard: usize) -> bool {
+        lock(&self.inner).weights.get(shard).is_some_and(|weight| *weight >= MOST_BYTES)
     }
 
     /// How many tasks of each line are ready.
@@ -305,6 +315,7 @@ impl Desk {
         }
         inner.levels.retain(|_, level| !level.is_empty());
         inner.ready.retain(|name, _| name.shard != shard);
+        inner.weigh(shard);
         let gone: Vec<_> =
             inner.out.iter().filter(|(_, out)| out.queued.shard == shard).map(|(lease, _)| *lease).collect();
         for lease in gone {
@@ -329,6 +340,7 @@ impl Desk {
             }
         }
         inner.tidy();
+        inner.weigh(shard);
         withdrawn
     }
 
@@ -357,6 +369,7 @@ impl Desk {
             ready.insert(stream.name.clone(), stream.tasks.len());
         }
         inner.tidy();
+        inner.weigh(shard);
         Some(at)
     }
 
@@ -416,6 +429,9 @@ impl Inner {
             priority: queued.priority,
             tenant: queued.task.tenant.clone(),
         };
+        if let Some(weight) = self.weights.get_mut(queued.shard) {
+            *weight += queued.task.weight();
+        }
         let level = self.levels.entry(Reverse(queued.priority)).or_default();
         match level.iter_mut().find(|stream| stream.name == name) {
             Some(stream) => stream.tasks.push_back(queued),
@@ -440,7 +456,7 @@ impl Inner {
 
     /// The highest priority first; lines of one priority in turn, each as much as the others.
     fn take(&mut self, hand: Hand, most: usize, now: Instant) -> Vec<Arc<Queued>> {
-        let Self { levels, ready, out, pace, rules, next_lease, .. } = self;
+        let Self { levels, weights, ready, out, pace, rules, next_lease, .. } = self;
         let mut taken = Vec::new();
         for level in levels.values_mut() {
             let mut stuck = 0;
@@ -453,6 +469,9 @@ impl Inner {
                 pace.begin(count);
                 stuck = if count == 0 { stuck + 1 } else { 0 };
                 for mut queued in stream.tasks.drain(..count) {
+                    if let Some(weight) = weights.get_mut(queued.shard) {
+                        *weight = weight.saturating_sub(queued.task.weight());
+                    }
                     queued.task.lease = *next_lease;
                     *next_lease += 1;
                     let queued = Arc::new(queued);
@@ -471,6 +490,15 @@ impl Inner {
         }
         levels.retain(|_, level| !level.is_empty());
         taken
+    }
+
+    /// Weighs anew what is ready of a shard, after something was taken out of the middle.
+    fn weigh(&mut self, shard: usize) {
+        let streams = self.levels.values().flatten().filter(|stream| stream.name.shard == shard);
+        let whole = streams.flat_map(|stream| &stream.tasks).map(|queued| queued.task.weight()).sum();
+        if let Some(weight) = self.weights.get_mut(shard) {
+            *weight = whole;
+        }
     }
 
     /// Drops lines in which nothing waits.
@@ -672,6 +700,27 @@ mod tests {
         assert_eq!(desk.answer([done(taken[0].task.lease)]), 1);
         assert_eq!(ids(&desk.take(5, NOW).unwrap()), [3]);
         assert!(desk.mail(0, NOW).finished.is_empty());
+    }
+
+    #[test]
+    fn heavy_tasks_fill_the_desk() {
+        let desk = Desk::new(2);
+        let heavy = |seq| {
+            let mut queued = queued(1, 0, "", seq);
+            queued.task.payload = Some("x".repeat(MOST_BYTES / 4).into());
+            queued
+        };
+        desk.put((0..4).map(heavy));
+        assert!(desk.is_full(0) && !desk.is_full(1));
+        let taken = desk.take(1, NOW).unwrap();
+        assert!(!desk.is_full(0), "what is given out is not ready");
+        desk.put([taken[0].again()]);
+        assert!(desk.is_full(0));
+        desk.withdraw(0, |_| true);
+        assert!(!desk.is_full(0) && lock(&desk.inner).weights[0] == 0);
+        desk.put((0..4).map(heavy));
+        desk.forget(0);
+        assert_eq!(lock(&desk.inner).weights[0], 0);
     }
 
     #[test]

@@ -289,11 +289,12 @@ impl<'a> Keeper<'a> {
     /// Puts tasks that were moved in on the desk. More than are read ahead are left to whoever comes first.
     fn accept(&mut self, moved: Moved) -> Result<()> {
         let waiting: usize = self.desk.ready(self.at).values().sum();
+        let is_full = self.desk.is_full(self.at);
         let mut given_back = Vec::new();
         let mut kept = HashSet::new();
         let are_for_others = moved.lanes.iter().any(|lane| self.leaves_to_others(lane.kind));
         for lane in moved.lanes {
-            if waiting > AHEAD || self.own.of(lane.kind).is_paused {
+            if waiting > AHEAD || is_full || self.own.of(lane.kind).is_paused {
                 given_back.push(lane.lane);
             } else {
                 kept.insert(lane.lane);
@@ -363,12 +364,17 @@ impl<'a> Keeper<'a> {
             lanes.sort_unstable();
             let mut waiting = ready.get(&stream).copied().unwrap_or(0);
             for lane in lanes {
-                if waiting > share / 2 {
+                if waiting > share / 2 || (waiting > 0 && self.desk.is_full(self.at)) {
                     break;
                 }
-                let tasks = self.read(lane, share.min(MOST_READ))?;
-                waiting += tasks.len();
-                self.desk.put(tasks);
+                let mut is_over = false;
+                while !is_over {
+                    let tasks = self.read(lane, share.min(MOST_READ))?;
+                    // None where all were settled before, or are not to run.
+                    is_over = !tasks.is_empty() || self.lanes.get(&lane).is_none_or(Lane::is_read);
+                    waiting += tasks.len();
+                    self.desk.put(tasks);
+                }
             }
         }
         Ok(())

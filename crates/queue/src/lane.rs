@@ -33,7 +33,13 @@ pub(crate) struct Lane {
     pub(crate) progress: Progress,
     /// The first task that was not read.
     next: u32,
+    /// What a task weighs on average, of those that were read last.
+    weight: Option<usize>,
 }
+
+/// So many tasks are read first, and later as many as have about so many bytes together.
+const FIRST_READ: usize = 32;
+const READ_BYTES: usize = 16 << 20;
 
 impl Lane {
     /// One that was just made, and of which all tasks are known.
@@ -53,6 +59,7 @@ impl Lane {
             created_ms: 0,
             progress,
             next: tasks,
+            weight: None,
         }
     }
 
@@ -76,7 +83,7 @@ impl Lane {
         self.next = self.progress.settled();
     }
 
-    /// Reads up to `most` tasks on.
+    /// Reads up to `most` tasks on, or fewer if they are large.
     pub(crate) fn read(
         &mut self,
         connection: &mut Connection,
@@ -84,7 +91,9 @@ impl Lane {
         most: usize,
     ) -> Result<Vec<Queued>> {
         let table = schema::segment(self.segment);
-        let (from, end) = (self.next, self.tasks.min(self.next.saturating_add(most as u32)));
+        let fitting = self.weight.map_or(FIRST_READ, |weight| (READ_BYTES / weight.max(1)).max(1));
+        let most = most.min(fitting) as u32;
+        let (from, end) = (self.next, self.tasks.min(self.next.saturating_add(most)));
         let sql = format!(
             "SELECT seq, task, object_id, payload, attempts, UNIX_TIMESTAMP(created) FROM {table} \
              WHERE lane = {} AND seq >= {} AND seq < {} ORDER BY seq",
@@ -128,6 +137,8 @@ impl Lane {
             return Err(self.gap(&table, expected));
         }
         self.next = end;
+        let whole: usize = tasks.iter().map(|queued| queued.task.weight()).sum();
+        self.weight = Some(whole / tasks.len().max(1));
         Ok(tasks)
     }
 
@@ -281,6 +292,7 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
             created_ms: (number::<f64>(created) * 1000.0).round() as u64,
             next: progress.settled(),
             progress,
+            weight: None,
         });
         Ok(())
     })?;

@@ -55,6 +55,14 @@ pub struct Task {
     pub tenant: Box<str>,
 }
 
+impl Task {
+    /// About so many bytes it takes in memory.
+    pub(crate) fn weight(&self) -> usize {
+        const REST: usize = 256;
+        REST + self.payload.as_ref().map_or(0, |payload| payload.len())
+    }
+}
+
 /// What a worker says of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
