@@ -104,10 +104,13 @@ impl State {
         most.saturating_sub(self.has.len())
     }
 
-    /// Whether the process has read something of its first line.
+    /// Whether the process has read something of its first line. Until it has answered once it has no other.
     fn has_read(&self, pipe: &OwnedFd) -> bool {
         let unread = rustix::io::ioctl_fionread(pipe); // an error: there is no way to know
-        self.first.is_some_and(|sent| unread.is_ok_and(|unread| unread < sent as u64) || unread.is_err())
+        self.answered > 0
+            || self
+                .first
+                .is_some_and(|sent| unread.is_ok_and(|unread| unread < sent as u64) || unread.is_err())
     }
 
     fn reckon(&mut self, now: Instant) {

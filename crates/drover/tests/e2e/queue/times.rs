@@ -85,9 +85,11 @@ fn one_that_hangs_fails_alone(flavour: Flavour) {
     queue.run("set --timeout 5s --max-attempts 1").done();
     queue.fed("push -", &numbers(1, 5000));
     let worker = queue.python("if task['object_id'] == 4000: time.sleep(300)\nanswer(task)");
+    let begun = Instant::now();
     let report = queue.work("--procs 1", ["--json-lines", &worker]);
     assert_eq!((&report["done"], &report["dead"]), (&4999.into(), &1.into()), "{report}");
     assert_eq!(queue.sql("SELECT object_id FROM queue_dead"), [["4000"]]);
+    assert!(begun.elapsed() < Duration::from_secs(50), "its start was over: {:?}", begun.elapsed());
 }
 
 fn waits_grow_and_differ(flavour: Flavour) {
