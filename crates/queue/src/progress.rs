@@ -41,6 +41,7 @@ impl Progress {
         let beyond = words.iter().map(|word| word.count_ones()).sum::<u32>();
         let last = words.iter().rposition(|&word| word != 0);
         let end = last.map_or(base, |at| base + (at as u32 + 1) * WORD - words[at].leading_zeros());
+        words.truncate(last.map_or(0, |at| at + 1));
         let mut progress = Self { tasks, done: base + beyond, base, words };
         progress.advance();
         (end <= tasks).then_some(progress)
@@ -179,6 +180,7 @@ mod tests {
         assert_eq!((progress.settled(), progress.done()), (136, 136));
         let again = Progress::decode(300, progress.settled(), &progress.beyond()).unwrap();
         assert_eq!(again, progress);
+        assert_eq!(Progress::decode(72, 0, &[0; 142]), Some(Progress::new(72)));
     }
 
     #[test]
