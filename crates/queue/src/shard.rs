@@ -109,8 +109,11 @@ impl Shards {
     /// Reads the text of such a file.
     pub(crate) fn parse(path: &Path, text: &str, base: &ServerArgs, schema: Option<&str>) -> Result<Self> {
         let file: File = toml::from_str(text).map_err(|error| {
-            // The text around the error may hold a password: only its line is told, and of a URL in a wrong place nothing.
-            let what = if error.message().contains("://") { "a URL is in the wrong place" } else { error.message() };
+            // The text around the error may hold a password, and so may a value under a wrong key: the line is told, and no value.
+            let what = match error.message() {
+                message if message.contains(['"', '\'']) || message.starts_with("unknown variant") => "a wrong value",
+                message => message,
+            };
             let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
             Error::with_hint(
                 format!("{}: line {line}: {what}", path.display()),
