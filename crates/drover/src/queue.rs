@@ -136,7 +136,7 @@ fn lines(
             }
         }
     };
-    reader.lines().enumerate().map(parse).filter_map(Result::transpose)
+    drover_queue::lines(reader).enumerate().map(parse).filter_map(Result::transpose)
 }
 
 /// Whether a task says nothing that a build cannot hold.

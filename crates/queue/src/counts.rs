@@ -34,7 +34,7 @@ impl Histogram {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }
-        self.0.iter_mut().zip(&other.0).for_each(|(here, there)| *here += there);
+        self.0.iter_mut().zip(&other.0).for_each(|(here, there)| *here = here.saturating_add(*there));
     }
 
     /// Its buckets: how many took at most 1, 2, 4 and so on of its unit; of the last one of 32 there is no upper end.
@@ -44,11 +44,11 @@ impl Histogram {
 
     /// What `share` of all were at most, as the border of a bucket; `None` if there were none.
     pub(crate) fn quantile(&self, share: f64) -> Option<u64> {
-        let total: u64 = self.0.iter().sum();
+        let total = self.0.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
         let rank = (share * total as f64).ceil().max(1.0) as u64;
-        let mut below = 0;
+        let mut below = 0u64;
         let at = self.0.iter().position(|count| {
-            below += count;
+            below = count.saturating_add(below);
             below >= rank
         })?;
         Some(1 << at)
@@ -98,12 +98,12 @@ pub(crate) struct Count {
 impl Count {
     /// Adds another one.
     pub(crate) fn join(&mut self, other: &Self) {
-        self.taken += other.taken;
-        self.done += other.done;
-        self.failed += other.failed;
-        self.died += other.died;
-        self.merged += other.merged;
-        self.later += other.later;
+        self.taken = self.taken.saturating_add(other.taken);
+        self.done = self.done.saturating_add(other.done);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.died = self.died.saturating_add(other.died);
+        self.merged = self.merged.saturating_add(other.merged);
+        self.later = self.later.saturating_add(other.later);
         self.wait_ms = self.wait_ms.saturating_add(other.wait_ms);
         self.run_us = self.run_us.saturating_add(other.run_us);
         self.waits.join(&other.waits);

@@ -2,7 +2,7 @@
 //! until when; and what came of it, which each shard's keeper takes back. All rules that need no server hold here.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,26 @@ pub(crate) struct StreamName {
 struct Out {
     queued: Arc<Queued>,
     begun: Instant,
-    deadline: Instant,
+    /// When its time-out began.
+    heard: Instant,
+    hand: Hand,
+}
+
+/// Who has a task, where one has several that are given up together; 0 where each is given up alone.
+pub(crate) type Hand = u64;
+
+/// The rules of each shard.
+#[derive(Debug, Default)]
+struct Rules {
+    by_shard: Vec<Kinds>,
+    /// Of shards that told none yet.
+    none: Kind,
+}
+
+impl Rules {
+    fn of(&self, shard: usize, kind: u16) -> &Kind {
+        self.by_shard.get(shard).map_or(&self.none, |kinds| kinds.of(kind))
+    }
 }
 
 /// What runs of a kind, and how fast it may.
@@ -110,8 +129,7 @@ struct Inner {
     levels: BTreeMap<Reverse<i8>, VecDeque<Stream>>,
     out: HashMap<u64, Out>,
     pace: HashMap<u16, Pace>,
-    kinds: Kinds,
-    shepherds: u32,
+    rules: Rules,
     next_lease: u64,
     is_closed: bool,
 }
@@ -161,17 +179,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Desk {
     /// For so many shards.
     pub(crate) fn new(shards: usize) -> Self {
-        let inner = Inner { shepherds: 1, next_lease: 1, ..Inner::default() };
+        let by_shard = (0..shards).map(|_| Kinds::default()).collect();
+        let rules = Rules { by_shard, none: Kind::default() };
+        let inner = Inner { rules, next_lease: 1, ..Inner::default() };
         let boxes = (0..shards).map(|_| Letterbox::default()).collect();
         Self { inner: Mutex::new(inner), more: Condvar::new(), boxes }
     }
 
-    /// New rules, and how many shepherds share the work.
-    pub(crate) fn rule(&self, kinds: Kinds, shepherds: u32) {
-        let mut inner = lock(&self.inner);
-        inner.kinds = kinds;
-        inner.shepherds = shepherds.max(1);
-        drop(inner);
+    /// New rules of a shard: this shepherd's part of them.
+    pub(crate) fn rule(&self, shard: usize, kinds: Kinds) {
+        if let Some(rules) = lock(&self.inner).rules.by_shard.get_mut(shard) {
+            *rules = kinds;
+        }
         self.more.notify_all();
     }
 
@@ -194,6 +213,11 @@ impl Desk {
 
     /// Takes up to `most` tasks that may be begun now, waiting for the first one up to `wait`. `None` when there will be no more.
     pub(crate) fn take(&self, most: usize, wait: Duration) -> Option<Vec<Arc<Queued>>> {
+        self.take_for(0, most, wait)
+    }
+
+    /// The same for one who has several at a time. If one of them is given up, so are all.
+    pub(crate) fn take_for(&self, hand: Hand, most: usize, wait: Duration) -> Option<Vec<Arc<Queued>>> {
         /// What holds tasks back, such as a rate, is looked at so often.
         const TICK: Duration = Duration::from_millis(10);
         let until = Instant::now() + wait;
@@ -203,7 +227,7 @@ impl Desk {
                 return None;
             }
             let now = Instant::now();
-            let taken = inner.take(most, now);
+            let taken = inner.take(hand, most, now);
             if !taken.is_empty() || now >= until {
                 drop(inner);
                 self.tell_taken(&taken);
@@ -248,26 +272,30 @@ impl Desk {
     /// A worker is still at it.
     pub(crate) fn beat(&self, lease: u64) -> bool {
         let mut inner = lock(&self.inner);
-        let Inner { out, kinds, .. } = &mut *inner;
-        let Some(out) = out.get_mut(&lease) else { return false };
-        out.deadline = Instant::now() + kinds.of(out.queued.task.kind).timeout;
+        let Some(out) = inner.out.get_mut(&lease) else { return false };
+        out.heard = Instant::now();
         true
     }
 
-    /// Gives up tasks of which nothing was heard in time; their leases.
+    /// Gives up tasks of which nothing was heard in time; their leases. Of those of one hand that has failed which it had longest, and
+    /// the others are given out again: it may not even have begun them.
     pub(crate) fn expire(&self) -> Vec<u64> {
         let now = Instant::now();
         let mut inner = lock(&self.inner);
-        let late: Vec<_> =
-            inner.out.iter().filter(|(_, out)| out.deadline <= now).map(|(lease, _)| *lease).collect();
+        let mut late = inner.late(now);
+        late.sort_unstable();
         let mut finished = Vec::new();
+        let mut hands = HashSet::new();
         for lease in &late {
-            let Some(Out { queued, begun, .. }) = inner.back(*lease) else { continue };
-            let ran = now - begun;
-            let outcome = Outcome::Failed(format!("nothing was heard of it for {} s", ran.as_secs()));
-            finished.push(Finished { queued, outcome, ran, begun });
+            let Some(Out { queued, begun, heard, hand }) = inner.back(*lease) else { continue };
+            let outcome = match hand == 0 || hands.insert(hand) {
+                true => Outcome::Failed(format!("nothing was heard of it for {} s", (now - heard).as_secs())),
+                false => Outcome::Returned,
+            };
+            finished.push(Finished { queued, outcome, ran: now - begun, begun });
         }
         self.deliver(finished);
+        self.more.notify_all();
         late
     }
 
@@ -414,18 +442,32 @@ impl Inner {
         }
     }
 
+    /// Tasks of which nothing was heard in time, and what else those have who have them.
+    fn late(&self, now: Instant) -> Vec<u64> {
+        let is_late = |out: &Out| {
+            now.saturating_duration_since(out.heard)
+                >= self.rules.of(out.queued.shard, out.queued.task.kind).timeout
+        };
+        let late: HashSet<_> = self.out.values().filter(|out| is_late(out)).map(|out| out.hand).collect();
+        let is_meant = |out: &Out| late.contains(&out.hand) && (out.hand != 0 || is_late(out));
+        match late.is_empty() {
+            true => Vec::new(),
+            false => self.out.iter().filter(|(_, out)| is_meant(out)).map(|(lease, _)| *lease).collect(),
+        }
+    }
+
     /// The highest priority first; lines of one priority in turn, each as much as the others.
-    fn take(&mut self, most: usize, now: Instant) -> Vec<Arc<Queued>> {
-        let Self { levels, out, pace, kinds, shepherds, next_lease, .. } = self;
+    fn take(&mut self, hand: Hand, most: usize, now: Instant) -> Vec<Arc<Queued>> {
+        let Self { levels, out, pace, rules, next_lease, .. } = self;
         let mut taken = Vec::new();
         for level in levels.values_mut() {
             let mut stuck = 0;
             while taken.len() < most && stuck < level.len() {
                 let Some(mut stream) = level.pop_front() else { break };
-                let kind = kinds.of(stream.name.kind);
+                let kind = rules.of(stream.name.shard, stream.name.kind);
                 let pace = pace.entry(stream.name.kind).or_default();
                 let share = ((most - taken.len()) / (level.len() + 1)).max(1);
-                let count = pace.allows(kind, *shepherds, now).min(share).min(stream.tasks.len());
+                let count = pace.allows(kind, now).min(share).min(stream.tasks.len());
                 pace.begin(count);
                 stuck = if count == 0 { stuck + 1 } else { 0 };
                 for mut queued in stream.tasks.drain(..count) {
@@ -433,8 +475,8 @@ impl Inner {
                     queued.task.lease = *next_lease;
                     *next_lease += 1;
                     let queued = Arc::new(queued);
-                    let deadline = now + kind.timeout;
-                    out.insert(queued.task.lease, Out { queued: Arc::clone(&queued), begun: now, deadline });
+                    let is_out = Out { queued: Arc::clone(&queued), begun: now, heard: now, hand };
+                    out.insert(queued.task.lease, is_out);
                     taken.push(queued);
                 }
                 if !stream.tasks.is_empty() {
@@ -465,18 +507,16 @@ impl Inner {
 
 impl Pace {
     /// How many may be begun now.
-    fn allows(&mut self, kind: &Kind, shepherds: u32, now: Instant) -> usize {
+    fn allows(&mut self, kind: &Kind, now: Instant) -> usize {
         if kind.is_paused {
             return 0;
         }
-        let share = |whole: u32| whole.div_ceil(shepherds);
         let by_number =
-            kind.concurrency.map_or(usize::MAX, |most| share(most).saturating_sub(self.running) as usize);
+            kind.concurrency.map_or(usize::MAX, |most| most.saturating_sub(self.running) as usize);
         let Some(rate) = kind.rate else {
             self.reckoned = None;
             return by_number;
         };
-        let rate = rate / f64::from(shepherds);
         let since = self.reckoned.map_or(f64::INFINITY, |at| (now - at).as_secs_f64());
         let before = if self.reckoned.is_some() { self.tokens } else { 0.0 };
         self.tokens = (before + since * rate).min(burst(rate));
@@ -518,7 +558,7 @@ mod tests {
 
     fn ruled(kind: Kind) -> Desk {
         let desk = Desk::new(1);
-        desk.rule(Kinds::all(kind), 1);
+        desk.rule(0, Kinds::all(kind));
         desk
     }
 
@@ -559,11 +599,16 @@ mod tests {
     }
 
     #[test]
-    fn shepherds_share_what_may_run() {
-        let desk = ruled(Kind { concurrency: Some(5), ..Kind::default() });
-        desk.rule(Kinds::all(Kind { concurrency: Some(5), ..Kind::default() }), 2);
-        desk.put((0..10).map(|seq| queued(1, 0, "", seq)));
-        assert_eq!(desk.take(10, NOW).unwrap().len(), 3);
+    fn each_shard_has_its_rules_and_all_have_one_limit() {
+        let desk = Desk::new(2);
+        let limited = |most| Kinds::all(Kind { concurrency: Some(most), ..Kind::default() });
+        desk.rule(0, limited(3));
+        desk.rule(1, Kinds::all(Kind { is_paused: true, ..Kind::default() }));
+        let there = |seq| Queued { shard: 1, ..queued(1, 0, "", seq) };
+        desk.put((0..10).map(|seq| queued(1, 0, "", seq)).chain((10..20).map(there)));
+        assert_eq!(ids(&desk.take(10, NOW).unwrap()), [0, 1, 2]);
+        desk.rule(1, limited(5));
+        assert_eq!(ids(&desk.take(10, NOW).unwrap()), [10, 11], "the three of the other shard count");
     }
 
     #[test]
@@ -585,7 +630,7 @@ mod tests {
         let desk = ruled(Kind { is_paused: true, ..Kind::default() });
         desk.put([queued(1, 0, "", 1)]);
         assert!(desk.take(1, NOW).unwrap().is_empty());
-        desk.rule(Kinds::default(), 1);
+        desk.rule(0, Kinds::default());
         assert_eq!(desk.take(1, NOW).unwrap().len(), 1);
     }
 
@@ -606,6 +651,33 @@ mod tests {
     }
 
     #[test]
+    fn a_time_out_that_changes_holds_for_what_runs() {
+        let desk = ruled(Kind { timeout: Duration::from_secs(1000), ..Kind::default() });
+        desk.put([queued(1, 0, "", 1)]);
+        let lease = desk.take(1, NOW).unwrap()[0].task.lease;
+        assert!(desk.expire().is_empty());
+        desk.rule(0, Kinds::all(Kind { timeout: Duration::ZERO, ..Kind::default() }));
+        assert_eq!(desk.expire(), [lease]);
+    }
+
+    #[test]
+    fn of_one_hand_that_hangs_one_task_has_failed() {
+        let desk = ruled(Kind { timeout: Duration::from_millis(50), ..Kind::default() });
+        desk.put((0..5).map(|seq| queued(1, 0, "", seq)));
+        let hung = desk.take_for(7, 2, NOW).unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+        desk.take_for(7, 1, NOW).unwrap(); // later, and with the same one
+        desk.take_for(8, 1, NOW).unwrap();
+        std::thread::sleep(Duration::from_millis(25));
+        assert_eq!(desk.expire().len(), 3);
+        let finished = desk.mail(0, NOW).finished;
+        let failed: Vec<_> =
+            finished.iter().filter(|one| matches!(one.outcome, Outcome::Failed(_))).collect();
+        assert!(failed.len() == 1 && failed[0].queued.task.lease == hung[0].task.lease, "{finished:?}");
+        assert_eq!(desk.running(), 1);
+    }
+
+    #[test]
     fn nothing_is_left_of_a_shard_that_is_forgotten() {
         let desk = Desk::new(2);
         desk.put([queued(1, 0, "", 1), queued(1, 0, "", 2), Queued { shard: 1, ..queued(1, 0, "", 3) }]);
@@ -614,6 +686,31 @@ mod tests {
         assert_eq!(desk.answer([done(taken[0].task.lease)]), 1);
         assert_eq!(ids(&desk.take(5, NOW).unwrap()), [3]);
         assert!(desk.mail(0, NOW).finished.is_empty());
+    }
+
+    #[test]
+    fn heavy_tasks_count_as_several() {
+        let desk = Desk::new(2);
+        let weight = || desk.ready(0).values().sum::<usize>();
+        let heavy = |seq| {
+            let mut queued = queued(1, 0, "", seq);
+            queued.task.payload = Some("x".repeat(40_960).into());
+            queued
+        };
+        desk.put((0..4).map(heavy));
+        desk.put([queued(1, 0, "", 4)]);
+        assert_eq!(weight(), 4 * 11 + 1);
+        let taken = desk.take(1, NOW).unwrap();
+        assert_eq!(weight(), 3 * 11 + 1, "what is given out is not ready");
+        desk.put([taken[0].again()]);
+        assert_eq!(weight(), 4 * 11 + 1);
+        desk.halve(0, 1, 1, 5);
+        assert_eq!(weight(), 3 * 11);
+        desk.withdraw(0, |_| true);
+        assert_eq!(weight(), 0);
+        desk.put((0..4).map(heavy));
+        desk.forget(0);
+        assert_eq!(weight(), 0);
     }
 
     #[test]

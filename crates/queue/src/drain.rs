@@ -253,7 +253,7 @@ fn close(shard: &Shard, progress: &DrainProgress, stop: &Stop) -> Result<DrainRe
     if !has_table(&mut connection, CLOSED_INBOX).doing(doing)? {
         connection.execute(format!("UPDATE queue_meta SET state = {CLOSED}")).doing(doing)?;
         settings::ring(&mut connection).doing(doing)?;
-        while lease::bury(&mut connection)? > 0 {
+        while lease::bury(&mut connection, 0)?.shepherds > 0 {
             if stop.is_requested() {
                 return Err(Error::Stopped);
             }

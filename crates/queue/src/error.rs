@@ -78,6 +78,8 @@ impl Error {
         match self {
             Self::Server { source, .. } => match source.code() {
                 Some(1146) => Some("`drover queue init` makes the queue's tables".into()),
+                // ER_BINLOG_STMT_MODE_AND_ROW_ENGINE
+                Some(1665) => Some(crate::probe::STATEMENTS.into()),
                 Some(1044 | 1142 | 1143 | 1227) => {
                     Some("grant the account that privilege, or use another account".into())
                 }

@@ -25,8 +25,9 @@ use crate::{Error, Result};
 
 /// So many tasks are moved at once.
 const MOST: usize = 5000;
-/// A segment that takes tasks in is closed after so many.
+/// A segment that takes tasks in is closed after so many, or after so long: it can be dropped from then on.
 const SEGMENT_TASKS: u64 = 500_000;
+const SEGMENT_LASTS: Duration = Duration::from_secs(3600);
 /// A transaction that takes longer than this to commit is found by looking at all of the inbox.
 const LOOK_BACK: Duration = Duration::from_secs(3);
 /// How often is looked back so far.
@@ -59,12 +60,12 @@ impl Incoming {
 
 /// Where tasks are moved from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
+enum Source {
     Inbox,
     Later,
 }
 
-impl From {
+impl Source {
     /// Removes them there; how many.
     fn remove(self, connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
         match self {
@@ -109,8 +110,19 @@ pub(crate) struct Intake {
     /// When the first later task is due, as far as is known, in milliseconds since 1970.
     later_from: u64,
     later_swept: Instant,
-    segment: Option<(u32, u64)>,
     budget: Budget,
+    segment: Option<Open>,
+    /// Whether it was looked for a segment that another shepherd left open.
+    has_looked: bool,
+}
+
+/// The segment that takes tasks in.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    segment: u32,
+    /// How many it took from this shepherd, and since when.
+    rows: u64,
+    since: Instant,
 }
 
 impl Intake {
@@ -128,6 +140,7 @@ impl Intake {
             later_swept: now,
             segment: None,
             budget: Budget::new(),
+            has_looked: false,
         }
     }
 
@@ -164,7 +177,7 @@ impl Intake {
             self.last = self.last.max(last.task);
             self.marks.push_back((now, self.last));
         }
-        let moved = self.move_in(connection, &incoming, From::Inbox, books)?;
+        let moved = self.move_in(connection, &incoming, Source::Inbox, books)?;
         if has_more && (looks_back || is_sweep) {
             (self.swept, self.looked_back) = (now, now); // what lies behind these is read next, from `last` on
         }
@@ -200,7 +213,7 @@ impl Intake {
         if let Some(last) = incoming.last() {
             self.later_from = last.due_ms;
         }
-        let moved = self.move_in(connection, &incoming, From::Later, books)?;
+        let moved = self.move_in(connection, &incoming, Source::Later, books)?;
         let next = connection
             .first(format!(
                 "SELECT CAST(due_ms AS SIGNED) - CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED) FROM queue_later \
@@ -217,7 +230,7 @@ impl Intake {
         &mut self,
         connection: &mut Connection,
         incoming: &[Incoming],
-        from: From,
+        source: Source,
         books: &mut Books,
     ) -> Result<Moved> {
         if incoming.is_empty() {
@@ -226,12 +239,12 @@ impl Intake {
         let segment = self.open_segment(connection, incoming.len() as u64)?;
         self.ids.refill(connection)?;
         let before = books.counts.clone();
-        let moved = self.move_at_once(connection, incoming, from, segment, books).inspect_err(|_| {
+        let moved = self.move_at_once(connection, incoming, source, segment, books).inspect_err(|_| {
             books.counts = before;
             let _ = connection.execute("ROLLBACK");
         })?;
-        if let Some((_, rows)) = &mut self.segment {
-            *rows += moved.tasks.len() as u64;
+        if let Some(open) = &mut self.segment {
+            open.rows += moved.tasks.len() as u64;
         }
         Ok(moved)
     }
@@ -241,24 +254,24 @@ impl Intake {
         &mut self,
         connection: &mut Connection,
         incoming: &[Incoming],
-        from: From,
+        source: Source,
         segment: u32,
         books: &mut Books,
     ) -> Result<Moved> {
         let doing = || "moving tasks in";
         connection.execute("START TRANSACTION").doing(doing)?;
         let now_ms = hold_intake(connection, books.shepherd)?;
-        let mine = claim(connection, incoming, from, &books.kinds)?;
+        let mine = claim(connection, incoming, source, &books.kinds)?;
         let (mut ready, mut later) = (Vec::new(), Vec::new());
         for (task, is_mine) in incoming.iter().zip(mine) {
             let count = books.counts.of((now_ms / 60_000) as u32, task.kind);
-            match from {
-                From::Inbox => count.taken += 1,
-                From::Later => count.later -= 1,
+            match source {
+                Source::Inbox => count.taken += 1,
+                Source::Later => count.later -= 1,
             }
             if !is_mine {
                 count.merged += 1;
-            } else if from == From::Inbox && task.due_ms > 0 {
+            } else if source == Source::Inbox && task.due_ms > 0 {
                 count.later += 1;
                 later.push(task);
             } else {
@@ -267,10 +280,10 @@ impl Intake {
         }
         let moved = self.write_lanes(connection, &ready, segment, books)?;
         write_later(connection, &later)?;
-        if from.remove(connection, incoming)? != incoming.len() as u64 {
+        if source.remove(connection, incoming)? != incoming.len() as u64 {
             return Err(Error::found("somebody else removed tasks from the queue's tables meanwhile"));
         }
-        if from == From::Inbox {
+        if source == Source::Inbox {
             let last = self.last;
             connection
                 .execute(format!("UPDATE queue_lane SET first_task = {last} WHERE lane = {INTAKE}"))
@@ -312,7 +325,7 @@ impl Intake {
             for (seq, task) in tasks.iter().enumerate() {
                 let _ = write!(
                     rows,
-                    "{}({lane},{seq},{},{},{},{},{})",
+                    "{}({lane},{seq},{},{kind},{},{},{},{})",
                     comma(&rows),
                     task.task,
                     quote::string(&task.object_id),
@@ -329,7 +342,7 @@ impl Intake {
         if !rows.is_empty() {
             let table = schema::segment(segment);
             connection
-                .execute(format!("INSERT INTO {table} (lane, seq, task, object_id, payload, attempts, created) VALUES {rows}"))
+                .execute(format!("INSERT INTO {table} (lane, seq, task, kind, object_id, payload, attempts, created) VALUES {rows}"))
                 .doing(|| "moving tasks in")?;
             connection
                 .execute(format!(
@@ -342,26 +355,56 @@ impl Intake {
 
     /// The segment that takes tasks in: one that is open, or a new one.
     fn open_segment(&mut self, connection: &mut Connection, more: u64) -> Result<u32> {
-        if let Some((segment, rows)) = self.segment {
-            if rows + more <= SEGMENT_TASKS {
-                return Ok(segment);
+        if let Some(open) = self.segment {
+            if open.rows + more <= SEGMENT_TASKS {
+                return Ok(open.segment);
             }
-            connection
-                .execute(format!("UPDATE queue_segment SET is_open = 0 WHERE segment = {segment}"))
-                .doing(|| "closing a segment")?;
-            self.segment = None;
+            self.close_segment(connection)?;
         }
-        let open = connection
-            .first("SELECT segment FROM queue_segment WHERE is_open = 1 AND build IS NULL ORDER BY segment DESC LIMIT 1")
-            .doing(|| "looking for a segment")?
-            .and_then(|row| row.parse::<u32>(0));
-        let segment = match open {
+        let segment = match open_segment(connection)? {
             Some(segment) => segment,
             None => new_segment(connection, None)?,
         };
-        self.segment = Some((segment, 0));
+        self.segment = Some(Open { segment, rows: 0, since: Instant::now() });
         Ok(segment)
     }
+
+    /// Closes the segment if it is old: a finished task is kept for `keep` at least, and not much longer. Whether it did.
+    pub(crate) fn close_old(&mut self, connection: &mut Connection, keep: Duration) -> Result<bool> {
+        let lasts = match keep.is_zero() {
+            true => SEGMENT_LASTS,
+            false => (keep / 4).clamp(Duration::from_secs(1), SEGMENT_LASTS),
+        };
+        if !std::mem::replace(&mut self.has_looked, true) && self.segment.is_none() {
+            // One of a shepherd before this one may have rows.
+            let segment = open_segment(connection)?;
+            self.segment = segment.map(|segment| Open { segment, rows: 1, since: Instant::now() });
+        }
+        match self.segment {
+            Some(open) if open.rows > 0 && open.since.elapsed() >= lasts => {
+                self.close_segment(connection)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn close_segment(&mut self, connection: &mut Connection) -> Result<()> {
+        let Some(Open { segment, .. }) = self.segment else { return Ok(()) };
+        connection
+            .execute(format!("UPDATE queue_segment SET is_open = 0 WHERE segment = {segment}"))
+            .doing(|| "closing a segment")?;
+        self.segment = None;
+        Ok(())
+    }
+}
+
+/// The segment that is open, if one is.
+fn open_segment(connection: &mut Connection) -> Result<Option<u32>> {
+    let sql =
+        "SELECT segment FROM queue_segment WHERE is_open = 1 AND build IS NULL ORDER BY segment DESC LIMIT 1";
+    let row = connection.first(sql).doing(|| "looking for a segment")?;
+    Ok(row.and_then(|row| row.parse(0)))
 }
 
 /// What is said when another shepherd has taken over.
@@ -475,10 +518,15 @@ fn read(
 }
 
 /// For each task, whether it may run: of an object's unfinished ones only one, where the kind asks for that.
-fn claim(connection: &mut Connection, incoming: &[Incoming], from: From, kinds: &Kinds) -> Result<Vec<bool>> {
+fn claim(
+    connection: &mut Connection,
+    incoming: &[Incoming],
+    source: Source,
+    kinds: &Kinds,
+) -> Result<Vec<bool>> {
     let (unique, other): (Vec<&Incoming>, Vec<_>) =
         incoming.iter().partition(|task| kinds.of(task.kind).is_unique);
-    if from == From::Later {
+    if source == Source::Later {
         // They may have claims of when the rule was another one.
         claims::release(connection, other.into_iter().map(Incoming::claimant))?;
     }

@@ -17,7 +17,7 @@ use crate::error::{Doing, Error};
 use crate::intake::{Books, Intake, Moved};
 use crate::kinds::Kinds;
 use crate::lane::{self, Lane};
-use crate::lease::{self, Name};
+use crate::lease::{self, Name, Standing};
 use crate::rows::number;
 use crate::schedule;
 use crate::schema::{BUILDING, INTAKE};
@@ -53,6 +53,19 @@ impl Signals {
     }
 }
 
+/// Where a keeper stands, and for whom.
+#[derive(Clone, Copy)]
+pub(crate) struct Post<'a> {
+    pub(crate) shard: &'a Shard,
+    /// The shard's number on the desk.
+    pub(crate) at: usize,
+    pub(crate) desk: &'a Desk,
+    pub(crate) signals: &'a Signals,
+    pub(crate) totals: &'a Totals,
+    pub(crate) name: &'a Name,
+    pub(crate) until_empty: bool,
+}
+
 /// A keeper, while its connection holds.
 pub(crate) struct Keeper<'a> {
     at: usize,
@@ -63,6 +76,8 @@ pub(crate) struct Keeper<'a> {
     /// Whether the shard drains, and how.
     state: State,
     books: Books,
+    /// This shepherd's part of the rules.
+    own: Kinds,
     lanes: HashMap<u64, Lane>,
     clock: Clock,
     renew_at: Instant,
@@ -78,7 +93,8 @@ pub(crate) struct Keeper<'a> {
     may_be_free: bool,
     /// Whether a lane was finished since segments were looked at.
     may_be_over: bool,
-    looked_at_segments: Instant,
+    /// When segments are looked at next.
+    segments_at: Instant,
     fold_at: Instant,
     until_empty: bool,
 }
@@ -119,17 +135,8 @@ impl Clock {
 
 impl<'a> Keeper<'a> {
     /// Connects, and enters the shepherd; `left` is the number that it had over an earlier connection.
-    #[allow(clippy::too_many_arguments, reason = "to be put in order")]
-    pub(crate) fn open(
-        shard: &Shard,
-        at: usize,
-        desk: &'a Desk,
-        signals: &'a Signals,
-        totals: &'a Totals,
-        name: &Name,
-        until_empty: bool,
-        left: Option<u32>,
-    ) -> Result<Self> {
+    pub(crate) fn open(post: &Post<'a>, left: Option<u32>) -> Result<Self> {
+        let Post { shard, at, desk, signals, totals, name, until_empty } = *post;
         let mut connection = session::open(shard)?;
         crate::schema::check(&mut connection)?;
         if let Some(before) = left {
@@ -138,7 +145,7 @@ impl<'a> Keeper<'a> {
         let kinds = Kinds::load(&mut connection)?;
         let state = State::load(&mut connection)?;
         let clock = Clock::of(&mut connection)?;
-        lease::bury(&mut connection)?;
+        lease::bury(&mut connection, 0)?;
         let shepherd = lease::enter(&mut connection, name)?;
         let now = Instant::now();
         Ok(Self {
@@ -148,6 +155,7 @@ impl<'a> Keeper<'a> {
             totals,
             connection,
             state,
+            own: kinds.clone(),
             books: Books { shepherd, kinds, counts: Counts::default() },
             lanes: HashMap::new(),
             clock,
@@ -159,7 +167,7 @@ impl<'a> Keeper<'a> {
             is_hungry: false,
             may_be_free: true,
             may_be_over: true,
-            looked_at_segments: now,
+            segments_at: now + segments::EVERY,
             fold_at: now,
             until_empty,
         })
@@ -259,10 +267,11 @@ impl<'a> Keeper<'a> {
         if changed || self.intake.is_none() {
             self.clock = Clock::of(&mut self.connection)?;
             self.books.kinds = Kinds::load(&mut self.connection)?;
-            self.shepherds = lease::bury(&mut self.connection)?;
+            let Standing { rank, shepherds } = lease::bury(&mut self.connection, self.books.shepherd)?;
+            self.shepherds = shepherds;
+            self.own = self.books.kinds.shared(rank, shepherds);
             self.state = State::load(&mut self.connection)?;
-            self.desk.rule(self.books.kinds.clone(), self.shepherds);
-            self.give_back_paused()?;
+            self.desk.rule(self.at, self.own.clone());
             if self.state.rests() {
                 self.intake = None;
                 lease::release_intake(&mut self.connection, self.books.shepherd)?;
@@ -280,6 +289,7 @@ impl<'a> Keeper<'a> {
                 });
             }
         }
+        self.give_back_paused()?;
         self.hungry =
             if self.shepherds > 1 { lease::hungry(&mut self.connection, self.books.shepherd)? } else { 0 };
         Ok(())
@@ -331,6 +341,7 @@ impl<'a> Keeper<'a> {
         let waiting: usize = self.desk.ready(self.at).values().sum();
         let mut given_back = Vec::new();
         let mut kept = HashSet::new();
+        let are_for_others = moved.lanes.iter().any(|lane| self.leaves_to_others(lane.kind));
         for lane in moved.lanes {
             if waiting > AHEAD || self.rests(lane.kind) {
                 given_back.push(lane.lane);
@@ -340,23 +351,34 @@ impl<'a> Keeper<'a> {
             }
         }
         self.desk.put(moved.tasks.into_iter().filter(|task| kept.contains(&task.lane)));
-        self.give_back(given_back)
+        self.give_back(given_back, are_for_others)
     }
 
-    fn give_back(&mut self, lanes: Vec<u64>) -> Result<()> {
+    /// Whether others may run tasks of a kind, and this one may not: fewer may run at once than there are shepherds.
+    fn leaves_to_others(&self, kind: u16) -> bool {
+        self.own.of(kind).is_paused && !self.books.kinds.of(kind).is_paused
+    }
+
+    /// Gives lanes back, and tells the others if they are for them.
+    fn give_back(&mut self, lanes: Vec<u64>, are_for_others: bool) -> Result<()> {
         if lanes.is_empty() {
             return Ok(());
         }
         self.may_be_free = true;
-        lane::release(&mut self.connection, self.books.shepherd, &lanes)
+        lane::release(&mut self.connection, self.books.shepherd, &lanes)?;
+        if are_for_others {
+            crate::settings::ring(&mut self.connection).doing(|| "giving lanes back")?;
+        }
+        Ok(())
     }
 
-    /// Whether no task of this kind is begun.
+    /// Whether this shepherd begins no task of this kind.
     fn rests(&self, kind: u16) -> bool {
-        self.state.rests() || self.books.kinds.of(kind).is_paused
+        self.state.rests() || self.own.of(kind).is_paused
     }
 
-    /// Gives back what belongs to kinds that are paused; if the whole shard rests, also what lies in a lane behind all that runs.
+    /// Gives back what belongs to kinds that are paused, or that others alone may run; if the whole shard rests, also what lies in a
+    /// lane behind all that runs.
     fn give_back_paused(&mut self) -> Result<()> {
         let paused: HashSet<u64> =
             self.lanes.values().filter(|lane| self.rests(lane.kind)).map(|lane| lane.lane).collect();
@@ -374,8 +396,9 @@ impl<'a> Keeper<'a> {
             }
             lane.rewind();
         }
-        idle.iter().for_each(|lane| drop(self.lanes.remove(lane)));
-        self.give_back(idle)
+        let given: Vec<_> = idle.iter().filter_map(|lane| self.lanes.remove(lane)).collect();
+        let are_for_others = given.iter().any(|lane| self.leaves_to_others(lane.kind));
+        self.give_back(idle, are_for_others)
     }
 
     /// Reads lanes ahead of the workers, and takes more of them where one is read to its end.
@@ -391,16 +414,23 @@ impl<'a> Keeper<'a> {
         let share = (AHEAD / streams.len().max(1)).clamp(LEAST_AHEAD, MOST_READ * 2);
         let mut streams: Vec<_> = streams.into_iter().collect();
         streams.sort_by_key(|(stream, _)| Reverse(stream.priority)); // the others wait for the desk, too
+        let mut ahead: usize = ready.values().sum();
         for (stream, mut lanes) in streams {
             lanes.sort_unstable();
             let mut waiting = ready.get(&stream).copied().unwrap_or(0);
             for lane in lanes {
-                if waiting > share / 2 {
+                if waiting > share / 2 || (waiting > 0 && ahead > AHEAD) {
                     break;
                 }
-                let tasks = self.read(lane, share.min(MOST_READ))?;
-                waiting += tasks.iter().map(Queued::weight).sum::<usize>();
-                self.desk.put(tasks);
+                let mut is_over = false;
+                while !is_over {
+                    let tasks = self.read(lane, share.min(MOST_READ))?;
+                    // None where all were settled before, or are not to run.
+                    is_over = !tasks.is_empty() || self.lanes.get(&lane).is_none_or(Lane::is_read);
+                    let weight = tasks.iter().map(Queued::weight).sum::<usize>();
+                    (waiting, ahead) = (waiting + weight, ahead + weight);
+                    self.desk.put(tasks);
+                }
             }
         }
         Ok(())
@@ -423,9 +453,13 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         let ready = self.desk.ready_by_lane(self.at);
+        // Of what not all of them may run the hungry ones have no use, perhaps.
+        let is_for_all =
+            |kind: u16| self.books.kinds.of(kind).concurrency.is_none_or(|most| most >= self.shepherds);
         for _ in 0..std::mem::take(&mut self.hungry) {
             let left = |lane: &&mut Lane| lane.unread() + ready.get(&lane.lane).copied().unwrap_or(0);
-            let Some(lane) = self.lanes.values_mut().max_by_key(left) else { break };
+            let lanes = self.lanes.values_mut().filter(|lane| is_for_all(lane.kind));
+            let Some(lane) = lanes.max_by_key(left) else { break };
             let Some(at) = self.desk.halve(self.at, lane.lane, lane.progress.settled(), lane.tasks) else {
                 break;
             };
@@ -528,13 +562,19 @@ impl<'a> Keeper<'a> {
 
     /// Drops segments of which all lanes are finished.
     fn drop_segments(&mut self) -> Result<()> {
-        const EVERY: Duration = Duration::from_secs(2);
         let now = Instant::now();
-        if self.intake.is_none() || !self.may_be_over || now < self.looked_at_segments + EVERY {
+        let Some(incoming) = &mut self.intake else { return Ok(()) };
+        if now < self.segments_at {
             return Ok(());
         }
-        self.looked_at_segments = now;
-        self.may_be_over = segments::drop_finished(&mut self.connection, self.books.kinds.longest_keep())?;
+        let keep = self.books.kinds.longest_keep();
+        self.may_be_over |= incoming.intake.close_old(&mut self.connection, keep)?;
+        let mut next = None;
+        if self.may_be_over {
+            next = segments::drop_finished(&mut self.connection, keep)?;
+            self.may_be_over = next.is_some();
+        }
+        self.segments_at = now + next.unwrap_or(segments::EVERY);
         Ok(())
     }
 

@@ -11,6 +11,9 @@ use crate::error::Doing;
 /// The row of `queue_kind` that holds for all kinds that do not say otherwise.
 const ALL: i32 = -1;
 
+/// Whoever writes into `queue_kind` may ask for any time; nothing lasts longer than a hundred years.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+
 /// The rules of a kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
@@ -59,10 +62,24 @@ impl Kind {
         whole.mul_f64(1.0 - random.clamp(0.0, 1.0) / 2.0)
     }
 
+    /// What one of so many shepherds may do of it, the `rank`th from 0: the same part of the rate as the others, and of how many run
+    /// at once its own. One that may run none leaves them to the others.
+    fn shared(&self, rank: u32, shepherds: u32) -> Self {
+        let shepherds = shepherds.max(1);
+        let part = |all: u32| all / shepherds + u32::from(rank < all % shepherds);
+        let concurrency = self.concurrency.map(part);
+        Self {
+            rate: self.rate.map(|rate| rate / f64::from(shepherds)),
+            is_paused: self.is_paused || concurrency == Some(0),
+            concurrency,
+            ..self.clone()
+        }
+    }
+
     /// What the row says, and the rest as it is here.
     fn with(&self, row: &Row) -> Self {
         let number = |at: usize| row.parse::<u64>(at);
-        let millis = |at: usize, or: Duration| number(at).map_or(or, Duration::from_millis);
+        let millis = |at: usize, or: Duration| number(at).map_or(or, Duration::from_millis).min(LONGEST);
         let count = |at: usize| number(at).and_then(|n| u32::try_from(n).ok());
         Self {
             is_unique: number(1).map_or(self.is_unique, |flag| flag != 0),
@@ -70,9 +87,9 @@ impl Kind {
             backoff: millis(3, self.backoff),
             backoff_max: millis(4, self.backoff_max),
             timeout: millis(5, self.timeout),
-            rate: row.parse::<f64>(6).or(self.rate),
-            concurrency: count(7).or(self.concurrency),
-            keep: number(8).map_or(self.keep, Duration::from_secs),
+            rate: row.parse::<f64>(6).map_or(self.rate, |rate| Some(rate).filter(|rate| *rate > 0.0)),
+            concurrency: count(7).map_or(self.concurrency, |n| Some(n).filter(|n| *n > 0)),
+            keep: number(8).map_or(self.keep, Duration::from_secs).min(LONGEST),
             is_paused: number(9).map_or(self.is_paused, |flag| flag != 0),
         }
     }
@@ -117,6 +134,13 @@ impl Kinds {
         self.own.get(&kind).unwrap_or(&self.all)
     }
 
+    /// What one of so many shepherds may do, the `rank`th from 0.
+    pub(crate) fn shared(&self, rank: u32, shepherds: u32) -> Self {
+        let part = |kind: &Kind| kind.shared(rank, shepherds);
+        let own = self.own.iter().map(|(number, kind)| (*number, part(kind))).collect();
+        Self { all: part(&self.all), own }
+    }
+
     /// Whether kinds are paused that do not say otherwise, and what those say that have rules of their own.
     pub(crate) fn paused(&self) -> (bool, BTreeMap<u16, bool>) {
         (self.all.is_paused, self.own.iter().map(|(kind, rules)| (*kind, rules.is_paused)).collect())
@@ -141,6 +165,17 @@ mod tests {
             let wait = kind.wait(failures, random);
             prop_assert!(wait <= kind.backoff_max && wait >= kind.backoff / 2);
             prop_assert!(kind.wait(failures.saturating_add(1), random) >= wait);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_make_up_the_whole(all in 1u32..100, shepherds in 1u32..20) {
+            let kind = Kind { concurrency: Some(all), rate: Some(10.0), ..Kind::default() };
+            let parts: Vec<_> = (0..shepherds).map(|rank| kind.shared(rank, shepherds)).collect();
+            prop_assert_eq!(parts.iter().filter_map(|part| part.concurrency).sum::<u32>(), all);
+            prop_assert!((parts.iter().filter_map(|part| part.rate).sum::<f64>() - 10.0).abs() < 0.001);
+            prop_assert!(!parts[0].is_paused && parts.iter().all(|part| part.is_paused == (part.concurrency == Some(0))));
         }
     }
 

@@ -93,7 +93,7 @@ impl Lane {
         self.next = self.progress.settled();
     }
 
-    /// Reads up to `most` tasks on.
+    /// Reads up to `most` tasks on, or fewer if they are large.
     pub(crate) fn read(
         &mut self,
         connection: &mut Connection,
@@ -291,8 +291,9 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
             first_row,
             unique,
         ] = fields;
-        let (lane, tasks) = (number(lane), number(tasks));
+        let (lane, tasks) = (number(lane), number::<u32>(tasks));
         let progress = unhex(beyond.unwrap_or_default())
+            .filter(|_| number::<u32>(first_row).checked_add(tasks).is_some())
             .and_then(|beyond| Progress::decode(tasks, number(settled), &beyond))
             .ok_or_else(|| {
                 Error::found(format!("queue_lane: what is settled of lane {lane} makes no sense"))

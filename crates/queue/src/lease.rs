@@ -2,6 +2,8 @@
 //! to a lane asks for that number. Whoever finds a row that ran out removes it and frees its lanes: from then on nothing that the
 //! other one still sends is taken.
 
+use std::time::Instant;
+
 use drover_db::Connection;
 
 use crate::Result;
@@ -16,15 +18,27 @@ const LASTS: u32 = 7;
 pub(crate) struct Name {
     pub(crate) name: String,
     pub(crate) workers: u32,
+    /// When it began, over whatever connection.
+    pub(crate) begun: Instant,
+}
+
+/// Where a shepherd stands among all that are there. As they stand by the time at which they began, it is the same on all shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// How many are before it.
+    pub(crate) rank: u32,
+    /// How many there are.
+    pub(crate) shepherds: u32,
 }
 
 /// Enters a shepherd; gives its number.
 pub(crate) fn enter(connection: &mut Connection, name: &Name) -> Result<u32> {
     let sql = format!(
         "INSERT INTO queue_shepherd (name, pid, started, expires, workers, running) \
-         VALUES ({}, {}, NOW(3), NOW(3) + INTERVAL {LASTS} SECOND, {}, 0)",
+         VALUES ({}, {}, NOW(3) - INTERVAL {} MICROSECOND, NOW(3) + INTERVAL {LASTS} SECOND, {}, 0)",
         drover_db::quote::string(&name.name),
         std::process::id(),
+        name.begun.elapsed().as_micros(),
         name.workers
     );
     connection.execute(sql).doing(|| "entering queue_shepherd")?;
@@ -67,22 +81,31 @@ pub(crate) fn hungry(connection: &mut Connection, shepherd: u32) -> Result<usize
     Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
 }
 
-/// Frees the lanes of those whose rows ran out; how many shepherds there are now. One without workers only moves tasks away.
-pub(crate) fn bury(connection: &mut Connection) -> Result<u32> {
+/// Frees the lanes of those whose rows ran out; where this shepherd stands among those that are left. One without workers only moves
+/// tasks away, and is not among them.
+pub(crate) fn bury(connection: &mut Connection, own: u32) -> Result<Standing> {
+    // Shards see them come in another order if they come at the same time.
+    let order = "FLOOR(UNIX_TIMESTAMP(started)), name, pid, shepherd";
     let rows = connection
-        .query("SELECT shepherd, expires < NOW(3), workers > 0 FROM queue_shepherd")
+        .query(format!("SELECT shepherd, expires < NOW(3), workers > 0 FROM queue_shepherd ORDER BY {order}"))
         .doing(|| "reading queue_shepherd")?
         .rows;
-    let mut alive = 0;
+    let mut standing = Standing { rank: 0, shepherds: 0 };
     for row in rows {
         let (Some(shepherd), is_dead) = (row.parse::<u32>(0), row.string(1) == "1") else { continue };
         if is_dead {
             free(connection, shepherd, " AND expires < NOW(3)")?;
-        } else {
-            alive += u32::from(row.string(2) == "1");
+            continue;
         }
+        if row.string(2) != "1" {
+            continue;
+        }
+        if shepherd == own {
+            standing.rank = standing.shepherds;
+        }
+        standing.shepherds += 1;
     }
-    Ok(alive)
+    Ok(standing)
 }
 
 /// Ends a shepherd's own work: its lanes are anybody's.

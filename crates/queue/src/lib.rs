@@ -9,6 +9,8 @@ mod dead;
 mod desk;
 mod drain;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod intake;
 mod keeper;
 mod kinds;
@@ -41,7 +43,7 @@ pub use error::{Error, Result};
 pub use kinds::Kind;
 pub use moving::{MoveProgress, MoveReport, Moved, move_tasks};
 pub use push::{Defaults, Pusher};
-pub use record::{Record, not_before};
+pub use record::{Record, lines, not_before};
 pub use schedule::{NewSchedule, Schedule};
 pub use serve::{ServeOptions, Token, serve};
 pub use settings::{Change, set};

@@ -6,9 +6,14 @@ use crate::error::Doing;
 use crate::shard::Shard;
 use crate::{Error, Result, schema, session};
 
-/// Looks at the tables' engines and the isolation level, and tries whether a lock on a row keeps another session off it.
+/// What to do where statements are logged.
+pub(crate) const STATEMENTS: &str = "let it log rows: SET GLOBAL binlog_format = 'ROW', and the same in its option file; or let the account \
+                                     do that for itself, which on MySQL takes the privilege SESSION_VARIABLES_ADMIN, on MariaDB BINLOG ADMIN";
+
+/// Looks at the tables' engines, the isolation level and the binary log, and tries whether a lock on a row keeps another session off it.
 pub(crate) fn probe(connection: &mut Connection, shard: &Shard) -> Result<()> {
     schema::check(connection)?;
+    binary_log(connection, shard)?;
     engines(connection, shard)?;
     isolation(connection, shard)?;
     locks(connection, shard)
@@ -27,6 +32,20 @@ fn engines(connection: &mut Connection, shard: &Shard) -> Result<()> {
             )),
             "the queue needs InnoDB: tasks would be lost or run twice",
         )),
+    }
+}
+
+/// Statements in the log are refused at READ COMMITTED: it is said here, and not at the first task.
+fn binary_log(connection: &mut Connection, shard: &Shard) -> Result<()> {
+    let doing = || shard.doing("asking for the binary log's format");
+    let is_on = drover_db::server::variable(connection, "log_bin").doing(doing)?;
+    let format = drover_db::server::variable(connection, "binlog_format").doing(doing)?;
+    match (is_on.as_deref(), format.as_deref()) {
+        (Some("ON" | "1"), Some("STATEMENT")) => Err(Error::with_hint(
+            shard.doing("the server logs statements (binlog_format=STATEMENT), and refuses the queue's"),
+            STATEMENTS,
+        )),
+        _ => Ok(()),
     }
 }
 

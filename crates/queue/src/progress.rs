@@ -41,7 +41,18 @@ impl Progress {
         let beyond = words.iter().map(|word| word.count_ones()).sum::<u32>();
         let last = words.iter().rposition(|&word| word != 0);
         let end = last.map_or(base, |at| base + (at as u32 + 1) * WORD - words[at].leading_zeros());
-        (end <= tasks).then_some(Self { tasks, done: base + beyond, base, words })
+        words.truncate(last.map_or(0, |at| at + 1));
+        let mut progress = Self { tasks, done: base + beyond, base, words };
+        progress.advance();
+        (end <= tasks).then_some(progress)
+    }
+
+    /// Moves on over what is settled in a row.
+    fn advance(&mut self) {
+        while self.words.front() == Some(&u64::MAX) {
+            self.words.pop_front();
+            self.base += WORD;
+        }
     }
 
     /// How many of its tasks are settled.
@@ -72,10 +83,7 @@ impl Progress {
         }
         self.words[at] |= 1 << (bit % WORD);
         self.done += 1;
-        while self.words.front() == Some(&u64::MAX) {
-            self.words.pop_front();
-            self.base += WORD;
-        }
+        self.advance();
         true
     }
 
@@ -163,6 +171,16 @@ mod tests {
         fn no_bytes_make_it_panic(tasks in any::<u32>(), settled in any::<u32>(), beyond in prop::collection::vec(any::<u8>(), 0..80)) {
             let _ = Progress::decode(tasks % (2 * MOST_TASKS), settled % MOST_TASKS, &beyond);
         }
+    }
+
+    /// Nobody writes it so, but a row may hold it.
+    #[test]
+    fn what_is_settled_in_a_row_may_be_told_beyond() {
+        let progress = Progress::decode(300, 0, &[0xff; 17]).unwrap();
+        assert_eq!((progress.settled(), progress.done()), (136, 136));
+        let again = Progress::decode(300, progress.settled(), &progress.beyond()).unwrap();
+        assert_eq!(again, progress);
+        assert_eq!(Progress::decode(72, 0, &[0; 142]), Some(Progress::new(72)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tasks as people write them: a line with an object id, or with a JSON object.
 
 use std::borrow::Cow;
+use std::io::{self, BufRead, Read as _};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,6 +9,23 @@ use serde_json::value::RawValue;
 /// The longest object id, in characters, and the longest tenant.
 const LONGEST_ID: usize = 190;
 const LONGEST_TENANT: usize = 64;
+
+/// A line that is longer is none: the largest payload, and what may stand around it.
+const LONGEST_LINE: usize = (16 << 20) + (64 << 10);
+
+/// The lines of a text, with their ends. One that is too long to be a task is an error, and is not read to its end.
+pub fn lines(mut reader: impl BufRead) -> impl Iterator<Item = io::Result<String>> {
+    let wrong = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        match reader.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line) {
+            Ok(0) => None,
+            Ok(LONGEST_LINE) if !line.ends_with(b"\n") => Some(Err(wrong("it has more than 16 MiB"))),
+            Ok(_) => Some(String::from_utf8(line).map_err(|_| wrong("it is not UTF-8"))),
+            Err(error) => Some(Err(error)),
+        }
+    })
+}
 
 /// A task that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -161,6 +179,14 @@ mod tests {
             assert!(error.contains(word), "{line}: {error}");
         }
         assert!(Record::parse(&"x".repeat(191)).is_err() && Record::parse(&"é".repeat(190)).is_ok());
+    }
+
+    #[test]
+    fn an_endless_line_is_not_read_to_its_end() {
+        let mut read = super::lines(io::BufReader::new(io::repeat(b'x')));
+        assert!(read.next().unwrap().unwrap_err().to_string().contains("16 MiB"));
+        let text: Vec<_> = super::lines(&b"a\n\xff\nb"[..]).map(Result::ok).collect();
+        assert_eq!(text, [Some("a\n".to_owned()), None, Some("b".to_owned())]);
     }
 
     proptest! {

@@ -181,11 +181,12 @@ pub(crate) fn segment(number: u32) -> String {
     format!("queue_segment_{number}")
 }
 
-/// Makes the table of a segment.
+/// Makes the table of a segment. The kind is for people only, and is in no row of a build: that has one kind.
 pub(crate) fn create_segment(connection: &mut Connection, number: u32) -> Result<()> {
     let name = segment(number);
     let sql = format!(
-        "CREATE TABLE {name} (lane BIGINT UNSIGNED NOT NULL, seq INT UNSIGNED NOT NULL, task BIGINT UNSIGNED NULL, {TASK}, \
+        "CREATE TABLE {name} (lane BIGINT UNSIGNED NOT NULL, seq INT UNSIGNED NOT NULL, task BIGINT UNSIGNED NULL, \
+         kind SMALLINT UNSIGNED NULL, {TASK}, \
          attempts SMALLINT UNSIGNED NOT NULL DEFAULT 0, created TIMESTAMP(3) NULL, PRIMARY KEY (lane, seq)) {ENGINE}"
     );
     connection.execute(sql).doing(|| format!("creating {name}"))?;

@@ -8,39 +8,52 @@ use crate::Result;
 use crate::error::Doing;
 use crate::schema;
 
-/// Drops the segments of which all lanes have been finished for as long as finished tasks are kept; whether any is left that will
-/// have to be dropped some time.
-pub(crate) fn drop_finished(connection: &mut Connection, keep: Duration) -> Result<bool> {
+/// How often is looked whether segments can be dropped, while there are some.
+pub(crate) const EVERY: Duration = Duration::from_secs(2);
+/// The same after one could not be, since somebody reads it.
+const EVERY_BUSY: Duration = Duration::from_secs(60);
+
+/// Drops the segments of which all lanes have been finished for as long as finished tasks are kept. If any is left that will have to
+/// be dropped some time, after how long to look again.
+pub(crate) fn drop_finished(connection: &mut Connection, keep: Duration) -> Result<Option<Duration>> {
     let sql = format!(
         "SELECT segment, COALESCE(finished <= NOW(3) - INTERVAL {} SECOND, -1) FROM queue_segment \
          WHERE is_open = 0 AND segment NOT IN (SELECT segment FROM queue_lane)",
         keep.as_secs()
     );
     let rows = connection.query(sql).doing(|| "looking for finished segments")?.rows;
-    let mut left = false;
+    let mut next = None;
     for row in rows {
         let Some(segment) = row.parse::<u32>(0) else { continue };
-        match row.parse::<i8>(1) {
-            Some(1) => drop_one(connection, segment)?,
-            Some(-1) if keep.is_zero() => drop_one(connection, segment)?,
-            Some(-1) => {
-                left = true;
+        let is_over = match row.parse::<i8>(1) {
+            Some(-1) if !keep.is_zero() => {
                 connection
                     .execute(format!("UPDATE queue_segment SET finished = NOW(3) WHERE segment = {segment}"))
                     .doing(|| "noting a finished segment")?;
+                false
             }
-            _ => left = true,
+            over => matches!(over, Some(1 | -1)),
+        };
+        if !is_over {
+            next = next.or(Some(EVERY));
+        } else if !drop_one(connection, segment)? {
+            return Ok(Some(EVERY_BUSY)); // the others are likely to be read, too
         }
     }
-    Ok(left)
+    Ok(next)
 }
 
-fn drop_one(connection: &mut Connection, segment: u32) -> Result<()> {
-    connection
-        .execute(format!("DROP TABLE IF EXISTS {}", schema::segment(segment)))
-        .doing(|| "dropping a finished segment")?;
-    connection
-        .execute(format!("DELETE FROM queue_segment WHERE segment = {segment}"))
-        .doing(|| "dropping a finished segment")?;
-    Ok(())
+/// Whether it could be dropped. A dump that has read the table in a transaction which is still open keeps it: nobody waits for that.
+fn drop_one(connection: &mut Connection, segment: u32) -> Result<bool> {
+    let doing = || "dropping a finished segment";
+    connection.execute("SET SESSION lock_wait_timeout = 1").doing(doing)?;
+    let dropped =
+        connection.execute(format!("DROP TABLE IF EXISTS {}", schema::segment(segment))).doing(doing);
+    connection.execute("SET SESSION lock_wait_timeout = 30").doing(doing)?;
+    match dropped {
+        Err(error) if error.is_passing() => return Ok(false),
+        other => drop(other?),
+    }
+    connection.execute(format!("DELETE FROM queue_segment WHERE segment = {segment}")).doing(doing)?;
+    Ok(true)
 }

@@ -21,6 +21,9 @@ const SETTINGS: &[(&str, &str, bool)] = &[
     // Whoever holds a row of the queue's is done with it at once, or is dead.
     ("innodb_lock_wait_timeout", "5", false),
     ("lock_wait_timeout", "30", false),
+    // InnoDB refuses changes at READ COMMITTED if they are to be logged as statements. Accounts without the privilege for this are
+    // told what to do.
+    ("binlog_format", "'ROW'", false),
     // What is done of a lane is all of its row that changes.
     ("binlog_row_image", "'MINIMAL'", false),
     ("net_read_timeout", "600", false),

@@ -35,15 +35,14 @@ impl Change {
     fn columns(&self) -> Vec<(&'static str, String)> {
         let millis = |time: &Duration| time.as_millis().to_string();
         let flag = |flag: &bool| u8::from(*flag).to_string();
-        let or_null = |zero: bool, text: String| if zero { "NULL".to_owned() } else { text };
         let all = [
             ("is_unique", self.is_unique.as_ref().map(flag)),
             ("max_attempts", self.max_attempts.map(|n| n.to_string())),
             ("backoff_ms", self.backoff.as_ref().map(millis)),
             ("backoff_max_ms", self.backoff_max.as_ref().map(millis)),
             ("timeout_ms", self.timeout.as_ref().map(millis)),
-            ("rate", self.rate.map(|rate| or_null(rate == 0.0, rate.to_string()))),
-            ("concurrency", self.concurrency.map(|n| or_null(n == 0, n.to_string()))),
+            ("rate", self.rate.map(|rate| rate.to_string())),
+            ("concurrency", self.concurrency.map(|n| n.to_string())),
             ("keep_s", self.keep.map(|time| time.as_secs().to_string())),
             ("is_paused", self.is_paused.as_ref().map(flag)),
         ];

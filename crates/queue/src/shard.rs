@@ -103,11 +103,20 @@ impl Shards {
     /// If the file cannot be read, or does not hold shards with different names.
     pub fn load(path: &Path, base: &ServerArgs, schema: Option<&str>) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-        let file: File = toml::from_str(&text).map_err(|error| {
-            // The text around the error may hold a password: only its line is told.
+        Self::parse(path, &text, base, schema)
+    }
+
+    /// Reads the text of such a file.
+    pub(crate) fn parse(path: &Path, text: &str, base: &ServerArgs, schema: Option<&str>) -> Result<Self> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            // The text around the error may hold a password, and so may a value under a wrong key: the line is told, and no value.
+            let what = match error.message() {
+                message if message.contains(['"', '\'']) || message.starts_with("unknown variant") => "a wrong value",
+                message => message,
+            };
             let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
             Error::with_hint(
-                format!("{}: line {line}: {}", path.display(), error.message()),
+                format!("{}: line {line}: {what}", path.display()),
                 "a shard is written as [[shard]] with name = \"…\" and url = \"mysql://user:password@host/schema\"",
             )
         })?;

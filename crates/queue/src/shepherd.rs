@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::bell::{Bell, Seen};
 use crate::desk::Desk;
-use crate::keeper::{Keeper, Signals};
+use crate::keeper::{Keeper, Post, Signals};
 use crate::lease::Name;
 use crate::shard::{Shard, Shards};
 use crate::workers::Hands;
@@ -72,7 +72,7 @@ pub fn work(
     check(&shards.shards, trouble)?;
     let desk = Desk::new(shards.shards.len());
     let signals = Signals::new(shards.shards.len());
-    let name = Name { name: options.name.clone(), workers: options.workers };
+    let name = Name { name: options.name.clone(), workers: options.workers, begun: started };
     let shepherd = &Shepherd { desk: &desk, signals: &signals, totals, name: &name, options, stop, trouble };
     let result = std::thread::scope(|scope| {
         for (at, shard) in shards.shards.iter().enumerate() {
@@ -161,11 +161,17 @@ impl Shepherd<'_> {
     fn keep(&self, at: usize, shard: &Shard) {
         let mut left = None;
         let mut pause = Pause::default();
+        let post = Post {
+            shard,
+            at,
+            desk: self.desk,
+            signals: self.signals,
+            totals: self.totals,
+            name: self.name,
+            until_empty: self.options.until_empty,
+        };
         loop {
-            let until_empty = self.options.until_empty;
-            let opened =
-                Keeper::open(shard, at, self.desk, self.signals, self.totals, self.name, until_empty, left);
-            let result = opened.and_then(|mut keeper| {
+            let result = Keeper::open(&post, left).and_then(|mut keeper| {
                 pause = Pause::default();
                 left = Some(keeper.shepherd());
                 keeper.run()

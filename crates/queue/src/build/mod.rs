@@ -81,6 +81,7 @@ pub fn build(
     stop: &Stop,
 ) -> Result<BuildReport> {
     let started = std::time::Instant::now();
+    check_job(&options.job)?;
     let mut writers: Vec<Option<Writer<'_>>> =
         shards.shards.iter().map(|shard| open(shard, options)).collect::<Result<_>>()?;
     let placement = placement(shards, &mut writers)?;
@@ -142,6 +143,24 @@ pub fn build(
         read,
         seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+/// The longest name of a build, in bytes.
+const LONGEST_JOB: usize = 64;
+
+/// Whether the table of builds can hold its name.
+fn check_job(job: &str) -> Result<()> {
+    let fits =
+        (1..=LONGEST_JOB).contains(&job.len()) && job.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    match fits && !job.ends_with(' ') {
+        true => Ok(()),
+        false => Err(Error::with_hint(
+            format!("a build cannot be named '{job}'"),
+            format!(
+                "--job takes 1 to {LONGEST_JOB} letters, digits and signs of ASCII, without a blank at the end"
+            ),
+        )),
+    }
 }
 
 /// Where the tasks of a shard go.
@@ -237,10 +256,10 @@ fn distribute(
     Ok(read)
 }
 
-/// Drops what a build has stored that was not published; whether there was such a build.
+/// Drops what a build has stored that was not published; whether there was such a build. One that is at work ends with an error.
 ///
 /// # Errors
-/// If a shard fails.
+/// If a shard fails. It can be called again then, to drop the rest.
 pub fn cancel(shards: &Shards, job: &str) -> Result<bool> {
     let mut any = false;
     for shard in &shards.shards {
@@ -252,17 +271,34 @@ pub fn cancel(shards: &Shards, job: &str) -> Result<bool> {
 fn cancel_on(shard: &Shard, job: &str) -> Result<bool> {
     let mut connection = session::open(shard)?;
     let doing = || shard.doing("cancelling a build");
-    let sql =
-        format!("SELECT build FROM queue_build WHERE job = {} AND state = 'loading'", quote::string(job));
+    let sql = format!(
+        "SELECT build FROM queue_build WHERE job = {} AND state IN ('loading', 'cancelled')",
+        quote::string(job)
+    );
     let Some(build) = connection.first(sql).doing(doing)?.and_then(|row| row.parse::<u32>(0)) else {
         return Ok(false);
     };
+    // First of all: from here on its writer stores nothing more, as that would change the same row.
+    let sql = format!(
+        "UPDATE queue_build SET state = 'cancelled', ended = NOW(3) WHERE build = {build} AND state = 'loading'"
+    );
+    let was_loading = connection.execute(sql).doing(doing)?.affected > 0;
+    Ok(drop_stored(&mut connection, shard, build)? || was_loading)
+}
+
+/// Drops what a cancelled build has stored; whether there was anything. If it was published meanwhile, nothing of it is dropped.
+fn drop_stored(connection: &mut Connection, shard: &Shard, build: u32) -> Result<bool> {
+    let doing = || shard.doing("cancelling a build");
+    let is_cancelled = format!("SELECT 1 FROM queue_build WHERE build = {build} AND state = 'cancelled'");
+    if connection.first(is_cancelled).doing(doing)?.is_none() {
+        return Ok(false);
+    }
     let segments = connection
         .query(format!("SELECT segment FROM queue_segment WHERE build = {build}"))
         .doing(doing)?
         .rows;
     for segment in segments.iter().filter_map(|row| row.parse::<u32>(0)) {
-        release_claims(&mut connection, shard, segment)?;
+        release_claims(connection, shard, segment)?;
         for sql in [
             format!("DELETE FROM queue_lane WHERE segment = {segment} AND owner = {}", schema::BUILDING),
             format!("DROP TABLE IF EXISTS {}", schema::segment(segment)),
@@ -271,10 +307,7 @@ fn cancel_on(shard: &Shard, job: &str) -> Result<bool> {
             connection.execute(sql).doing(doing)?;
         }
     }
-    connection
-        .execute(format!("UPDATE queue_build SET state = 'cancelled', ended = NOW(3) WHERE build = {build}"))
-        .doing(doing)?;
-    Ok(true)
+    Ok(!segments.is_empty())
 }
 
 /// Ends the claims of a segment's tasks, lane by lane.

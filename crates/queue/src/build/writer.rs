@@ -199,7 +199,7 @@ impl<'a> Writer<'a> {
         );
         let connection = &mut self.connection;
         if connection.execute(position).doing(doing)?.affected == 0 {
-            return Err(Error::found(shard.doing(&format!("build '{}' was cancelled", self.options.job))));
+            return Err(self.cancelled());
         }
         if !rows.is_empty() {
             let table = schema::segment(segment);
@@ -324,7 +324,7 @@ impl<'a> Writer<'a> {
         let steps = [
             "START TRANSACTION".to_owned(),
             format!(
-                "UPDATE queue_build SET state = 'published', ended = NOW(3) WHERE build = {}",
+                "UPDATE queue_build SET state = 'published', ended = NOW(3) WHERE build = {} AND state = 'loading'",
                 self.build
             ),
             format!(
@@ -339,11 +339,23 @@ impl<'a> Writer<'a> {
             "UPDATE queue_meta SET bell = bell + 1".to_owned(),
             "COMMIT".to_owned(),
         ];
-        for sql in steps {
-            self.connection.execute(sql).doing(|| self.shard.doing("publishing a build"))?;
+        for (at, sql) in steps.into_iter().enumerate() {
+            let changed = self.connection.execute(sql).doing(|| self.shard.doing("publishing a build"))?;
+            if at == 1 && changed.affected == 0 {
+                return Err(self.cancelled());
+            }
         }
         self.is_published = true;
         Ok(())
+    }
+
+    /// Somebody has cancelled it: what was stored since they looked is dropped, too.
+    fn cancelled(&mut self) -> Error {
+        let _ = self.connection.execute("ROLLBACK");
+        match super::drop_stored(&mut self.connection, self.shard, self.build) {
+            Ok(_) => Error::found(self.shard.doing(&format!("build '{}' was cancelled", self.options.job))),
+            Err(error) => error,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::drain;
 use crate::error::Doing;
 use crate::place::Placement;
 use crate::shard::{Shard, Shards};
-use crate::{Error, Result, lease, push, schema, session, settings};
+use crate::{Error, Result, lease, push, schedule, schema, session, settings};
 use deliver::Target;
 use pack::{Batch, Source};
 
@@ -91,6 +91,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// A move at work. On the source it is a shepherd without workers: its lanes and the inbox are its own as long as its lease holds.
 struct Mover<'a> {
+    shards: &'a Shards,
     source: Source<'a>,
     /// By shard; `None` for those that get none.
     targets: Vec<Option<Target<'a>>>,
@@ -114,7 +115,7 @@ impl<'a> Mover<'a> {
         let ids = targets.iter().map(|target| target.as_ref().map(|target| target.id.clone())).collect();
         let source =
             Source::new(connection, from, shepherd, placement, ids).map_err(|error| error.of(from))?;
-        Ok(Self { source, targets, progress, renew_at: Instant::now() })
+        Ok(Self { shards, source, targets, progress, renew_at: Instant::now() })
     }
 
     fn work(&mut self, stop: &Stop) -> Result<()> {
@@ -202,10 +203,13 @@ impl<'a> Mover<'a> {
         Ok(left.is_none())
     }
 
-    /// Closes what was open.
+    /// Closes what was open, and takes the schedules along.
     fn finish(&mut self) -> Result<()> {
         self.there(Source::drop_finished)?;
-        self.targets.iter_mut().flatten().try_for_each(Target::finish)
+        self.targets.iter_mut().flatten().try_for_each(Target::finish)?;
+        let mut placement = Placement::new(self.shards);
+        self.targets.iter().enumerate().for_each(|(at, target)| placement.set(at, target.is_some()));
+        schedule::carry(self.shards, self.source.shard, &placement)
     }
 
     /// Gives back what it has.
@@ -255,7 +259,7 @@ fn enter(connection: &mut Connection, from: &Shard) -> Result<u32> {
     if let Some(before) = before {
         lease::leave(connection, before)?;
     }
-    let name = lease::Name { name: "move".into(), workers: 0 };
+    let name = lease::Name { name: "move".into(), workers: 0, begun: Instant::now() };
     let shepherd = lease::enter(connection, &name)?;
     connection.execute(format!("UPDATE queue_meta SET mover = {shepherd}")).doing(doing)?;
     settings::ring(connection).doing(doing)?;

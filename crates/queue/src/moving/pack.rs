@@ -125,7 +125,7 @@ impl<'a> Source<'a> {
         if !lease::renew(&mut self.connection, self.shepherd, 0)? {
             return Err(super::taken_over());
         }
-        lease::bury(&mut self.connection)?;
+        lease::bury(&mut self.connection, self.shepherd)?;
         self.kinds = Kinds::load(&mut self.connection)?;
         Ok(())
     }

@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Doing;
 use crate::place::Placement;
+use crate::push::{self, all_drained};
 use crate::record::Record;
 use crate::rows::number;
 use crate::settings::ring;
@@ -88,6 +89,20 @@ impl Schedule {
         self.there(self.last_ms?)
     }
 
+    /// The same, to be set elsewhere.
+    fn renewed(&self) -> NewSchedule {
+        let task = Record {
+            object_id: self.object_id.clone(),
+            kind: Some(self.kind),
+            payload: self.payload.clone(),
+            priority: Some(self.priority),
+            tenant: Some(self.tenant.clone()),
+            not_before_ms: None,
+        };
+        let Self { name, cron, timezone, .. } = self.clone();
+        NewSchedule { name, cron, timezone, task }
+    }
+
     fn there(&self, millis: u64) -> Option<String> {
         let zone = jiff::tz::TimeZone::get(&self.timezone).ok()?;
         Some(time(millis)?.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
@@ -108,11 +123,45 @@ fn as_time<S: Serializer>(millis: &Option<u64>, serializer: S) -> std::result::R
 /// # Errors
 /// If the expression or the zone is wrong, no time ever comes, a shard is not reached, or all are being drained.
 pub fn set(shards: &Shards, new: &NewSchedule) -> Result<Schedule> {
+    let mut placement = Placement::new(shards);
+    loop {
+        let at = home(&placement, new).ok_or_else(|| all_drained(shards))?;
+        let Some(home) = shards.shards.get(at) else { return Err(all_drained(shards)) };
+        let mut connection = session::open(home)?;
+        if push::takes(&mut connection, home)? {
+            return set_on(shards, home, connection, new);
+        }
+        placement.set(at, false);
+    }
+}
+
+/// Takes the schedules of a shard whose tasks were moved to where tasks go now.
+///
+/// # Errors
+/// If a schedule cannot be set there, such as one that somebody wrote into the table; the others before it are there then.
+pub(crate) fn carry(shards: &Shards, from: &Shard, placement: &Placement) -> Result<()> {
+    let mut connection = session::open(from)?;
+    let all = match read(&mut connection, true) {
+        Err(error) if table::is_too_old(&error) => Vec::new(),
+        other => other.map_err(|error| error.of(from))?,
+    };
+    for old in all {
+        let new = old.renewed();
+        let Some(home) = home(placement, &new).and_then(|at| shards.shards.get(at)) else { continue };
+        set_on(shards, home, session::open(home)?, &new).map_err(|error| {
+            Error::with_hint(
+                from.doing(&format!("schedule '{}' stays: {error}", new.name)),
+                "set it anew, or drop it, with `drover queue schedule`; the tasks have been moved",
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn set_on(shards: &Shards, home: &Shard, mut connection: Connection, new: &NewSchedule) -> Result<Schedule> {
     check(new)?;
     let cron = Cron::parse(&new.cron, &new.timezone)?;
     let timezone = cron::zone_name(&new.timezone)?;
-    let home = home(shards, new).ok_or_else(crate::push::all_drained)?;
-    let mut connection = session::open(home)?;
     let now = now_ms(&mut connection, home)?;
     let next = cron.next(now).ok_or_else(|| {
         Error::with_hint(
@@ -141,11 +190,12 @@ pub fn set(shards: &Shards, new: &NewSchedule) -> Result<Schedule> {
         ..old
     };
     table::write(&mut connection, home, &schedule)?;
+    // In this order none is lost by a kill in between: it is on both then, until it is set once more.
+    commit(&mut connection, home)?;
     if let Some((shard, connection, _)) = &mut elsewhere {
         table::remove(connection, shard, &new.name)?;
         connection.execute("COMMIT").doing(|| shard.doing("setting a schedule"))?;
     }
-    commit(&mut connection, home)?;
     Ok(schedule)
 }
 
@@ -166,10 +216,9 @@ fn take<'a>(
 }
 
 /// The shard that its tasks belong on.
-fn home<'a>(shards: &'a Shards, new: &NewSchedule) -> Option<&'a Shard> {
+fn home(placement: &Placement, new: &NewSchedule) -> Option<usize> {
     let tenant = new.task.tenant.as_deref().unwrap_or_default();
-    let at = Placement::new(shards).of(&new.task.object_id, tenant, xxh3_64(new.name.as_bytes()))?;
-    shards.shards.get(at)
+    placement.of(&new.task.object_id, tenant, xxh3_64(new.name.as_bytes()))
 }
 
 fn check(new: &NewSchedule) -> Result<()> {

@@ -1,6 +1,8 @@
 //! Who may do what: whoever reaches the page may look, and whoever knows the token may act.
 
+use std::io::Read as _;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use drover_db::options::Secret;
@@ -10,6 +12,8 @@ use crate::{Error, Result};
 
 /// A shorter token could be guessed.
 const SHORTEST: usize = 16;
+/// No more of the file is read, in bytes.
+const LONGEST: u64 = 64 << 10;
 
 /// What those know who may act. It prints as `***`.
 #[derive(Debug, Clone)]
@@ -19,9 +23,23 @@ impl Token {
     /// Reads it from a file, without the space around it.
     ///
     /// # Errors
-    /// If the file cannot be read, or its token is too short, or can't be sent in a header.
+    /// If the file cannot be read, or others can read it too, or its token is too short, or can't be sent in a header.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
+        let mut file = std::fs::File::open(path).map_err(Error::file(path))?;
+        let about = file.metadata().map_err(Error::file(path))?;
+        // As ssh has it with keys: what is somebody else's is theirs to protect.
+        if about.uid() == rustix::process::getuid().as_raw() && about.mode() & 0o077 != 0 {
+            return Err(Error::with_hint(
+                format!(
+                    "{}: others may read this token (mode {:04o})",
+                    path.display(),
+                    about.mode() & 0o7777
+                ),
+                format!("chmod 600 {}", path.display()),
+            ));
+        }
+        let mut text = String::new();
+        file.by_ref().take(LONGEST).read_to_string(&mut text).map_err(Error::file(path))?;
         Self::new(text.trim()).map_err(|why| {
             Error::with_hint(
                 format!("{}: {why}", path.display()),

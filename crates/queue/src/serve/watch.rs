@@ -296,7 +296,8 @@ fn look(watched: &Watched, eye: &mut Option<Eye>) -> Result<()> {
         }
         None => eye.insert(Eye::open(watched)?),
     };
-    let fresh = Fresh::read(&mut eye.connection, locked(&watched.tally).open())?;
+    let open = locked(&watched.tally).open(); // and unlocked here: nobody who asks waits for the server
+    let fresh = Fresh::read(&mut eye.connection, open)?;
     let totals = {
         let mut tally = locked(&watched.tally);
         tally.take(fresh);

@@ -1,9 +1,13 @@
 //! One process for each task: exit status 0 says that it is done, 75 that it is to be tried again later, any other that it failed.
 
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
+
+use rustix::fs::FallocateFlags;
 
 use super::{Counter, line};
 use crate::desk::Answer;
@@ -35,6 +39,10 @@ pub(super) fn work(counter: &Counter<'_>, command: &str) -> Result<()> {
 /// Runs a process; `None` if the task is given up meanwhile.
 fn run(counter: &Counter<'_>, command: &str, task: &Task) -> Result<Option<Outcome>> {
     let failed = |source| Error::found(format!("--exec: cannot run /bin/sh: {source}"));
+    if task.object_id.to_string().contains('\0') || task.tenant.contains('\0') {
+        let what = "--exec: no environment holds its object id or tenant, for there is a byte 0 in it";
+        return Ok(Some(Outcome::Failed(what.into())));
+    }
     let mut words = tempfile::tempfile().map_err(failed)?;
     let mut child = Command::new("/bin/sh")
         .args(["-c", command])
@@ -50,7 +58,7 @@ fn run(counter: &Counter<'_>, command: &str, task: &Task) -> Result<Option<Outco
         .spawn()
         .map_err(failed)?;
     feed(&mut child, task);
-    let Some(status) = wait(counter, &mut child, task.lease)? else { return Ok(None) };
+    let Some(status) = wait(counter, &mut child, &words, task.lease)? else { return Ok(None) };
     Ok(Some(match status.code() {
         Some(0) => Outcome::Done,
         Some(LATER) => Outcome::Postponed(LATER_MS),
@@ -69,7 +77,7 @@ fn feed(child: &mut Child, task: &Task) {
 }
 
 /// Waits for the process's end; ends it if the task is given up.
-fn wait(counter: &Counter<'_>, child: &mut Child, lease: u64) -> Result<Option<ExitStatus>> {
+fn wait(counter: &Counter<'_>, child: &mut Child, words: &File, lease: u64) -> Result<Option<ExitStatus>> {
     let mut ticks = 0u32;
     loop {
         let ended = child
@@ -80,6 +88,9 @@ fn wait(counter: &Counter<'_>, child: &mut Child, lease: u64) -> Result<Option<E
         }
         std::thread::sleep(TICK);
         ticks += 1;
+        if ticks.is_multiple_of(20) {
+            forget(words);
+        }
         if ticks.is_multiple_of(20) && !counter.desk.gone([lease].into_iter()).is_empty() {
             end_group(child);
             return Ok(None);
@@ -109,7 +120,17 @@ pub(super) fn ended(status: ExitStatus) -> String {
     }
 }
 
-fn last_words(words: &mut std::fs::File) -> String {
+/// Gives back the disk's space for what was said long before: a process may say any amount. Where that cannot be done it stays.
+fn forget(words: &File) {
+    const KEPT: u64 = 1 << 20;
+    let Ok(about) = words.metadata() else { return };
+    if about.blocks() * 512 > 2 * KEPT && about.len() > KEPT {
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(words, hole, 0, about.len() - KEPT);
+    }
+}
+
+fn last_words(words: &mut File) -> String {
     let mut text = Vec::new();
     let length = words.seek(SeekFrom::End(0)).unwrap_or(0);
     let from = length.saturating_sub(LAST_WORDS);
@@ -120,5 +141,21 @@ fn last_words(words: &mut std::fs::File) -> String {
     match String::from_utf8_lossy(&text).trim() {
         "" => String::new(),
         said => format!(": {said}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_long_before_takes_no_space() {
+        let mut words = tempfile::tempfile().unwrap();
+        let line = [b'x'; 1 << 16];
+        (0..320).for_each(|_| words.write_all(&line).unwrap());
+        forget(&words);
+        assert!(words.metadata().unwrap().blocks() * 512 <= 2 << 20, "{:?}", words.metadata());
+        words.write_all(b"the end").unwrap();
+        assert!(last_words(&mut words).ends_with("xthe end"));
     }
 }

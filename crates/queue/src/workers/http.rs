@@ -144,7 +144,11 @@ async fn outcome(response: Response, permit: &Permit<'_>) -> Outcome {
 
 /// How long to wait, as a number of seconds or a time.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    asked(headers.get(RETRY_AFTER)?.to_str().ok()?.trim())
+}
+
+/// The same of the header's text.
+pub(crate) fn asked(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::line::{self, Said};
 use super::{Counter, exec};
-use crate::desk::Answer;
+use crate::desk::{Answer, Hand};
 use crate::task::Outcome;
 use crate::{Error, Result};
 
@@ -22,6 +23,10 @@ const MOST: usize = 4096;
 const LONGEST_LINE: u64 = 16 << 20;
 /// How often is looked whether tasks were given up, or the process ended.
 const TICK: Duration = Duration::from_millis(100);
+/// How often is looked whether a process that is starting reads its input.
+const START_TICK: Duration = Duration::from_millis(10);
+/// A process is starting until it reads its first line, but for no longer than this.
+const LONGEST_START: Duration = Duration::from_secs(60);
 /// A process that ends so many times in a row without having answered anything ends the work.
 const MOST_FUTILE: u32 = 5;
 
@@ -80,6 +85,8 @@ struct State {
     /// Answers a second, about.
     rate: f64,
     reckoned: Option<(Instant, u64)>,
+    /// How long its first line is, once that is written whole.
+    first: Option<usize>,
     /// Whether its output ended.
     is_ended: bool,
     /// Whether it was ended, since it hung.
@@ -95,6 +102,15 @@ impl State {
     fn room(&self) -> usize {
         let most = ((self.rate * AHEAD.as_secs_f64()) as usize).clamp(1, MOST);
         most.saturating_sub(self.has.len())
+    }
+
+    /// Whether the process has read something of its first line. Until it has answered once it has no other.
+    fn has_read(&self, pipe: &OwnedFd) -> bool {
+        let unread = rustix::io::ioctl_fionread(pipe); // an error: there is no way to know
+        self.answered > 0
+            || self
+                .first
+                .is_some_and(|sent| unread.is_ok_and(|unread| unread < sent as u64) || unread.is_err())
     }
 
     fn reckon(&mut self, now: Instant) {
@@ -148,9 +164,10 @@ impl Process {
         let shared = Shared::default();
         let why = std::thread::scope(|scope| {
             let (process, shared) = (child.id(), &shared);
+            let pipe = input.as_fd().try_clone_to_owned().ok();
             let reader = scope.spawn(|| read(counter, &mut output, shared));
-            scope.spawn(move || watch(counter, process, shared));
-            let why = write(counter, &mut input, shared);
+            scope.spawn(move || watch(counter, process, pipe, shared));
+            let why = write(counter, process.into(), &mut input, shared);
             shared.lock().is_left = true;
             shared.left.notify_all();
             drop(input); // at the end of its input the process is to end
@@ -226,24 +243,36 @@ fn ends_by_itself(child: &mut Child, patience: Duration) -> bool {
     false
 }
 
-/// Ends the process if one of its tasks is given up: it hangs in that, and may not even read its input any more.
-fn watch(counter: &Counter<'_>, process: u32, shared: &Shared) {
+/// Holds time-outs back while the process is starting, and ends it if one of its tasks is given up: it hangs in that, and may not
+/// even read its input any more.
+fn watch(counter: &Counter<'_>, process: u32, pipe: Option<OwnedFd>, shared: &Shared) {
+    let begun = Instant::now();
+    let mut starting = pipe;
     let mut state = shared.lock();
     while !state.is_left {
+        if let Some(pipe) = &starting {
+            for lease in state.has.keys() {
+                counter.desk.beat(*lease);
+            }
+            if begun.elapsed() > LONGEST_START || state.has_read(pipe) {
+                starting = None; // and the pipe is closed here, so that its end is seen
+            }
+        }
         let gone = counter.desk.gone(state.has.keys().copied());
         if gone.into_iter().any(|lease| state.has.remove(&lease).is_some()) {
             state.is_hung = true;
             exec::kill_group(process); // nobody has waited for its end yet
             return;
         }
-        state = shared.left.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        let tick = if starting.is_some() { START_TICK } else { TICK };
+        state = shared.left.wait_timeout(state, tick).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
 /// Sends tasks, until there are no more or the process is of no more use.
-fn write(counter: &Counter<'_>, input: &mut ChildStdin, shared: &Shared) -> Why {
+fn write(counter: &Counter<'_>, hand: Hand, input: &mut ChildStdin, shared: &Shared) -> Why {
     let mut lines = Vec::new();
-    let (mut is_closed, mut is_broken) = (false, false);
+    let (mut is_closed, mut is_broken, mut is_first) = (false, false, true);
     loop {
         let state = shared.lock();
         if state.is_hung {
@@ -261,7 +290,7 @@ fn write(counter: &Counter<'_>, input: &mut ChildStdin, shared: &Shared) -> Why 
             continue;
         }
         drop(state);
-        let Some(tasks) = counter.desk.take(room, TICK) else {
+        let Some(tasks) = counter.desk.take_for(hand, room, TICK) else {
             is_closed = true;
             continue;
         };
@@ -277,6 +306,10 @@ fn write(counter: &Counter<'_>, input: &mut ChildStdin, shared: &Shared) -> Why 
         }
         drop(state);
         is_broken = input.write_all(&lines).is_err();
+        if is_first {
+            shared.lock().first = Some(lines.len());
+            is_first = false;
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 
 mod closure;
 mod exec;
-mod http;
+pub(crate) mod http;
 mod json_lines;
-mod line;
+pub(crate) mod line;
 mod throttle;
 
 use std::sync::atomic::Ordering;

@@ -139,6 +139,8 @@ fn killed_and_gone_on_with(flavour: Flavour) {
     let mut ran: Vec<u32> = queue.lines("log").iter().map(|line| line.parse().unwrap()).collect();
     ran.sort_unstable();
     assert!(ran == (1..=TASKS).collect::<Vec<_>>(), "each of them, and each once");
+    let misnamed = run(queue.command("build --kind 2").args(["--job", "né"]).arg(&file));
+    misnamed.refused(&["'né'", "hint: ", "ASCII"]);
     let other = run(queue.command("build --job large --kind 2").arg(&file));
     other.refused(&["'large'", "kind 1", "hint: "]);
 }
@@ -168,8 +170,9 @@ fn cancelled(flavour: Flavour) {
         queue.value("SELECT COALESCE(MAX(tasks), 0) FROM queue_build WHERE state = 'loading'") != "0"
     });
     queue.run("build --cancel --job running").done();
-    build.finish().refused(&[]);
+    build.finish().refused(&["build 'running' was cancelled"]);
     assert_eq!(tables(), before);
+    assert_eq!(queue.value("SELECT COUNT(*) FROM queue_segment"), "0");
 }
 
 /// What a server counts of those who waited for one another.

@@ -7,7 +7,12 @@ use crate::client::wait_until;
 use crate::drover::Running;
 use crate::servers::on_both;
 
-on_both!(what_a_process_gets, the_exit_status_decides, a_time_out_ends_all_that_it_started);
+on_both!(
+    what_a_process_gets,
+    the_exit_status_decides,
+    a_time_out_ends_all_that_it_started,
+    what_no_environment_holds,
+);
 
 fn what_a_process_gets(flavour: Flavour) {
     let queue = Queue::new(flavour, "exec");
@@ -64,4 +69,14 @@ fn a_time_out_ends_all_that_it_started(flavour: Flavour) {
     assert_eq!(queue.lines("log"), ["1", "2"]);
     std::thread::sleep(std::time::Duration::from_secs(4));
     assert_eq!(queue.lines("late").len(), 0);
+}
+
+/// Whoever inserts it does not end the work of others.
+fn what_no_environment_holds(flavour: Flavour) {
+    let queue = Queue::new(flavour, "exec_zero");
+    queue.run("set --max-attempts 1").done();
+    queue.sql("INSERT INTO queue_inbox (object_id, tenant) VALUES ('a\\0b', ''), ('c', 'd\\0'), ('e', '')");
+    let report = queue.work("", ["--exec", "true"]);
+    assert_eq!((&report["done"], &report["dead"]), (&1.into(), &2.into()), "{report}");
+    assert_eq!(queue.value("SELECT COUNT(*) FROM queue_dead WHERE error LIKE '%a byte 0 in it'"), "2");
 }

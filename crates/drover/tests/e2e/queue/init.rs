@@ -3,10 +3,16 @@
 use drover_sandbox::Flavour;
 
 use super::Queue;
+use crate::client::sql;
 use crate::drover::{drover_on, run};
-use crate::servers::{on_both, source};
+use crate::servers::{on_both, source, start};
 
-on_both!(a_second_time_changes_nothing, without_a_schema_it_is_refused, other_engines_are_refused);
+on_both!(
+    a_second_time_changes_nothing,
+    without_a_schema_it_is_refused,
+    other_engines_are_refused,
+    a_log_of_statements,
+);
 
 fn a_second_time_changes_nothing(flavour: Flavour) {
     let queue = Queue::new(flavour, "init");
@@ -40,4 +46,22 @@ fn other_engines_are_refused(flavour: Flavour) {
     let culprits = ["queue_dead", "MyISAM", "transactions", "hint: "];
     queue.run("init").refused(&culprits);
     run(&mut queue.working("--until-empty", ["--exec", "true"])).refused(&culprits);
+}
+
+/// Who may not choose another form is told what to do; who may just does it.
+fn a_log_of_statements(flavour: Flavour) {
+    let server = start(flavour, &["--log-bin", "--server-id=7", "--binlog-format=STATEMENT"]);
+    sql(&server, "CREATE DATABASE jobs; CREATE USER app; GRANT ALL ON jobs.* TO app");
+    let as_app = |line: &str| run(&mut drover_on(&server, &format!("queue {line} -D jobs -u app")));
+    as_app("init").refused(&["STATEMENT", "hint: ", "SET GLOBAL binlog_format = 'ROW'"]);
+    let as_root = |line: &str| run(&mut drover_on(&server, &format!("queue {line} -D jobs")));
+    as_root("init").done();
+    as_app("push 1").refused(&["pushing tasks", "hint: ", "SET GLOBAL binlog_format = 'ROW'"]);
+    as_app("work --until-empty --exec true")
+        .refused(&["logs statements", "SET GLOBAL binlog_format = 'ROW'"]);
+    as_root("push 1").done();
+    as_root("work --until-empty --exec true").done();
+    sql(&server, "SET GLOBAL binlog_format = 'ROW'");
+    as_app("push 1").done();
+    as_app("work --until-empty --exec true").done();
 }

@@ -9,8 +9,11 @@ mod exec;
 mod http;
 mod init;
 mod json_lines;
+mod keep;
 mod kills;
+mod limits;
 mod moving;
+mod placing;
 mod pushing;
 mod rules;
 mod schedules;
@@ -19,10 +22,11 @@ mod shards;
 mod sharing;
 mod stat;
 mod stopping;
+mod times;
 
 use std::fmt::Display;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use drover_sandbox::{Flavour, Server};
@@ -30,7 +34,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::{self, feed};
-use crate::drover::{Output, drover_on, run};
+use crate::drover::{Output, drover, drover_on, run};
 use crate::servers::source;
 
 /// A queue in a schema of its own, with a directory for its workers.
@@ -126,10 +130,35 @@ impl Queue {
         format!("exec python3 {}", file.display())
     }
 
+    /// A file of shards, each in a schema of its own on the queue's server. They have tables.
+    pub(crate) fn shards(&self, names: &[&str], place: &str) -> PathBuf {
+        let mut text = format!("place = \"{place}\"\n");
+        for name in names {
+            let url =
+                format!("mysql://root@/{}_{name}?socket={}", self.schema, self.server.socket().display());
+            text += &format!("[[shard]]\nname = \"{name}\"\nurl = \"{url}\"\n");
+        }
+        let file = self.file("shards.toml", &text);
+        run(&mut sharded(&file, "init")).done();
+        file
+    }
+
+    /// The first field of the first row, asked of one of these shards.
+    pub(crate) fn value_of(&self, shard: &str, text: impl Display) -> String {
+        client::value(self.server, format!("USE {}_{shard}; {text}", self.schema))
+    }
+
     /// How many dead tasks there are.
     pub(crate) fn dead(&self) -> String {
         self.value("SELECT COUNT(*) FROM queue_dead")
     }
+}
+
+/// A command on the shards of a file.
+pub(crate) fn sharded(file: &Path, line: &str) -> Command {
+    let mut command = drover(&format!("queue {line} --no-defaults --shards"));
+    command.arg(file);
+    command
 }
 
 /// The numbers from `first` to `last`, a line each.

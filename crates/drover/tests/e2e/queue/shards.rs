@@ -89,6 +89,7 @@ fn files_that_name_no_shards(flavour: Flavour) {
         ("[[shard]]\nname = \"a\"\n", "url"),
         ("[[shard]]\nname = \"a\"\nurl = \"mysql://u:secret@h/s\"\nport = 5\n", "port"),
         ("[[shard]]\nname = \"a\"\nurl = \"mysql://u:secret@h:x/s\"\n", "shard 'a'"),
+        ("[[shard]]\nname = \"a\"\ndrain = \"mysql://u:secret@h/s\"\n", "line 3"),
         ("[[shard]]\nname = \"\"\nurl = \"mysql://u:secret@h/s\"\n", "name of its own"),
     ] {
         let output = try_with(text).refused(&["shards.toml", word]);
