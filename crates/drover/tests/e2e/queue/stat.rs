@@ -62,7 +62,7 @@ fn what_there_is(flavour: Flavour) {
     let build = &shard["builds"][0];
     assert_eq!(
         (&build["job"], &build["state"], &build["tasks"]),
-        (&"loading".into(), &"loading".into(), &2000.into())
+        (&"loading".into(), &"loading".into(), &3000.into())
     );
 
     let text = queue.run("stat").done().stdout;
