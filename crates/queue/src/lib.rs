@@ -42,6 +42,7 @@ pub use drain::{Drain, DrainProgress, DrainReport, drain};
 pub use error::{Error, Result};
 pub use kinds::Kind;
 pub use moving::{MoveProgress, MoveReport, Moved, move_tasks};
+pub use probe::slow_commits;
 pub use push::{Defaults, Pusher};
 pub use record::{Record, lines, not_before};
 pub use schedule::{NewSchedule, Schedule};

@@ -3,7 +3,7 @@
 use drover_db::Connection;
 
 use crate::error::Doing;
-use crate::shard::Shard;
+use crate::shard::{Shard, Shards};
 use crate::{Error, Result, schema, session};
 
 /// What to do where statements are logged.
@@ -83,4 +83,24 @@ fn locks(connection: &mut Connection, shard: &Shard) -> Result<()> {
             "this server would run tasks twice; use MySQL or MariaDB with InnoDB",
         )),
     }
+}
+
+/// The shards on whose servers commits may wait 100 ms for nothing while others write much.
+///
+/// MySQL of few processors has each session write the redo log by itself (`innodb_log_writer_threads` = OFF). One that comes upon a
+/// part of the log that another session has reserved and not filled yet waits for a signal; that may be lost, the wait then lasts
+/// 100 ms, and all other commits wait behind it (`log_self_write_up_to` in its `log0write.cc`; seen with 9.7 on 2 processors).
+///
+/// # Errors
+/// If a server cannot be asked.
+pub fn slow_commits(shards: &Shards) -> Result<Vec<&Shard>> {
+    let mut found = Vec::new();
+    for shard in shards.shards.iter().filter(|shard| !shard.is_draining) {
+        let setting = drover_db::server::variable(&mut session::open(shard)?, "innodb_log_writer_threads")
+            .doing(|| shard.doing("asking for the server's settings"))?;
+        if matches!(setting.as_deref(), Some("OFF" | "0")) {
+            found.push(shard);
+        }
+    }
+    Ok(found)
 }

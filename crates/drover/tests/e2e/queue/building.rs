@@ -1,6 +1,7 @@
 //! Builds: all of them or none, whatever comes between.
 
 use std::fs;
+use std::path::Path;
 
 use drover_sandbox::{Flavour, Server};
 
@@ -199,6 +200,7 @@ fn beside_live_traffic(flavour: Flavour) {
     let before = conflicts(&server);
     assert_eq!(before.len(), 2, "{before:?}");
     run(&mut drover_on(&server, "queue init -D jobs")).done();
+    warns_of_slow_commits(&server, dir.path());
     let mut worker = drover_on(&server, "queue work -D jobs --procs 2 --json");
     let worker = Running::start(worker.args(["--json-lines", "cat"]));
     let file = dir.path().join("tasks");
@@ -226,6 +228,24 @@ fn beside_live_traffic(flavour: Flavour) {
     let stat = run(stat.arg(client::value(&server, "SELECT @@datadir"))).done().json();
     let largest = stat["largest"].as_array().unwrap().iter().map(|one| one["bytes"].as_u64().unwrap()).max();
     assert!(largest.unwrap() < 1_000_000, "{largest:?}");
+}
+
+/// Where MySQL's sessions write the redo log by themselves.
+fn warns_of_slow_commits(server: &Server, dir: &Path) {
+    let file = dir.join("few");
+    fs::write(&file, numbers(1, 10)).unwrap();
+    let warns = || {
+        let output = run(drover_on(server, "queue build -D jobs --kind 15").arg(&file)).done();
+        output.stderr.contains("innodb_log_writer_threads is OFF")
+    };
+    if server.flavour() == Flavour::MariaDb {
+        assert!(!warns());
+        return;
+    }
+    for (setting, expected) in [("OFF", true), ("ON", false)] {
+        sql(server, format!("SET GLOBAL innodb_log_writer_threads = {setting}"));
+        assert_eq!(warns(), expected, "{setting}");
+    }
 }
 
 fn done(server: &Server, kind: u32) -> u64 {

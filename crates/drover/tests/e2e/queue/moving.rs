@@ -18,6 +18,7 @@ on_both!(
     a_build_goes_on_where_it_was_placed,
     all_that_a_task_has_goes_with_it,
     unique_tasks_stay_so,
+    schedules_go_with_the_tasks,
     what_runs_ends_where_it_is,
     a_push_that_runs_hears_of_it,
     stopped_between_the_steps,
@@ -290,6 +291,36 @@ fn unique_tasks_stay_so(flavour: Flavour) {
     assert_eq!(ran.len(), 200);
     assert_eq!(pair.there("SELECT COUNT(*) FROM queue_unique"), "0");
     assert_eq!(pair.there("SELECT SUM(merged) FROM queue_count"), "12");
+}
+
+fn schedules_go_with_the_tasks(flavour: Flavour) {
+    let pair = Pair::new(flavour, "move_schedules", target(flavour));
+    // Of eight objects some belong to either shard.
+    for at in 0..8 {
+        let line = format!(
+            "schedule set each-{at} object-{at} --kind 7 --tenant acme --priority 3 --payload [{at}]"
+        );
+        run(pair.command(&line).args(["--cron", "30 4 * * *", "--timezone", "Europe/Berlin"])).done();
+    }
+    run(&mut pair.command("schedule pause each-3")).done();
+    let list = || {
+        let mut list = run(&mut pair.command("schedule list --json")).done().json();
+        for schedule in list.as_array_mut().unwrap() {
+            schedule.as_object_mut().unwrap().remove("shard").unwrap();
+        }
+        list
+    };
+    let before = list();
+    assert_eq!(before.as_array().map(Vec::len), Some(8), "{before}");
+    assert_ne!(pair.queue.value("SELECT COUNT(*) FROM queue_schedule"), "0");
+    run(&mut pair.command("drain here")).done();
+    pair.moved();
+    assert_eq!(list(), before);
+    assert_eq!(pair.queue.value("SELECT COUNT(*) FROM queue_schedule"), "0");
+    assert_eq!(pair.there("SELECT COUNT(*) FROM queue_schedule"), "8");
+    // Once more changes nothing.
+    pair.moved();
+    assert_eq!(list(), before);
 }
 
 fn what_runs_ends_where_it_is(flavour: Flavour) {
