@@ -174,9 +174,6 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
         pauses: !args.no_pauses,
     };
     let fits = |record: &Record| fits_build(record, args.task.kind);
-    if options.pauses {
-        warn_of_slow_commits(&shards, printer)?;
-    }
     let report = match (&args.file, &args.from_query, &args.source) {
         (_, Some(query), Some(url)) => {
             let server = source_server(url, &args.place.server);
@@ -200,15 +197,21 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
         _ => return Err(Failure::new("--from-query needs --source")),
     };
     printer.queue(&report, build_text(&report))?;
+    if options.pauses && report.tasks >= LARGE_BUILD {
+        warn_of_slow_commits(&shards, printer)?;
+    }
     Ok(Outcome::Done)
 }
+
+/// Builds of so many tasks take long enough for live traffic to notice.
+const LARGE_BUILD: u64 = 100_000;
 
 fn warn_of_slow_commits(shards: &Shards, printer: &Printer) -> Result<(), Failure> {
     let slow: Vec<_> = drover_queue::slow_commits(shards)?.iter().map(|shard| shard.name.as_str()).collect();
     if let Some(first) = slow.first() {
         let of = if first.is_empty() { String::new() } else { format!(" of {}", slow.join(", ")) };
         printer.warning(&format!(
-            "live inserts may wait 100 ms now and then: innodb_log_writer_threads{of} is OFF, as MySQL has it on few processors; \
+            "live inserts may have waited 100 ms now and then: innodb_log_writer_threads{of} is OFF, as MySQL has it on few processors; \
              SET GLOBAL innodb_log_writer_threads = ON ends that"
         ));
     }

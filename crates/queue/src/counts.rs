@@ -195,13 +195,9 @@ const FOLDED: u64 = 2000;
 pub(crate) fn fold(connection: &mut Connection) -> Result<bool> {
     let doing = || "folding counts";
     connection.execute("START TRANSACTION").doing(doing)?;
-    let folded = fold_some(connection).and_then(|more| {
-        connection.execute("COMMIT").doing(doing)?;
-        Ok(more)
-    });
-    folded.inspect_err(|_| {
-        let _ = connection.execute("ROLLBACK");
-    })
+    let more = fold_some(connection)?;
+    connection.execute("COMMIT").doing(doing)?;
+    Ok(more)
 }
 
 fn fold_some(connection: &mut Connection) -> Result<bool> {

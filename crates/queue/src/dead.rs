@@ -126,16 +126,13 @@ fn each_shard(shards: &Shards, which: &Which, again: bool) -> Result<u64> {
         let most = which.limit.unwrap_or(u64::MAX);
         let mut done = 0;
         while done < most {
-            match batch(&mut connection, shard, which, (most - done).min(BATCH), again) {
-                Ok(0) => break,
-                Ok(count) => done += count,
-                Err(error) => {
-                    let _ = connection.execute("ROLLBACK");
-                    if !error.is_passing() {
-                        return Err(error);
-                    }
-                }
+            let count = session::retried(&mut connection, |connection| {
+                batch(connection, shard, which, (most - done).min(BATCH), again)
+            })?;
+            if count == 0 {
+                break;
             }
+            done += count;
         }
         all += done;
     }

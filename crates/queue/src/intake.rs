@@ -239,10 +239,9 @@ impl Intake {
         let segment = self.open_segment(connection, incoming.len() as u64)?;
         self.ids.refill(connection)?;
         let before = books.counts.clone();
-        let moved = self.move_at_once(connection, incoming, source, segment, books).inspect_err(|_| {
-            books.counts = before;
-            let _ = connection.execute("ROLLBACK");
-        })?;
+        let moved = self
+            .move_at_once(connection, incoming, source, segment, books)
+            .inspect_err(|_| books.counts = before)?;
         if let Some(open) = &mut self.segment {
             open.rows += moved.tasks.len() as u64;
         }

@@ -302,7 +302,8 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         let shepherd = self.books.shepherd;
-        let (fired, wait) = retried(&mut self.connection, |connection| schedule::fire(connection, shepherd))?;
+        let (fired, wait) =
+            session::retried(&mut self.connection, |connection| schedule::fire(connection, shepherd))?;
         let now = Instant::now();
         incoming.schedules_at = now + wait;
         if fired {
@@ -317,14 +318,14 @@ impl<'a> Keeper<'a> {
         let now = Instant::now();
         let mut all = Vec::new();
         if now >= incoming.inbox_at {
-            let moved = retried(&mut self.connection, |connection| {
+            let moved = session::retried(&mut self.connection, |connection| {
                 incoming.intake.inbox(connection, &mut self.books)
             })?;
             incoming.plan_inbox(moved.read);
             all.push(moved);
         }
         if incoming.later_at.is_some_and(|at| now >= at) {
-            let (moved, next) = retried(&mut self.connection, |connection| {
+            let (moved, next) = session::retried(&mut self.connection, |connection| {
                 incoming.intake.later(connection, &mut self.books)
             })?;
             incoming.later_at = Some(Instant::now() + next.unwrap_or(LATER_SWEEP).min(LATER_SWEEP));
@@ -523,7 +524,7 @@ impl<'a> Keeper<'a> {
 
     fn commit(&mut self, settling: &Settling) -> Result<()> {
         let is_intake = self.intake.is_some();
-        let settled = retried(&mut self.connection, |connection| {
+        let settled = session::retried(&mut self.connection, |connection| {
             settling.commit(connection, &mut self.books, &self.lanes, is_intake)
         })?;
         settled.count(self.totals);
@@ -556,7 +557,7 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         self.fold_at = now + EVERY;
-        while retried(&mut self.connection, counts::fold)? {}
+        while session::retried(&mut self.connection, counts::fold)? {}
         Ok(())
     }
 
@@ -615,16 +616,4 @@ impl Incoming {
             self.intake.next_look()
         };
     }
-}
-
-/// Tries again what failed because another session was in the way.
-fn retried<T>(connection: &mut Connection, mut work: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
-    const TRIES: u32 = 10;
-    for attempt in 0..TRIES {
-        match work(connection) {
-            Err(error) if error.is_passing() => std::thread::sleep(Duration::from_millis(5 << attempt)),
-            other => return other,
-        }
-    }
-    work(connection)
 }

@@ -1,5 +1,7 @@
 //! The sessions of a queue, with the reason for each of their settings.
 
+use std::time::Duration;
+
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, quote};
 
@@ -141,4 +143,34 @@ fn set(connection: &mut Connection, shard: &Shard) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Work that may be one transaction. It is tried again if another session was in the way; what it has left open is rolled back first.
+pub(crate) fn retried<T>(
+    connection: &mut Connection,
+    work: impl FnMut(&mut Connection) -> Result<T>,
+) -> Result<T> {
+    retried_by(connection, |connection| connection, work)
+}
+
+/// The same, of somebody who has the connection.
+pub(crate) fn retried_by<S, T>(
+    of: &mut S,
+    connection: impl Fn(&mut S) -> &mut Connection,
+    mut work: impl FnMut(&mut S) -> Result<T>,
+) -> Result<T> {
+    const TRIES: u32 = 10;
+    let mut attempt = 0;
+    loop {
+        let error = match work(of) {
+            Err(error) => error,
+            done => return done,
+        };
+        let _not_if_it_is_lost = connection(of).execute("ROLLBACK");
+        if attempt == TRIES || !error.is_passing() {
+            return Err(error);
+        }
+        std::thread::sleep(Duration::from_millis(5 << attempt));
+        attempt += 1;
+    }
 }

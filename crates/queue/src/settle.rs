@@ -201,7 +201,6 @@ impl Settling {
                 }
                 Err(error) => {
                     books.counts = before;
-                    let _ = connection.execute("ROLLBACK");
                     return Err(error);
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use drover_db::{Connection, quote};
 
@@ -164,21 +164,13 @@ impl<'a> Writer<'a> {
         if batch.end <= self.position || self.is_published {
             return Ok(0);
         }
-        const TRIES: u32 = 10;
-        for attempt in 0..TRIES {
-            match self.try_store(batch) {
-                Err(error) => {
-                    let _ = self.connection.execute("ROLLBACK");
-                    self.lanes.clear(); // some may be in no row
-                    if !error.is_passing() {
-                        return Err(error);
-                    }
-                    std::thread::sleep(Duration::from_millis(5 << attempt));
-                }
-                stored => return stored,
-            }
-        }
-        self.try_store(batch)
+        session::retried_by(
+            self,
+            |writer| &mut writer.connection,
+            |writer| {
+                writer.try_store(batch).inspect_err(|_| writer.lanes.clear()) // some may be in no row
+            },
+        )
     }
 
     fn try_store(&mut self, batch: &Batch) -> Result<u64> {

@@ -228,26 +228,13 @@ fn transact<S, T>(
     connection: impl Fn(&mut S) -> &mut Connection,
     mut work: impl FnMut(&mut S) -> Result<T>,
 ) -> Result<T> {
-    const TRIES: u32 = 10;
     let doing = || "moving tasks";
-    for attempt in 0.. {
+    session::retried_by(of, &connection, |of| {
         connection(of).execute("START TRANSACTION").doing(doing)?;
-        let done = work(of).and_then(|done| {
-            connection(of).execute("COMMIT").doing(doing)?;
-            Ok(done)
-        });
-        match done {
-            Err(error) => {
-                let _ = connection(of).execute("ROLLBACK");
-                if attempt >= TRIES || !error.is_passing() {
-                    return Err(error);
-                }
-                std::thread::sleep(Duration::from_millis(5 << attempt));
-            }
-            done => return done,
-        }
-    }
-    Err(Error::found(doing())) // never: the last try returns
+        let done = work(of)?;
+        connection(of).execute("COMMIT").doing(doing)?;
+        Ok(done)
+    })
 }
 
 /// Enters the mover as a shepherd; one that is there already has to leave.

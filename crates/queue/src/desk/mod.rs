@@ -1,50 +1,22 @@
 //! Where tasks lie in memory between the shards and the workers: what is ready, by priority and tenant; what is given out, and
 //! until when; and what came of it, which each shard's keeper takes back. All rules that need no server hold here.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+mod limits;
+mod mail;
+mod ready;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::kinds::{Kind, Kinds};
-use crate::task::{Outcome, Task};
+use crate::kinds::Kinds;
+use crate::task::Outcome;
+use limits::{Pace, Rules};
+use mail::Letterbox;
+use ready::Ready;
 
-/// A task with the place where it lies.
-#[derive(Debug)]
-pub(crate) struct Queued {
-    pub(crate) shard: usize,
-    pub(crate) lane: u64,
-    /// Its number in the lane, from 0.
-    pub(crate) seq: u32,
-    pub(crate) priority: i8,
-    /// When it was made, in milliseconds since 1970, by the server's clock.
-    pub(crate) created_ms: u64,
-    pub(crate) task: Task,
-}
-
-impl Queued {
-    /// How much room it takes in memory: 1 for a small one.
-    pub(crate) fn weight(&self) -> usize {
-        const UNIT: usize = 4096;
-        1 + self.task.payload.as_deref().map_or(0, str::len) / UNIT
-    }
-
-    /// The same, to be given out once more.
-    pub(crate) fn again(&self) -> Self {
-        Self { task: self.task.clone(), ..*self }
-    }
-}
-
-/// What came of a task.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) queued: Arc<Queued>,
-    pub(crate) outcome: Outcome,
-    /// From being given out to the answer.
-    pub(crate) ran: Duration,
-    /// From the desk to a worker.
-    pub(crate) begun: Instant,
-}
+pub(crate) use mail::{Finished, Mail};
+pub(crate) use ready::{Queued, StreamName};
 
 /// An answer of a worker's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,34 +25,6 @@ pub(crate) struct Answer {
     pub(crate) lease: u64,
     /// What came of it.
     pub(crate) outcome: Outcome,
-}
-
-/// Tasks of one kind and tenant from one shard, which wait in the order they came.
-#[derive(Debug)]
-struct Stream {
-    name: StreamName,
-    tasks: VecDeque<Queued>,
-    /// Of all its tasks.
-    weight: usize,
-}
-
-impl Stream {
-    fn retain(&mut self, mut stays: impl FnMut(&Queued) -> bool) -> impl Iterator<Item = Queued> {
-        let (stay, gone): (VecDeque<_>, VecDeque<_>) =
-            std::mem::take(&mut self.tasks).into_iter().partition(|queued| stays(queued));
-        self.tasks = stay;
-        self.weight -= gone.iter().map(Queued::weight).sum::<usize>();
-        gone.into_iter()
-    }
-}
-
-/// What tasks have in common that wait in one line.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct StreamName {
-    pub(crate) shard: usize,
-    pub(crate) kind: u16,
-    pub(crate) priority: i8,
-    pub(crate) tenant: Box<str>,
 }
 
 /// What is given out.
@@ -96,71 +40,14 @@ struct Out {
 /// Who has a task, where one has several that are given up together; 0 where each is given up alone.
 pub(crate) type Hand = u64;
 
-/// The rules of each shard.
-#[derive(Debug, Default)]
-struct Rules {
-    by_shard: Vec<Kinds>,
-    /// Of shards that told none yet.
-    none: Kind,
-}
-
-impl Rules {
-    fn of(&self, shard: usize, kind: u16) -> &Kind {
-        self.by_shard.get(shard).map_or(&self.none, |kinds| kinds.of(kind))
-    }
-}
-
-/// What runs of a kind, and how fast it may.
-#[derive(Debug, Default)]
-struct Pace {
-    running: u32,
-    /// How many may be begun now, and when that was reckoned.
-    tokens: f64,
-    reckoned: Option<Instant>,
-}
-
-/// A second's worth of a rate may be begun at once, and one task always.
-fn burst(rate: f64) -> f64 {
-    rate.max(1.0)
-}
-
 #[derive(Debug, Default)]
 struct Inner {
-    levels: BTreeMap<Reverse<i8>, VecDeque<Stream>>,
+    ready: Ready,
     out: HashMap<u64, Out>,
     pace: HashMap<u16, Pace>,
     rules: Rules,
     next_lease: u64,
     is_closed: bool,
-}
-
-/// What a keeper is told.
-#[derive(Debug, Default)]
-pub(crate) struct Mail {
-    pub(crate) finished: Vec<Finished>,
-    /// The bell rang.
-    pub(crate) rung: bool,
-    /// It rang for more than the inbox: rules, lanes or shepherds may have changed.
-    pub(crate) changed: bool,
-    /// The highest number seen in the inbox, committed or not.
-    pub(crate) inbox: u64,
-    /// Tasks were given out, so that there may be too few left.
-    pub(crate) taken: bool,
-}
-
-impl Mail {
-    /// The bell rang; `inbox` is the highest number seen there.
-    pub(crate) fn ring(&mut self, inbox: u64, changed: bool) {
-        self.rung = true;
-        self.changed |= changed;
-        self.inbox = self.inbox.max(inbox);
-    }
-}
-
-#[derive(Debug, Default)]
-struct Letterbox {
-    mail: Mutex<Mail>,
-    came: Condvar,
 }
 
 /// The desk.
@@ -179,18 +66,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Desk {
     /// For so many shards.
     pub(crate) fn new(shards: usize) -> Self {
-        let by_shard = (0..shards).map(|_| Kinds::default()).collect();
-        let rules = Rules { by_shard, none: Kind::default() };
-        let inner = Inner { rules, next_lease: 1, ..Inner::default() };
+        let inner = Inner { rules: Rules::new(shards), next_lease: 1, ..Inner::default() };
         let boxes = (0..shards).map(|_| Letterbox::default()).collect();
         Self { inner: Mutex::new(inner), more: Condvar::new(), boxes }
     }
 
     /// New rules of a shard: this shepherd's part of them.
     pub(crate) fn rule(&self, shard: usize, kinds: Kinds) {
-        if let Some(rules) = lock(&self.inner).rules.by_shard.get_mut(shard) {
-            *rules = kinds;
-        }
+        lock(&self.inner).rules.set(shard, kinds);
         self.more.notify_all();
     }
 
@@ -198,7 +81,7 @@ impl Desk {
     pub(crate) fn put(&self, tasks: impl IntoIterator<Item = Queued>) {
         let mut inner = lock(&self.inner);
         for queued in tasks {
-            inner.put(queued);
+            inner.ready.put(queued);
         }
         drop(inner);
         self.more.notify_all();
@@ -206,9 +89,7 @@ impl Desk {
 
     /// The weight of the tasks of each line that are ready: how many they are, where large ones count as several.
     pub(crate) fn ready(&self, shard: usize) -> HashMap<StreamName, usize> {
-        let inner = lock(&self.inner);
-        let streams = inner.levels.values().flatten().filter(|stream| stream.name.shard == shard);
-        streams.map(|stream| (stream.name.clone(), stream.weight)).collect()
+        lock(&self.inner).ready.weights(shard)
     }
 
     /// Takes up to `most` tasks that may be begun now, waiting for the first one up to `wait`. `None` when there will be no more.
@@ -233,7 +114,7 @@ impl Desk {
                 self.tell_taken(&taken);
                 return Some(taken);
             }
-            let held = !inner.levels.is_empty();
+            let held = !inner.ready.is_empty();
             let pause = if held { TICK.min(until - now) } else { until - now };
             inner = self.more.wait_timeout(inner, pause).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -312,10 +193,7 @@ impl Desk {
     /// Forgets all of a shard's: it is lost, or its tasks are another shepherd's. Answers will be refused.
     pub(crate) fn forget(&self, shard: usize) {
         let mut inner = lock(&self.inner);
-        for level in inner.levels.values_mut() {
-            level.retain(|stream| stream.name.shard != shard);
-        }
-        inner.levels.retain(|_, level| !level.is_empty());
+        drop(inner.ready.retain(shard, |_| false));
         let gone: Vec<_> =
             inner.out.iter().filter(|(_, out)| out.queued.shard == shard).map(|(lease, _)| *lease).collect();
         for lease in gone {
@@ -327,25 +205,12 @@ impl Desk {
 
     /// Takes a shard's ready tasks of the lanes that are meant off the desk.
     pub(crate) fn withdraw(&self, shard: usize, is_meant: impl Fn(u64) -> bool) -> Vec<Queued> {
-        let mut inner = lock(&self.inner);
-        let mut withdrawn = Vec::new();
-        let streams = inner.levels.values_mut().flatten();
-        for stream in streams.filter(|stream| stream.name.shard == shard) {
-            withdrawn.extend(stream.retain(|queued| !is_meant(queued.lane)));
-        }
-        inner.tidy();
-        withdrawn
+        lock(&self.inner).ready.retain(shard, |queued| !is_meant(queued.lane))
     }
 
     /// How many tasks of each lane of a shard are ready.
     pub(crate) fn ready_by_lane(&self, shard: usize) -> HashMap<u64, u32> {
-        let inner = lock(&self.inner);
-        let streams = inner.levels.values().flatten().filter(|stream| stream.name.shard == shard);
-        let mut ready = HashMap::new();
-        streams
-            .flat_map(|stream| &stream.tasks)
-            .for_each(|queued| *ready.entry(queued.lane).or_default() += 1);
-        ready
+        lock(&self.inner).ready.by_lane(shard)
     }
 
     /// Halves what is left of a lane of `tasks` tasks: takes the far half of it off the desk, and gives its first task. `None` if
@@ -359,10 +224,8 @@ impl Desk {
         let out = running.chain(answered.filter(|queued| is_of(queued)));
         let first = out.map(|queued| queued.seq + 1).fold(settled, u32::max);
         let at = first + tasks.checked_sub(first).filter(|left| *left >= 2)?.div_ceil(2);
-        for stream in inner.levels.values_mut().flatten() {
-            drop(stream.retain(|queued| !is_of(queued) || queued.seq < at));
-        }
-        inner.tidy();
+        drop(mail);
+        drop(inner.ready.retain(shard, |queued| !is_of(queued) || queued.seq < at));
         Some(at)
     }
 
@@ -424,24 +287,6 @@ impl Desk {
 }
 
 impl Inner {
-    fn put(&mut self, queued: Queued) {
-        let name = StreamName {
-            shard: queued.shard,
-            kind: queued.task.kind,
-            priority: queued.priority,
-            tenant: queued.task.tenant.clone(),
-        };
-        let level = self.levels.entry(Reverse(queued.priority)).or_default();
-        let weight = queued.weight();
-        match level.iter_mut().find(|stream| stream.name == name) {
-            Some(stream) => {
-                stream.tasks.push_back(queued);
-                stream.weight += weight;
-            }
-            None => level.push_back(Stream { name, tasks: VecDeque::from([queued]), weight }),
-        }
-    }
-
     /// Tasks of which nothing was heard in time, and what else those have who have them.
     fn late(&self, now: Instant) -> Vec<u64> {
         let is_late = |out: &Out| {
@@ -456,44 +301,24 @@ impl Inner {
         }
     }
 
-    /// The highest priority first; lines of one priority in turn, each as much as the others.
     fn take(&mut self, hand: Hand, most: usize, now: Instant) -> Vec<Arc<Queued>> {
-        let Self { levels, out, pace, rules, next_lease, .. } = self;
+        let Self { ready, out, pace, rules, next_lease, .. } = self;
         let mut taken = Vec::new();
-        for level in levels.values_mut() {
-            let mut stuck = 0;
-            while taken.len() < most && stuck < level.len() {
-                let Some(mut stream) = level.pop_front() else { break };
-                let kind = rules.of(stream.name.shard, stream.name.kind);
-                let pace = pace.entry(stream.name.kind).or_default();
-                let share = ((most - taken.len()) / (level.len() + 1)).max(1);
-                let count = pace.allows(kind, now).min(share).min(stream.tasks.len());
-                pace.begin(count);
-                stuck = if count == 0 { stuck + 1 } else { 0 };
-                for mut queued in stream.tasks.drain(..count) {
-                    stream.weight -= queued.weight();
-                    queued.task.lease = *next_lease;
-                    *next_lease += 1;
-                    let queued = Arc::new(queued);
-                    let is_out = Out { queued: Arc::clone(&queued), begun: now, heard: now, hand };
-                    out.insert(queued.task.lease, is_out);
-                    taken.push(queued);
-                }
-                if !stream.tasks.is_empty() {
-                    level.push_back(stream);
-                }
-            }
-        }
-        levels.retain(|_, level| !level.is_empty());
+        let may_begin = |line: &StreamName, wanted: usize| {
+            let pace = pace.entry(line.kind).or_default();
+            let count = pace.allows(rules.of(line.shard, line.kind), now).min(wanted);
+            pace.begin(count);
+            count
+        };
+        ready.take(most, may_begin, |mut queued| {
+            queued.task.lease = *next_lease;
+            *next_lease += 1;
+            let queued = Arc::new(queued);
+            let is_out = Out { queued: Arc::clone(&queued), begun: now, heard: now, hand };
+            out.insert(queued.task.lease, is_out);
+            taken.push(queued);
+        });
         taken
-    }
-
-    /// Drops lines in which nothing waits.
-    fn tidy(&mut self) {
-        for level in self.levels.values_mut() {
-            level.retain(|stream| !stream.tasks.is_empty());
-        }
-        self.levels.retain(|_, level| !level.is_empty());
     }
 
     fn back(&mut self, lease: u64) -> Option<Out> {
@@ -505,37 +330,11 @@ impl Inner {
     }
 }
 
-impl Pace {
-    /// How many may be begun now.
-    fn allows(&mut self, kind: &Kind, now: Instant) -> usize {
-        if kind.is_paused {
-            return 0;
-        }
-        let by_number =
-            kind.concurrency.map_or(usize::MAX, |most| most.saturating_sub(self.running) as usize);
-        let Some(rate) = kind.rate else {
-            self.reckoned = None;
-            return by_number;
-        };
-        let since = self.reckoned.map_or(f64::INFINITY, |at| (now - at).as_secs_f64());
-        let before = if self.reckoned.is_some() { self.tokens } else { 0.0 };
-        self.tokens = (before + since * rate).min(burst(rate));
-        self.reckoned = Some(now);
-        by_number.min(self.tokens.max(0.0) as usize)
-    }
-
-    fn begin(&mut self, count: usize) {
-        self.running += count as u32;
-        if self.reckoned.is_some() {
-            self.tokens -= count as f64;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::ObjectId;
+    use crate::kinds::Kind;
+    use crate::task::{ObjectId, Task};
 
     const NOW: Duration = Duration::ZERO;
 
