@@ -15,7 +15,7 @@ use crate::shard::Shard;
 
 /// How long a statement waits on the server, in steps of so many seconds.
 const STEP: f64 = 0.02;
-const STEPS: u32 = 200;
+const STEPS: u32 = 400;
 
 /// What the bell is set to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

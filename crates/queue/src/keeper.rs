@@ -28,7 +28,7 @@ use crate::shard::Shard;
 use crate::shepherd::Totals;
 
 /// How often a lease is renewed: several times in the time after which it runs out.
-const RENEW_EVERY: Duration = Duration::from_millis(2500);
+const RENEW_EVERY: Duration = Duration::from_secs(3);
 /// So much of a shard is read ahead, of all lines together: tasks, of which large ones count as several.
 const AHEAD: usize = 16_384;
 /// At least so many of each line, and at most so many in one statement.
