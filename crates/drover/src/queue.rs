@@ -198,7 +198,7 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
     };
     printer.queue(&report, build_text(&report))?;
     if options.pauses && report.tasks >= LARGE_BUILD {
-        warn_of_slow_commits(&shards, printer)?;
+        warn_of_slow_commits(&shards, printer);
     }
     Ok(Outcome::Done)
 }
@@ -206,8 +206,13 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
 /// Builds of so many tasks take long enough for live traffic to notice.
 const LARGE_BUILD: u64 = 100_000;
 
-fn warn_of_slow_commits(shards: &Shards, printer: &Printer) -> Result<(), Failure> {
-    let slow: Vec<_> = drover_queue::slow_commits(shards)?.iter().map(|shard| shard.name.as_str()).collect();
+/// The build has gone well: a server that cannot be asked now is no error of it.
+fn warn_of_slow_commits(shards: &Shards, printer: &Printer) {
+    let slow = match drover_queue::slow_commits(shards) {
+        Ok(slow) => slow,
+        Err(error) => return printer.warning(&error.to_string()),
+    };
+    let slow: Vec<_> = slow.iter().map(|shard| shard.name.as_str()).collect();
     if let Some(first) = slow.first() {
         let of = if first.is_empty() { String::new() } else { format!(" of {}", slow.join(", ")) };
         printer.warning(&format!(
@@ -215,7 +220,6 @@ fn warn_of_slow_commits(shards: &Shards, printer: &Printer) -> Result<(), Failur
              SET GLOBAL innodb_log_writer_threads = ON ends that"
         ));
     }
-    Ok(())
 }
 
 /// The server of a URL. Where the queue is says nothing of it; only which option files are read does.

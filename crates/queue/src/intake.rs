@@ -6,25 +6,23 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use drover_db::{Connection, quote};
 
-use crate::claims::{self, Claimant};
+use crate::claims;
 use crate::counts::Counts;
 use crate::desk::Queued;
 use crate::error::Doing;
+use crate::incoming::{Incoming, MOST, Source, read_inbox, read_later, write_later};
 use crate::kinds::Kinds;
 use crate::lane::{Lane, LaneIds};
 use crate::progress::MOST_TASKS;
-use crate::rows::{Budget, each_while, number, or_null};
+use crate::rows::{Budget, comma, or_null};
 use crate::schema::{self, INTAKE};
-use crate::task::{ObjectId, Task};
+use crate::segments::new_segment;
 use crate::{Error, Result};
 
-/// So many tasks are moved at once.
-const MOST: usize = 5000;
 /// A segment that takes tasks in is closed after so many, or after so long: it can be dropped from then on.
 const SEGMENT_TASKS: u64 = 500_000;
 const SEGMENT_LASTS: Duration = Duration::from_secs(3600);
@@ -35,45 +33,6 @@ const LOOK_BACK_EVERY: Duration = Duration::from_millis(500);
 /// How often is looked at all of the inbox, at most; and so many times as long as that takes at least.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 const SWEEP_SHARE: u32 = 50;
-
-/// A task on its way in.
-#[derive(Debug, Clone)]
-struct Incoming {
-    task: u64,
-    kind: u16,
-    object_id: String,
-    payload: Option<String>,
-    priority: i8,
-    tenant: String,
-    attempts: u16,
-    created: String,
-    created_ms: u64,
-    /// When it may be begun, in milliseconds since 1970, if that is not now.
-    due_ms: u64,
-}
-
-impl Incoming {
-    fn claimant(&self) -> Claimant<'_> {
-        Claimant { kind: self.kind, object_id: &self.object_id, task: self.task }
-    }
-}
-
-/// Where tasks are moved from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Inbox,
-    Later,
-}
-
-impl Source {
-    /// Removes them there; how many.
-    fn remove(self, connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
-        match self {
-            Self::Inbox => remove_inbox(connection, tasks),
-            Self::Later => remove_later(connection, tasks),
-        }
-    }
-}
 
 /// What a shepherd knows of a shard whatever it does there.
 #[derive(Debug)]
@@ -332,7 +291,7 @@ impl Intake {
                     task.attempts,
                     quote::string(&task.created),
                 );
-                moved.tasks.push(queued(self.shard, lane, seq as u32, task));
+                moved.tasks.push(task.queued(self.shard, lane, seq as u32));
             }
             let mut made = Lane::taken(lane, segment, kind, priority, tenant, tasks.len() as u32);
             made.is_unique = is_unique;
@@ -409,23 +368,6 @@ fn open_segment(connection: &mut Connection) -> Result<Option<u32>> {
 /// What is said when another shepherd has taken over.
 pub(crate) const LOST: &str = "another shepherd has taken over";
 
-/// Makes a segment.
-pub(crate) fn new_segment(connection: &mut Connection, build: Option<u32>) -> Result<u32> {
-    connection
-        .execute("UPDATE queue_meta SET next_segment = LAST_INSERT_ID(next_segment) + 1")
-        .doing(|| "numbering a segment")?;
-    let row = connection.first("SELECT LAST_INSERT_ID()").doing(|| "numbering a segment")?;
-    let segment = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(0);
-    let build = build.map_or_else(|| "NULL".to_owned(), |build| build.to_string());
-    schema::create_segment(connection, segment)?;
-    connection
-        .execute(format!(
-            "INSERT INTO queue_segment (segment, build, is_open) VALUES ({segment}, {build}, 1)"
-        ))
-        .doing(|| "entering a segment")?;
-    Ok(segment)
-}
-
 /// Makes sure that no other shepherd moves tasks before the transaction ends; gives the server's time, in milliseconds since 1970.
 pub(crate) fn hold_intake(connection: &mut Connection, shepherd: u32) -> Result<u64> {
     let sql =
@@ -438,82 +380,6 @@ pub(crate) fn hold_intake(connection: &mut Connection, shepherd: u32) -> Result<
         }
         _ => Err(Error::found(LOST)),
     }
-}
-
-fn comma(text: &str) -> &'static str {
-    if text.is_empty() { "" } else { "," }
-}
-
-fn queued(shard: usize, lane: u64, seq: u32, task: &Incoming) -> Queued {
-    Queued {
-        shard,
-        lane,
-        seq,
-        priority: task.priority,
-        created_ms: task.created_ms,
-        task: Task {
-            id: task.task,
-            lease: 0,
-            kind: task.kind,
-            object_id: ObjectId::parse(&task.object_id),
-            payload: task.payload.as_deref().map(Into::into),
-            attempt: task.attempts.saturating_add(1),
-            tenant: (*task.tenant).into(),
-        },
-    }
-}
-
-/// The tasks of the inbox from a number on; whether there are more than these.
-fn read_inbox(connection: &mut Connection, after: u64, budget: &mut Budget) -> Result<(Vec<Incoming>, bool)> {
-    let sql = format!(
-        "SELECT id, kind, object_id, payload, priority, tenant, 0, created, UNIX_TIMESTAMP(created), \
-         IF(not_before > NOW(3), UNIX_TIMESTAMP(not_before), 0) FROM queue_inbox WHERE id > {after} ORDER BY id"
-    );
-    read(connection, &sql, "reading queue_inbox", budget)
-}
-
-fn read_later(connection: &mut Connection, from: u64, budget: &mut Budget) -> Result<(Vec<Incoming>, bool)> {
-    let sql = format!(
-        "SELECT task, kind, object_id, payload, priority, tenant, attempts, created, UNIX_TIMESTAMP(created), due_ms / 1000 \
-         FROM queue_later WHERE due_ms BETWEEN {from} AND CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS UNSIGNED) \
-         ORDER BY due_ms, task"
-    );
-    read(connection, &sql, "reading queue_later", budget)
-}
-
-fn read(
-    connection: &mut Connection,
-    sql: &str,
-    doing: &str,
-    budget: &mut Budget,
-) -> Result<(Vec<Incoming>, bool)> {
-    let mut tasks = Vec::new();
-    let most = budget.begin(MOST);
-    let mut flow = ControlFlow::Continue(());
-    each_while::<10>(
-        connection,
-        &format!("{sql} LIMIT {most}"),
-        doing,
-        |[task, kind, object, payload, priority, tenant, attempts, created, seconds, due]| {
-            let millis = |seconds: Option<&str>| (number::<f64>(seconds) * 1000.0).round() as u64;
-            tasks.push(Incoming {
-                task: number(task),
-                kind: number(kind),
-                object_id: object.unwrap_or_default().to_owned(),
-                payload: payload.map(str::to_owned),
-                priority: number(priority),
-                tenant: tenant.unwrap_or_default().to_owned(),
-                attempts: number(attempts),
-                created: created.unwrap_or_default().to_owned(),
-                created_ms: millis(seconds),
-                due_ms: millis(due),
-            });
-            flow = budget.goes_on(payload);
-            Ok(flow)
-        },
-    )?;
-    let has_more = tasks.len() == most || flow.is_break();
-    Ok((tasks, has_more))
 }
 
 /// For each task, whether it may run: of an object's unfinished ones only one, where the kind asks for that.
@@ -532,74 +398,4 @@ fn claim(
     let claimants: Vec<_> = unique.into_iter().map(Incoming::claimant).collect();
     let mut mine = claims::claim(connection, &claimants, None)?.into_iter();
     Ok(incoming.iter().map(|task| !kinds.of(task.kind).is_unique || mine.next() == Some(true)).collect())
-}
-
-fn write_later(connection: &mut Connection, later: &[&Incoming]) -> Result<()> {
-    let mut rows = String::new();
-    for task in later {
-        let _ = write!(
-            rows,
-            "{}({},{},{},{},{},{},{},{},{},0)",
-            comma(&rows),
-            round_up(task.due_ms),
-            task.task,
-            task.kind,
-            quote::string(&task.object_id),
-            or_null(task.payload.as_deref()),
-            task.priority,
-            quote::string(&task.tenant),
-            task.attempts,
-            quote::string(&task.created),
-        );
-    }
-    insert_later(connection, &rows)
-}
-
-/// Puts rows into the table of later tasks.
-pub(crate) fn insert_later(connection: &mut Connection, rows: &str) -> Result<()> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let columns = "due_ms, task, kind, object_id, payload, priority, tenant, attempts, created, is_back";
-    connection
-        .execute(format!("INSERT INTO queue_later ({columns}) VALUES {rows}"))
-        .doing(|| "putting tasks off")?;
-    Ok(())
-}
-
-/// Times are kept in tenths of a second, so that many share one and can be removed together.
-pub(crate) fn round_up(millis: u64) -> u64 {
-    millis.div_ceil(100) * 100
-}
-
-fn remove_inbox(connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
-    let (first, last) = match (tasks.first(), tasks.last()) {
-        (Some(first), Some(last)) => (first.task, last.task),
-        _ => return Ok(0),
-    };
-    let is_whole = last - first + 1 == tasks.len() as u64;
-    let condition = match is_whole {
-        true => format!("id BETWEEN {first} AND {last}"),
-        false => format!("id IN ({})", crate::rows::list(tasks.iter().map(|task| task.task))),
-    };
-    let removed = connection
-        .execute(format!("DELETE FROM queue_inbox WHERE {condition}"))
-        .doing(|| "moving tasks in")?;
-    Ok(removed.affected)
-}
-
-fn remove_later(connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
-    let mut by_time: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for task in tasks {
-        by_time.entry(task.due_ms).or_default().push(task.task);
-    }
-    let mut removed = 0;
-    for (due, tasks) in by_time {
-        let sql = format!(
-            "DELETE FROM queue_later WHERE due_ms = {due} AND task IN ({})",
-            crate::rows::list(tasks)
-        );
-        removed += connection.execute(sql).doing(|| "moving tasks in")?.affected;
-    }
-    Ok(removed)
 }

@@ -10,6 +10,7 @@ use drover_db::Connection;
 
 use crate::Result;
 use crate::claims::{self, Claimant};
+use crate::clock::Clock;
 use crate::counts::{self, Counts};
 use crate::desk::{Desk, Mail, Queued, StreamName};
 use crate::drain::{self, State};
@@ -18,7 +19,6 @@ use crate::intake::{Books, Intake, Moved};
 use crate::kinds::Kinds;
 use crate::lane::{self, Lane};
 use crate::lease::{self, Name, Standing};
-use crate::rows::number;
 use crate::schedule;
 use crate::schema::{BUILDING, INTAKE};
 use crate::segments;
@@ -109,28 +109,6 @@ struct Incoming {
     /// A row was seen in the inbox that nobody has committed yet.
     awaited: u64,
     pause: Duration,
-}
-
-/// The server's clock.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
-    at: Instant,
-    millis: u64,
-}
-
-impl Clock {
-    fn of(connection: &mut Connection) -> Result<Self> {
-        let row = connection.first("SELECT UNIX_TIMESTAMP(NOW(3))").doing(|| "asking for the time")?;
-        let text = row.and_then(|row| row.text(0));
-        Ok(Self { at: Instant::now(), millis: (number::<f64>(text.as_deref()) * 1000.0) as u64 })
-    }
-
-    /// What it showed then, in milliseconds since 1970.
-    pub(crate) fn millis(&self, then: Instant) -> u64 {
-        let since = then.saturating_duration_since(self.at).as_millis() as u64;
-        let before = self.at.saturating_duration_since(then).as_millis() as u64;
-        (self.millis + since).saturating_sub(before)
-    }
 }
 
 impl<'a> Keeper<'a> {

@@ -4,6 +4,7 @@ pub mod args;
 mod bell;
 mod build;
 mod claims;
+mod clock;
 mod counts;
 mod dead;
 mod desk;
@@ -11,6 +12,7 @@ mod drain;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
+mod incoming;
 mod intake;
 mod keeper;
 mod kinds;

@@ -132,3 +132,8 @@ pub(crate) fn list(numbers: impl IntoIterator<Item = u64>) -> String {
     let texts: Vec<_> = numbers.into_iter().map(|number| number.to_string()).collect();
     texts.join(",")
 }
+
+/// What stands between this row and the ones before it.
+pub(crate) fn comma(text: &str) -> &'static str {
+    if text.is_empty() { "" } else { "," }
+}

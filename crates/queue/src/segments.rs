@@ -1,4 +1,4 @@
-//! Segments that are worked off are dropped whole.
+//! Segments are made one after the other, and dropped whole when they are worked off.
 
 use std::time::Duration;
 
@@ -41,6 +41,23 @@ pub(crate) fn drop_finished(connection: &mut Connection, keep: Duration) -> Resu
         }
     }
     Ok(next)
+}
+
+/// Makes a segment.
+pub(crate) fn new_segment(connection: &mut Connection, build: Option<u32>) -> Result<u32> {
+    connection
+        .execute("UPDATE queue_meta SET next_segment = LAST_INSERT_ID(next_segment) + 1")
+        .doing(|| "numbering a segment")?;
+    let row = connection.first("SELECT LAST_INSERT_ID()").doing(|| "numbering a segment")?;
+    let segment = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(0);
+    let build = build.map_or_else(|| "NULL".to_owned(), |build| build.to_string());
+    schema::create_segment(connection, segment)?;
+    connection
+        .execute(format!(
+            "INSERT INTO queue_segment (segment, build, is_open) VALUES ({segment}, {build}, 1)"
+        ))
+        .doing(|| "entering a segment")?;
+    Ok(segment)
 }
 
 /// Whether it could be dropped. A dump that has read the table in a transaction which is still open keeps it: nobody waits for that.

@@ -9,10 +9,11 @@ use drover_db::{Connection, quote};
 
 use crate::Result;
 use crate::claims::{self, Claimant};
+use crate::clock::Clock;
 use crate::desk::{Finished, Queued};
 use crate::error::Doing;
-use crate::intake::{Books, insert_later, round_up};
-use crate::keeper::Clock;
+use crate::incoming::{insert_later, round_up};
+use crate::intake::Books;
 use crate::kinds::Kinds;
 use crate::lane::Lane;
 use crate::rows::or_null;

@@ -11,7 +11,6 @@ use super::BuildOptions;
 use super::pace::Pace;
 use crate::claims::{self, Claimant};
 use crate::error::Doing;
-use crate::intake::new_segment;
 use crate::kinds::Kinds;
 use crate::lane;
 use crate::place::Places;
@@ -19,6 +18,7 @@ use crate::push;
 use crate::record::Record;
 use crate::rows::or_null;
 use crate::schema::{self, BUILDING};
+use crate::segments::new_segment;
 use crate::shard::Shard;
 use crate::{Error, Result, session};
 

@@ -10,11 +10,12 @@ use crate::build::draw_tasks;
 use crate::claims::{self, Claimant};
 use crate::counts;
 use crate::error::Doing;
-use crate::intake::{insert_later, new_segment};
+use crate::incoming::insert_later;
 use crate::kinds::Kinds;
 use crate::lane;
 use crate::rows::or_null;
 use crate::schema;
+use crate::segments::new_segment;
 use crate::shard::Shard;
 use crate::{Error, Result, settings};
 
