@@ -237,18 +237,19 @@ fn transact<S, T>(
     })
 }
 
-/// Enters the mover as a shepherd; one that is there already has to leave.
+/// Enters the mover as a shepherd; one that is there already has to leave. It leaves last, so that at no time the shard looks as if
+/// nobody moved its tasks.
 fn enter(connection: &mut Connection, from: &Shard) -> Result<u32> {
     let doing = || from.doing("entering the move");
     let sql =
         "SELECT shepherd FROM queue_shepherd WHERE workers = 0 AND shepherd = (SELECT mover FROM queue_meta)";
     let before = connection.first(sql).doing(doing)?.and_then(|row| row.parse::<u32>(0));
-    if let Some(before) = before {
-        lease::leave(connection, before)?;
-    }
     let name = lease::Name { name: "move".into(), workers: 0, begun: Instant::now() };
     let shepherd = lease::enter(connection, &name)?;
     connection.execute(format!("UPDATE queue_meta SET mover = {shepherd}")).doing(doing)?;
+    if let Some(before) = before {
+        lease::leave(connection, before)?;
+    }
     settings::ring(connection).doing(doing)?;
     Ok(shepherd)
 }
