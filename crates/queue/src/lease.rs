@@ -9,6 +9,7 @@ use drover_db::Connection;
 use crate::Result;
 use crate::error::Doing;
 use crate::schema::INTAKE;
+use crate::session;
 
 /// A row that was not renewed for so long is somebody's who is gone, in seconds.
 const LASTS: u32 = 7;
@@ -31,7 +32,7 @@ pub(crate) struct Standing {
     pub(crate) shepherds: u32,
 }
 
-/// Enters a shepherd; gives its number.
+/// Enters a shepherd; gives its number. The others hear of it when they can see it.
 pub(crate) fn enter(connection: &mut Connection, name: &Name) -> Result<u32> {
     let sql = format!(
         "INSERT INTO queue_shepherd (name, pid, started, expires, workers, running) \
@@ -41,10 +42,15 @@ pub(crate) fn enter(connection: &mut Connection, name: &Name) -> Result<u32> {
         name.begun.elapsed().as_micros(),
         name.workers
     );
-    connection.execute(sql).doing(|| "entering queue_shepherd")?;
-    let row = connection.first("SELECT LAST_INSERT_ID()").doing(|| "entering queue_shepherd")?;
-    crate::settings::ring(connection).doing(|| "entering queue_shepherd")?; // limits are shared from now on
-    Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
+    let steps = |connection: &mut Connection| -> drover_db::Result<u32> {
+        connection.execute("START TRANSACTION")?;
+        connection.execute(&sql)?;
+        let row = connection.first("SELECT LAST_INSERT_ID()")?;
+        crate::settings::ring(connection)?; // limits are shared from now on
+        connection.execute("COMMIT")?;
+        Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
+    };
+    session::retried(connection, |connection| steps(connection).doing(|| "entering queue_shepherd"))
 }
 
 /// Renews the row; whether it is still there.
@@ -125,11 +131,7 @@ fn free(connection: &mut Connection, shepherd: u32, only_if: &str) -> Result<()>
         }
         connection.execute("COMMIT").map(drop)
     };
-    steps(connection)
-        .inspect_err(|_| {
-            let _ = connection.execute("ROLLBACK");
-        })
-        .doing(|| "freeing lanes")
+    session::retried(connection, |connection| steps(connection).doing(|| "freeing lanes"))
 }
 
 /// Gives the inbox and the later tasks back, so that anybody may take them.

@@ -39,10 +39,20 @@ fn check_rate(queue: &Queue) {
 
 const LOG_TIME: &str = "log.write(f'{time.time()}\\n')\nanswer(task)";
 
+fn shepherds_of(queue: &Queue) -> String {
+    queue.value("SELECT COUNT(*) FROM queue_shepherd")
+}
+
+/// Both are there, and have had the time to hear of each other: until then the one that came first has more than its part.
+fn both_share(shepherds: &dyn Fn() -> String) {
+    wait_until("both are there", || shepherds() == "2");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+}
+
 /// Two shepherds do all that `push` makes, and end.
 fn two_do_all(queue: &Queue, work: &dyn Fn() -> Command, shepherds: &dyn Fn() -> String, push: &dyn Fn()) {
-    let mut both = [Running::start(&mut work()), Running::start(&mut work())];
-    wait_until("both are there", || shepherds() == "2" && both.iter_mut().all(|one| !one.has_ended()));
+    let both = [Running::start(&mut work()), Running::start(&mut work())];
+    both_share(shepherds);
     push();
     wait_until("all ran", || queue.lines("log").len() == TASKS);
     for shepherd in both {
@@ -59,7 +69,7 @@ fn a_rate_holds_for_two_shepherds(flavour: Flavour) {
     let worker = queue.python(LOG_TIME);
     let work = || queue.working("--procs 2", ["--json-lines", &worker]);
     let push = || drop(queue.fed("push --kind 1 -", &numbers(1, TASKS as u32)));
-    two_do_all(&queue, &work, &|| queue.value("SELECT COUNT(*) FROM queue_shepherd"), &push);
+    two_do_all(&queue, &work, &|| shepherds_of(&queue), &push);
 }
 
 fn a_rate_holds_for_two_shards(flavour: Flavour) {
@@ -99,7 +109,7 @@ fn so_many_at_once_by_two_shepherds(flavour: Flavour) {
     let hands = counting(&queue);
     let shepherd = || Running::start(&mut queue.working("--procs 4", ["--exec", &hands]));
     let mut both = [shepherd(), shepherd()];
-    wait_until("both are there", || queue.value("SELECT COUNT(*) FROM queue_shepherd") == "2");
+    both_share(&|| shepherds_of(&queue));
     queue.fed("push --kind 1 -", &numbers(1, 150));
     wait_until("all ran", || both.iter_mut().all(|one| !one.has_ended()) && queue.lines("log").len() == 150);
     for shepherd in both {
@@ -129,8 +139,7 @@ fn one_at_once_whoever_comes_and_goes(flavour: Flavour) {
     first.signal("STOP");
     wait_until("the second one takes tasks in", || owner() == "second");
     first.signal("CONT");
-    wait_until("the first one is back", || queue.value("SELECT COUNT(*) FROM queue_shepherd") == "2");
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    both_share(&|| shepherds_of(&queue));
     queue.fed("push --kind 1 -", &numbers(1, 20));
     wait_until("all ran", || queue.lines("log").len() == 20);
     first.signal("INT");
