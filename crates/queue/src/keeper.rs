@@ -29,6 +29,8 @@ use crate::shepherd::Totals;
 
 /// How often a lease is renewed: several times in the time after which it runs out.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
+/// How often little is acknowledged. A transaction costs the server as much as some hundred tasks do.
+const SETTLE_EVERY: Duration = Duration::from_millis(10);
 /// So much of a shard is read ahead, of all lines together: tasks, of which large ones count as several.
 const AHEAD: usize = 16_384;
 /// At least so many of each line, and at most so many in one statement.
@@ -81,6 +83,8 @@ pub(crate) struct Keeper<'a> {
     lanes: HashMap<u64, Lane>,
     clock: Clock,
     renew_at: Instant,
+    /// Until then it waits for more to acknowledge, unless there is much.
+    settle_at: Instant,
     intake: Option<Incoming>,
     /// How many shepherds there are, and how many others have nothing to do.
     shepherds: u32,
@@ -138,6 +142,7 @@ impl<'a> Keeper<'a> {
             lanes: HashMap::new(),
             clock,
             renew_at: now,
+            settle_at: now,
             intake: None,
             shepherds: 1,
             hungry: 0,
@@ -160,10 +165,10 @@ impl<'a> Keeper<'a> {
     pub(crate) fn run(&mut self) -> Result<()> {
         loop {
             let closing = self.signals.closing.load(Ordering::SeqCst);
-            let mail = self.desk.mail(self.at, self.pause(closing));
+            let mail = self.desk.mail(self.at, self.pause(closing), self.settle_at);
             self.step(mail, closing)?;
             if closing && self.desk.running() == 0 {
-                let mail = self.desk.mail(self.at, Duration::ZERO);
+                let mail = self.desk.mail(self.at, Duration::ZERO, Instant::now());
                 self.step(mail, true)?;
                 return self.leave();
             }
@@ -497,7 +502,9 @@ impl<'a> Keeper<'a> {
     /// Acknowledges what workers have done.
     fn settle(&mut self, finished: Vec<crate::desk::Finished>) -> Result<()> {
         let settling = Settling::new(finished, &mut self.lanes, &self.books.kinds, self.clock);
-        self.commit(&settling)
+        self.commit(&settling)?;
+        self.settle_at = Instant::now() + SETTLE_EVERY;
+        Ok(())
     }
 
     fn commit(&mut self, settling: &Settling) -> Result<()> {

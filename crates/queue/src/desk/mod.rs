@@ -18,6 +18,9 @@ use ready::Ready;
 pub(crate) use mail::{Finished, Mail};
 pub(crate) use ready::{Queued, StreamName};
 
+/// So many answers are not little.
+const MANY: usize = 2048;
+
 /// An answer of a worker's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -275,14 +278,30 @@ impl Desk {
         of_shard.came.notify_one();
     }
 
-    /// What a keeper was told, once it was told something, or after `wait`.
-    pub(crate) fn mail(&self, shard: usize, wait: Duration) -> Mail {
+    /// What a keeper was told, once it was told something, or after `wait`. What came of tasks stays in the box until `settle_at`, if
+    /// it is not much.
+    pub(crate) fn mail(&self, shard: usize, wait: Duration, settle_at: Instant) -> Mail {
         let Some(of_shard) = self.boxes.get(shard) else { return Mail::default() };
+        let begun = Instant::now();
         let mut mail = lock(&of_shard.mail);
-        if mail.finished.is_empty() && !mail.rung && !mail.taken && !wait.is_zero() {
-            mail = of_shard.came.wait_timeout(mail, wait).unwrap_or_else(PoisonError::into_inner).0;
+        loop {
+            let now = Instant::now();
+            if mail.finished.len() >= MANY || now >= settle_at && !mail.finished.is_empty() {
+                return std::mem::take(&mut mail);
+            }
+            let passed = now.saturating_duration_since(begun);
+            if mail.rung || mail.taken || passed >= wait {
+                let finished = std::mem::take(&mut mail.finished);
+                let told = std::mem::take(&mut *mail);
+                mail.finished = finished;
+                return told;
+            }
+            let mut rest = wait - passed;
+            if !mail.finished.is_empty() {
+                rest = rest.min(settle_at.saturating_duration_since(now));
+            }
+            mail = of_shard.came.wait_timeout(mail, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
-        std::mem::take(&mut mail)
     }
 }
 
@@ -444,9 +463,25 @@ mod tests {
         std::thread::sleep(Duration::from_millis(10));
         assert_eq!(desk.expire(), [late]);
         assert_eq!(desk.answer([done(late), done(heard), done(heard), done(999)]), 3);
-        let finished = desk.mail(0, NOW).finished;
+        let finished = desk.mail(0, NOW, Instant::now()).finished;
         assert!(matches!(finished[0].outcome, Outcome::Failed(_)) && finished[1].outcome == Outcome::Done);
         assert_eq!((finished.len(), desk.running()), (2, 0));
+    }
+
+    #[test]
+    fn little_waits_for_more_to_be_acknowledged_with_it() {
+        let desk = ruled(Kind::default());
+        desk.put((0..=MANY as u32).map(|seq| queued(1, 0, "", seq)));
+        let leases: Vec<_> = desk.take(MANY + 1, NOW).unwrap().iter().map(|task| task.task.lease).collect();
+        desk.answer([done(leases[0])]);
+        let (begun, later) = (Instant::now(), Instant::now() + Duration::from_millis(50));
+        let told = desk.mail(0, Duration::from_secs(60), later);
+        assert!(told.taken && told.finished.is_empty(), "tasks are read ahead meanwhile");
+        assert_eq!(desk.mail(0, Duration::from_secs(60), later).finished.len(), 1);
+        assert!(begun.elapsed() >= Duration::from_millis(50));
+        desk.answer(leases[1..].iter().map(|lease| done(*lease)));
+        let hour = Instant::now() + Duration::from_secs(3600);
+        assert_eq!(desk.mail(0, Duration::from_secs(60), hour).finished.len(), MANY);
     }
 
     #[test]
@@ -469,7 +504,7 @@ mod tests {
         desk.take_for(8, 1, NOW).unwrap();
         std::thread::sleep(Duration::from_millis(25));
         assert_eq!(desk.expire().len(), 3);
-        let finished = desk.mail(0, NOW).finished;
+        let finished = desk.mail(0, NOW, Instant::now()).finished;
         let failed: Vec<_> =
             finished.iter().filter(|one| matches!(one.outcome, Outcome::Failed(_))).collect();
         assert!(failed.len() == 1 && failed[0].queued.task.lease == hung[0].task.lease, "{finished:?}");
@@ -484,7 +519,7 @@ mod tests {
         desk.forget(0);
         assert_eq!(desk.answer([done(taken[0].task.lease)]), 1);
         assert_eq!(ids(&desk.take(5, NOW).unwrap()), [3]);
-        assert!(desk.mail(0, NOW).finished.is_empty());
+        assert!(desk.mail(0, NOW, Instant::now()).finished.is_empty());
     }
 
     #[test]
@@ -530,7 +565,7 @@ mod tests {
         desk.answer([done(taken[1].task.lease)]);
         assert_eq!(desk.busy(0), HashMap::from([(1, 2)]));
         assert_eq!(desk.halve(0, 1, 0, 10), Some(6), "behind what was answered, too");
-        assert_eq!(desk.mail(0, NOW).finished.len(), 1);
+        assert_eq!(desk.mail(0, NOW, Instant::now()).finished.len(), 1);
         assert_eq!(desk.busy(0), HashMap::from([(1, 1)]));
     }
 
