@@ -81,6 +81,8 @@ pub(crate) struct Keeper<'a> {
     /// This shepherd's part of the rules.
     own: Kinds,
     lanes: HashMap<u64, Lane>,
+    /// The lane of which tasks were asked for and not read yet. Until they are, nothing else can be asked.
+    asked: Option<u64>,
     clock: Clock,
     renew_at: Instant,
     /// Until then it waits for more to acknowledge, unless there is much.
@@ -140,6 +142,7 @@ impl<'a> Keeper<'a> {
             own: kinds.clone(),
             books: Books { shepherd, kinds, counts: Counts::default() },
             lanes: HashMap::new(),
+            asked: None,
             clock,
             renew_at: now,
             settle_at: now,
@@ -186,6 +189,9 @@ impl<'a> Keeper<'a> {
     fn pause(&self, closing: bool) -> Duration {
         let now = Instant::now();
         let mut next = self.renew_at;
+        if self.asked.is_some() {
+            next = next.min(now + SETTLE_EVERY);
+        }
         if let Some(incoming) = self.intake.as_ref().filter(|_| !closing) {
             next = incoming.later_at.map_or(next, |at| next.min(at)).min(incoming.inbox_at);
             next = next.min(incoming.schedules_at);
@@ -197,6 +203,7 @@ impl<'a> Keeper<'a> {
     }
 
     fn step(&mut self, mail: Mail, closing: bool) -> Result<()> {
+        self.read_asked()?;
         if !mail.finished.is_empty() {
             self.settle(mail.finished)?;
         }
@@ -218,14 +225,14 @@ impl<'a> Keeper<'a> {
         }
         self.fire(mail.changed)?;
         self.take_in()?;
-        self.feed()?;
+        let next = self.feed()?;
         self.share()?;
         self.drop_segments()?;
         self.fold()?;
         if self.until_empty {
             self.look_whether_empty()?;
         }
-        Ok(())
+        self.ask_ahead(next)
     }
 
     /// Gives back what has come to its end of a shard that is left, and leaves it if it is closed.
@@ -385,8 +392,9 @@ impl<'a> Keeper<'a> {
         self.give_back(idle, are_for_others)
     }
 
-    /// Reads lanes ahead of the workers, and takes more of them where one is read to its end.
-    fn feed(&mut self) -> Result<()> {
+    /// Reads lanes ahead of the workers, and takes more of them where one is read to its end. Gives the lane of which more will be
+    /// needed next, and how many.
+    fn feed(&mut self) -> Result<Option<(u64, usize)>> {
         let ready = self.desk.ready(self.at);
         if self.may_be_free {
             self.take_lanes(&ready)?;
@@ -399,16 +407,19 @@ impl<'a> Keeper<'a> {
         let mut streams: Vec<_> = streams.into_iter().collect();
         streams.sort_by_key(|(stream, _)| Reverse(stream.priority)); // the others wait for the desk, too
         let mut ahead: usize = ready.values().sum();
+        let mut next = None;
         for (stream, mut lanes) in streams {
             lanes.sort_unstable();
             let mut waiting = ready.get(&stream).copied().unwrap_or(0);
             for lane in lanes {
                 if waiting > share / 2 || (waiting > 0 && ahead > AHEAD) {
+                    next = next.or(Some(lane).filter(|_| waiting <= share && ahead <= AHEAD));
                     break;
                 }
                 let mut is_over = false;
                 while !is_over {
-                    let tasks = self.read(lane, share.min(MOST_READ))?;
+                    self.ask(lane, share.min(MOST_READ))?;
+                    let tasks = self.read(lane)?;
                     // None where all were settled before, or are not to run.
                     is_over = !tasks.is_empty() || self.lanes.get(&lane).is_none_or(Lane::is_read);
                     let weight = tasks.iter().map(Queued::weight).sum::<usize>();
@@ -416,6 +427,24 @@ impl<'a> Keeper<'a> {
                     self.desk.put(tasks);
                 }
             }
+        }
+        Ok(next.map(|lane| (lane, share.min(MOST_READ))))
+    }
+
+    /// Asks for the tasks that will be needed next, as the last thing of a step: the server reads them while this one waits.
+    fn ask_ahead(&mut self, next: Option<(u64, usize)>) -> Result<()> {
+        if let Some((lane, most)) = next.filter(|(lane, _)| self.lanes.contains_key(lane)) {
+            self.ask(lane, most)?;
+            self.asked = Some(lane);
+        }
+        Ok(())
+    }
+
+    /// Puts the tasks on the desk that were asked for.
+    fn read_asked(&mut self) -> Result<()> {
+        if let Some(lane) = self.asked.take() {
+            let tasks = self.read(lane)?;
+            self.desk.put(tasks);
         }
         Ok(())
     }
@@ -452,10 +481,15 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Reads a lane on; what must not run is settled.
-    fn read(&mut self, lane: u64, most: usize) -> Result<Vec<Queued>> {
+    fn ask(&mut self, lane: u64, most: usize) -> Result<()> {
+        let Some(lane) = self.lanes.get_mut(&lane) else { return Ok(()) };
+        lane.ask(&mut self.connection, most)
+    }
+
+    /// Reads the tasks of a lane that were asked for; what must not run is settled.
+    fn read(&mut self, lane: u64) -> Result<Vec<Queued>> {
         let Some(lane) = self.lanes.get_mut(&lane) else { return Ok(Vec::new()) };
-        let tasks = lane.read(&mut self.connection, self.at, most)?;
+        let tasks = lane.read(&mut self.connection, self.at)?;
         if !lane.is_unique || !lane.is_built() {
             return Ok(tasks);
         }

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::desk::{Queued, StreamName};
 use crate::error::{Doing, Error};
 use crate::progress::Progress;
-use crate::rows::{Budget, each, each_while, list, number};
+use crate::rows::{Budget, each, each_asked, list, number};
 use crate::schema::{self, INTAKE};
 use crate::task::{ObjectId, Task};
 
@@ -31,8 +31,9 @@ pub(crate) struct Lane {
     first_task: u64,
     created_ms: u64,
     pub(crate) progress: Progress,
-    /// The first task that was not read.
+    /// The first task that was not read, and the one after the last that was asked for.
     next: u32,
+    asked: u32,
     budget: Budget,
 }
 
@@ -54,6 +55,7 @@ impl Lane {
             created_ms: 0,
             progress,
             next: tasks,
+            asked: tasks,
             budget: Budget::new(),
         }
     }
@@ -93,63 +95,59 @@ impl Lane {
         self.next = self.progress.settled();
     }
 
-    /// Reads up to `most` tasks on, or fewer if they are large.
-    pub(crate) fn read(
-        &mut self,
-        connection: &mut Connection,
-        shard: usize,
-        most: usize,
-    ) -> Result<Vec<Queued>> {
+    /// Asks for up to `most` tasks on, or fewer if they are large; [`Lane::read`] takes the answer.
+    pub(crate) fn ask(&mut self, connection: &mut Connection, most: usize) -> Result<()> {
         let table = schema::segment(self.segment);
         let most = self.budget.begin(most);
-        let (from, end) = (self.next, self.tasks.min(self.next.saturating_add(most as u32)));
+        self.asked = self.tasks.min(self.next.saturating_add(most as u32));
         let sql = format!(
             "SELECT seq, task, object_id, payload, attempts, UNIX_TIMESTAMP(created) FROM {table} \
              WHERE lane = {} AND seq >= {} AND seq < {} ORDER BY seq",
             self.origin,
-            self.first + from,
-            self.first + end,
+            self.first + self.next,
+            self.first + self.asked,
         );
+        connection.ask(sql).doing(|| "reading tasks")
+    }
+
+    /// Reads the tasks that were asked for. Nothing about the lane may have changed since.
+    pub(crate) fn read(&mut self, connection: &mut Connection, shard: usize) -> Result<Vec<Queued>> {
+        let table = schema::segment(self.segment);
+        let (from, end) = (self.next, self.asked);
         let mut tasks = Vec::with_capacity((end - from) as usize);
         let mut expected = from;
         let mut flow = ControlFlow::Continue(());
-        each_while::<6>(
-            connection,
-            &sql,
-            "reading tasks",
-            |[seq, task, object, payload, attempts, created]| {
-                let seq = number::<u32>(seq).wrapping_sub(self.first);
-                if seq != expected {
-                    return Err(gap(&table, self.lane, expected));
-                }
-                expected += 1;
-                flow = self.budget.goes_on(payload);
-                if self.progress.is_settled(seq) {
-                    return Ok(flow);
-                }
-                tasks.push(Queued {
-                    shard,
-                    lane: self.lane,
-                    seq,
-                    priority: self.priority,
-                    created_ms: match created {
-                        Some(_) => (number::<f64>(created) * 1000.0).round() as u64,
-                        None => self.created_ms,
-                    },
-                    task: Task {
-                        id: task
-                            .map_or(self.first_task + u64::from(self.first + seq), |task| number(Some(task))),
-                        lease: 0,
-                        kind: self.kind,
-                        object_id: ObjectId::parse(object.unwrap_or_default()),
-                        payload: payload.map(Into::into),
-                        attempt: number::<u16>(attempts).saturating_add(1),
-                        tenant: self.tenant.clone(),
-                    },
-                });
-                Ok(flow)
-            },
-        )?;
+        each_asked::<6>(connection, "reading tasks", |[seq, task, object, payload, attempts, created]| {
+            let seq = number::<u32>(seq).wrapping_sub(self.first);
+            if seq != expected {
+                return Err(gap(&table, self.lane, expected));
+            }
+            expected += 1;
+            flow = self.budget.goes_on(payload);
+            if self.progress.is_settled(seq) {
+                return Ok(flow);
+            }
+            tasks.push(Queued {
+                shard,
+                lane: self.lane,
+                seq,
+                priority: self.priority,
+                created_ms: match created {
+                    Some(_) => (number::<f64>(created) * 1000.0).round() as u64,
+                    None => self.created_ms,
+                },
+                task: Task {
+                    id: task.map_or(self.first_task + u64::from(self.first + seq), |task| number(Some(task))),
+                    lease: 0,
+                    kind: self.kind,
+                    object_id: ObjectId::parse(object.unwrap_or_default()),
+                    payload: payload.map(Into::into),
+                    attempt: number::<u16>(attempts).saturating_add(1),
+                    tenant: self.tenant.clone(),
+                },
+            });
+            Ok(flow)
+        })?;
         if expected != end && flow.is_continue() {
             return Err(gap(&table, self.lane, expected));
         }
@@ -311,6 +309,7 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
             first_task: number(first),
             created_ms: (number::<f64>(created) * 1000.0).round() as u64,
             next: progress.settled(),
+            asked: 0,
             progress,
             budget: Budget::new(),
         });

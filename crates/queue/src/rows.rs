@@ -23,9 +23,19 @@ pub(crate) fn each_while<const N: usize>(
     connection: &mut Connection,
     sql: &str,
     doing: &str,
+    row: impl FnMut([Option<&str>; N]) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    connection.ask(sql).doing(|| doing)?;
+    each_asked(connection, doing, row)
+}
+
+/// The same of a statement that was sent before.
+pub(crate) fn each_asked<const N: usize>(
+    connection: &mut Connection,
+    doing: &str,
     mut row: impl FnMut([Option<&str>; N]) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
-    let mut stream = connection.stream(sql).doing(|| doing)?;
+    let mut stream = connection.answer().doing(|| doing)?;
     let mut whole = Vec::new();
     while let Some(next) = stream.next_row().doing(|| doing)? {
         let mut fields = [None; N];

@@ -40,6 +40,8 @@ pub struct Connection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Ready,
+    /// A statement was sent and its answer not read.
+    Asked,
     /// A result was begun and not read to its end.
     InResult,
     /// The server waits for the content of a file.
@@ -162,7 +164,29 @@ impl Connection {
     /// # Errors
     /// What the server said, or that the connection is lost.
     pub fn stream(&mut self, sql: impl AsRef<[u8]>) -> Result<RowStream<'_>> {
-        match self.begin(sql.as_ref())? {
+        self.ask(sql)?;
+        self.answer()
+    }
+
+    /// Sends a statement that returns rows. Nothing else can be asked before [`Connection::answer`] has read them to their end; the
+    /// server computes meanwhile, until it has filled what lies between the two.
+    ///
+    /// # Errors
+    /// That the connection is lost, or what the server said before it closed it.
+    pub fn ask(&mut self, sql: impl AsRef<[u8]>) -> Result<()> {
+        self.send_command(COM_QUERY, &[sql.as_ref()])?;
+        self.state = State::Asked;
+        Ok(())
+    }
+
+    /// Hands out the rows of the statement that was sent, one by one, as they come.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection is lost.
+    pub fn answer(&mut self) -> Result<RowStream<'_>> {
+        self.expect(State::Asked)?;
+        self.state = State::Ready;
+        match self.read_reply()? {
             Reply::Columns(count) => self.rows(count),
             _ => Err(self.protocol("no rows for a statement that returns rows")),
         }
@@ -247,7 +271,8 @@ impl Connection {
                 Err(self.protocol("the rows of an earlier statement, which were not read to their end"))
             }
             State::InLoad => Err(self.protocol("a request for a file that was not sent to its end")),
-            State::Ready => Err(self.protocol("no request for the file that is to be sent")),
+            State::Asked => Err(self.protocol("the answer to an earlier statement, which was not read")),
+            State::Ready => Err(self.protocol("nothing, as nothing was asked for")),
         }
     }
 
