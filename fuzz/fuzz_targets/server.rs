@@ -1,4 +1,4 @@
-//! A server that sends anything at all: login, a statement, its rows.
+//! A server that sends anything at all: login, a statement, its rows, the answers to a batch.
 #![no_main]
 
 use std::io::{Read as _, Write as _};
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 
 use drover_db::Connection;
 use drover_db::options::Address;
-use drover_db::wire::{BulkRows, RawRow, next_field};
+use drover_db::wire::{Answer, Batch, BulkRows, RawRow, Value, next_field};
 use drover_fuzz::options;
 use libfuzzer_sys::fuzz_target;
 
@@ -41,11 +41,31 @@ fn talk(address: Address) {
         let _ = connection.execute_bulk(&statement, &mut rows);
         let _ = connection.close(statement);
     }
+    stream(&mut connection);
+    batch(&mut connection);
+}
+
+fn stream(connection: &mut Connection) {
     let Ok(mut rows) = connection.stream("SELECT 2") else { return };
     while let Ok(Some(row)) = rows.next_row() {
         match row {
             RawRow::Whole(mut payload) => while next_field(&mut payload).is_some() {},
             RawRow::Large(mut row) => while row.next_field().is_ok() {},
+        }
+    }
+}
+
+fn batch(connection: &mut Connection) {
+    let Ok(statement) = connection.prepare_query("SELECT ?") else { return };
+    let mut batch = Batch::default();
+    batch.query("BEGIN");
+    let _ = batch.execute(&statement, &[Value::Int(1)]);
+    let _ = connection.send_batch(&mut batch);
+    let mut answer = Answer::default();
+    for _ in 0..2 {
+        let _ = connection.next_answer(&mut answer);
+        for row in 0..=answer.rows() {
+            (0..3).for_each(|column| drop(format!("{:?}", answer.value(row, column))));
         }
     }
 }

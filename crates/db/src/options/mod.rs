@@ -12,6 +12,7 @@ mod error;
 mod files;
 mod resolve;
 mod secret;
+mod server_file;
 mod settings;
 mod url;
 
@@ -23,6 +24,7 @@ pub use args::{ServerArgs, ask_on_terminal, normalise_arguments};
 pub use error::{OptionError, Origin, UrlError};
 pub use resolve::Resolved;
 pub use secret::{Secret, hide_passwords_in_process_list};
+pub use server_file::ServerFile;
 
 /// Everything that is needed to connect to one server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use super::connection::{Connection, Reply};
 use super::reply::Outcome;
 use crate::Result;
 
-const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_CLOSE: u8 = 0x19;
 const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
 /// The parameters' types are sent with their values.
@@ -23,8 +22,8 @@ const SHORT: usize = 0xfa;
 /// A prepared statement. The server keeps it until [`Connection::close`] or the end of the session.
 #[derive(Debug)]
 pub struct Prepared {
-    id: u32,
-    parameters: u16,
+    pub(super) id: u32,
+    pub(super) parameters: u16,
 }
 
 /// Rows for [`Connection::execute_bulk`], put together value by value. Values are bytes: the server takes them as
@@ -116,21 +115,13 @@ impl Connection {
     /// # Errors
     /// What the server said, or that the connection is lost.
     pub fn prepare(&mut self, sql: impl AsRef<[u8]>) -> Result<Prepared> {
-        let Reply::Done(_) = self.command(COM_STMT_PREPARE, &[sql.as_ref()])? else {
-            return Err(self.protocol("rows for a statement that was to be prepared"));
-        };
-        let Some(&[a, b, c, d, 0, 0, e, f]) = self.scratch.get(1..9).and_then(|head| head.first_chunk())
-        else {
-            return Err(self.protocol("a prepared statement that is none, or that returns rows"));
-        };
-        let statement =
-            Prepared { id: u32::from_le_bytes([a, b, c, d]), parameters: u16::from_le_bytes([e, f]) };
-        // Descriptions of the parameters, and what ends them.
-        let rest = if statement.parameters == 0 { 0 } else { u32::from(statement.parameters) + 1 };
-        for _ in 0..rest {
-            self.read_payload()?;
+        match self.begin_prepare(sql.as_ref())? {
+            (statement, 0) => {
+                self.skip_descriptions(statement.parameters)?;
+                Ok(statement)
+            }
+            _ => Err(self.protocol("a prepared statement that returns rows")),
         }
-        Ok(statement)
     }
 
     /// Executes a prepared statement once for each row that is whole, and takes those out of `rows`.

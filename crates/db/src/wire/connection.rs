@@ -14,7 +14,7 @@ use super::stream::{Breaker, Stream};
 use crate::options::ConnectOptions;
 use crate::{Error, Result};
 
-const COM_QUERY: u8 = 0x03;
+pub(super) const COM_QUERY: u8 = 0x03;
 const COM_SET_OPTION: u8 = 0x1b;
 /// Of COM_SET_OPTION: MYSQL_OPTION_MULTI_STATEMENTS_ON.
 const SEVERAL_STATEMENTS: [u8; 2] = [0, 0];
@@ -32,16 +32,18 @@ pub struct Connection {
     pub(super) to: String,
     id: u32,
     takes_bulk: bool,
-    state: State,
+    pub(super) state: State,
     /// A reused buffer for statements and for replies that are read whole.
     pub(super) scratch: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Ready,
     /// A statement was sent and its answer not read.
     Asked,
+    /// The answers to so many commands of a batch are yet to be read.
+    InBatch(u32),
     /// A result was begun and not read to its end.
     InResult,
     /// The server waits for the content of a file.
@@ -263,7 +265,7 @@ impl Connection {
     }
 
     /// Server and client must agree on what comes next.
-    fn expect(&mut self, state: State) -> Result<()> {
+    pub(super) fn expect(&mut self, state: State) -> Result<()> {
         match self.state {
             now if now == state => Ok(()),
             State::Lost => Err(self.lost(io::Error::other("it broke before"))),
@@ -272,12 +274,15 @@ impl Connection {
             }
             State::InLoad => Err(self.protocol("a request for a file that was not sent to its end")),
             State::Asked => Err(self.protocol("the answer to an earlier statement, which was not read")),
+            State::InBatch(_) => {
+                Err(self.protocol("the answers to a batch, which were not read to their end"))
+            }
             State::Ready => Err(self.protocol("nothing, as nothing was asked for")),
         }
     }
 
     /// The error for a write that failed. If the server said why it closed the connection, that is still there to read.
-    fn broken(&mut self, source: io::Error) -> Error {
+    pub(super) fn broken(&mut self, source: io::Error) -> Error {
         match self.read_reply() {
             Err(error @ Error::Server(_)) => {
                 self.state = State::Lost;
@@ -321,15 +326,20 @@ impl Connection {
 
     /// Reads one packet of a result's head into `scratch`.
     pub(super) fn read_payload(&mut self) -> Result<()> {
-        let mut payload = std::mem::take(&mut self.scratch);
-        let read = self.packets.read(&mut payload);
-        self.scratch = payload;
-        read.map_err(|source| self.lost(source))?;
+        self.read_any()?;
         if self.scratch.first() == Some(&ERROR) {
             self.state = State::Ready;
             return Err(server_error(&self.scratch).into());
         }
         Ok(())
+    }
+
+    /// Reads one packet into `scratch`, whatever it is.
+    pub(super) fn read_any(&mut self) -> Result<()> {
+        let mut payload = std::mem::take(&mut self.scratch);
+        let read = self.packets.read(&mut payload);
+        self.scratch = payload;
+        read.map_err(|source| self.lost(source))
     }
 
     pub(super) fn lost(&mut self, source: io::Error) -> Error {

@@ -1,5 +1,6 @@
-//! The client side of the MySQL protocol, as far as drover needs it: text statements, rows as raw bytes, and LOCAL
-//! INFILE streams, binary logs. It never reconnects: a connection that broke stays broken, so a snapshot cannot be lost unseen.
+//! The client side of the MySQL protocol, as far as drover needs it: text statements, rows as raw bytes, LOCAL INFILE
+//! streams, prepared statements, batches, binary logs. It never reconnects: a connection that broke stays broken, so a snapshot
+//! cannot be lost unseen.
 //!
 //! Login packets and plugins come from `mysql_common`; framing and rows are our own, because they are the row path:
 //! a row is handed out as the bytes that lie in the receive buffer, and one that is larger than the buffer in pieces.
@@ -7,15 +8,18 @@
 //!
 //! Source: MySQL Internals, "Client/Server Protocol"; MariaDB Knowledge Base, "Clients & Utilities / protocol".
 
+mod binary;
 mod bulk;
 mod connection;
 mod fields;
 mod handshake;
 mod packet;
+mod quit;
 mod replication;
 mod reply;
 mod result;
 mod server_key;
+mod statement;
 mod stream;
 mod tls;
 
@@ -26,4 +30,5 @@ pub use packet::{BUFFER, LargeRow};
 pub use replication::{BinlogRequest, BinlogStart, BinlogStream, EVENT_HEADER};
 pub use reply::Outcome;
 pub use result::{Row, Rows};
+pub use statement::{Answer, Batch, Moment, Value};
 pub use stream::Breaker;

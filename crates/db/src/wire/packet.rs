@@ -62,6 +62,17 @@ impl Packets {
         self.sequence = 0;
     }
 
+    /// What comes next is the answer to a command of one packet.
+    pub(super) fn begin_answer(&mut self) {
+        self.sequence = 1;
+    }
+
+    /// Sends packets that have their headers.
+    pub(super) fn write_framed(&mut self, packets: &[u8]) -> io::Result<()> {
+        self.stream.write_all(packets)?;
+        self.stream.flush()
+    }
+
     /// Sends one payload, cut into packets.
     pub(super) fn write(&mut self, payload: &[u8]) -> io::Result<()> {
         let mut rest = payload;

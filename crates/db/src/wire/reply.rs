@@ -16,17 +16,22 @@ pub struct Outcome {
 
 /// Reads the packet that says so.
 pub(super) fn outcome(payload: &[u8]) -> Outcome {
-    let mut rest = payload.get(1..).unwrap_or_default();
-    let affected = next_integer(&mut rest).unwrap_or_default();
-    let _insert_id = next_integer(&mut rest);
-    let warnings = rest.get(2..4).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
-    let mut info = rest.get(4..).unwrap_or_default();
+    let (affected, warnings, mut info) = counts(payload);
     // MySQL sends the text with its length before it, MariaDB sends it bare.
     let mut counted = info;
     if next_integer(&mut counted) == Some(counted.len() as u64) {
         info = counted;
     }
     Outcome { affected, warnings, info: String::from_utf8_lossy(info).into_owned() }
+}
+
+/// What the packet counts, rows that were changed and warnings, and the bytes of its text.
+pub(super) fn counts(payload: &[u8]) -> (u64, u16, &[u8]) {
+    let mut rest = payload.get(1..).unwrap_or_default();
+    let affected = next_integer(&mut rest).unwrap_or_default();
+    let _insert_id = next_integer(&mut rest);
+    let warnings = rest.get(2..4).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+    (affected, warnings, rest.get(4..).unwrap_or_default())
 }
 
 /// Reads the packet with an error.

@@ -54,6 +54,14 @@ impl Stream {
         }
     }
 
+    /// The process that listens at the other end of a Unix socket, if it can be seen from here.
+    pub(super) fn peer_pid(&self) -> Option<u32> {
+        match self {
+            Self::Unix(stream) => peer_pid(stream),
+            Self::Tcp(_) | Self::Tls(_) => None,
+        }
+    }
+
     pub(super) fn is_ipc(&self) -> bool {
         matches!(self, Self::Unix(_))
     }
@@ -116,6 +124,25 @@ fn keep_alive(stream: &TcpStream) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Who called listen(2) on the other end, by SO_PEERCRED (unix(7)); 0 stands for a process of another PID namespace.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn peer_pid(stream: &UnixStream) -> Option<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: getsockopt(2) writes one ucred, of the size that is given; the descriptor is open as long as `stream`.
+    let result = unsafe {
+        let option = (&raw mut peer).cast();
+        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, option, &raw mut size)
+    };
+    u32::try_from(peer.pid).ok().filter(|pid| result == 0 && *pid > 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn peer_pid(_stream: &UnixStream) -> Option<u32> {
+    None
 }
 
 /// Breaks a connection from another thread, so that a read or write that waits on it ends with an error at once.
