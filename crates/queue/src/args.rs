@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use drover_db::options::ServerArgs;
+use drover_report::read::duration;
 
 /// An offline task queue in MySQL and MariaDB tables.
 #[derive(Debug, clap::Args)]
@@ -440,47 +441,5 @@ fn json(text: &str) -> Result<String, String> {
     match serde_json::from_str::<&serde_json::value::RawValue>(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(format!("it is no JSON: {error}")),
-    }
-}
-
-/// A time such as 1.5s, 200ms, 10m, 2h or 7d; a number without a unit is one of seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a time such as 200ms, 30s, 10m, 2h or 7d".to_owned();
-    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds)
-        .ok()
-        .filter(|time| time.as_secs() < 1 << 32)
-        .ok_or_else(wrong)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times() {
-        for (text, millis) in [
-            ("200ms", 200),
-            ("30s", 30_000),
-            ("1.5s", 1500),
-            ("10m", 600_000),
-            ("2h", 7_200_000),
-            ("7", 7000),
-        ] {
-            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
-        }
-        for text in ["", "s", "-1s", "1 week", "1e99d", "NaN"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
     }
 }

@@ -13,6 +13,7 @@ mod lines;
 mod page;
 mod parts;
 mod progress;
+pub mod read;
 pub mod size;
 mod table;
 mod timeline;

@@ -40,7 +40,8 @@ const BYTES_PER_SECOND: &[Multiple] = &[
 const COUNT: &[Multiple] = &[(0.0, 1.0, ""), (1e6, 1e6, " M")];
 const PER_SECOND: &[Multiple] = &[(0.0, 1.0, "/s"), (1e6, 1e6, " M/s")];
 const SECONDS: &[Multiple] = &[
-    (0.0, 1e-6, " µs"),
+    (0.0, 1e-9, " ns"),
+    (1e-6, 1e-6, " µs"),
     (1e-3, 1e-3, " ms"),
     (1.0, 1.0, " s"),
     (120.0, 60.0, " min"),
@@ -129,6 +130,7 @@ mod tests {
             (Unit::PerSecond, 0.125, "0.12/s"),
             (Unit::PerSecond, 12_345.6, "12,345/s"),
             (Unit::Seconds, 0.000_42, "420 µs"),
+            (Unit::Seconds, 21.3e-9, "21.3 ns"),
             (Unit::Seconds, 0.042, "42.0 ms"),
             (Unit::Seconds, 0.0, "0 s"),
             (Unit::Seconds, 3.0, "3 s"),
