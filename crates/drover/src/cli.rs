@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Binlog(drover_binlog::BinlogArgs),
     /// An offline task queue in MySQL and MariaDB tables, on any number of servers
     Queue(drover_queue::args::QueueArgs),
+    /// Measure what a server, a disk, an allocator and a login can bear
+    Bench(drover_bench::args::BenchArgs),
     /// Private throw-away servers
     Sandbox(drover_sandbox::SandboxArgs),
 }

@@ -60,6 +60,12 @@ impl From<drover_queue::Error> for Failure {
     }
 }
 
+impl From<drover_bench::Error> for Failure {
+    fn from(error: drover_bench::Error) -> Self {
+        Self { hint: error.hint(), error: error.to_string() }
+    }
+}
+
 impl From<drover_binlog::Error> for Failure {
     fn from(error: drover_binlog::Error) -> Self {
         Self { hint: error.hint(), error: error.to_string() }

@@ -1,6 +1,7 @@
 //! drover: one binary for the people who run MySQL and MariaDB. This crate reads the command line, hands the work to the
 //! family's crate, and prints what comes back.
 
+mod bench;
 mod binlog;
 mod cli;
 mod failure;
@@ -23,6 +24,9 @@ use printer::Printer;
 use report::Outcome;
 
 fn main() -> ExitCode {
+    if let Some(code) = bench::child() {
+        return code;
+    }
     let arguments = normalise_arguments(std::env::args_os());
     hide_passwords_in_process_list();
     let cli = Cli::parse_from(arguments);
@@ -99,6 +103,7 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
                 progress::show(printer, |progress| drover_dump::verify(args, &options, stop, progress))?;
             printer.verify(&report)
         }
+        Command::Bench(args) => bench::run(args, printer, stop),
         Command::Binlog(args) => binlog::run(args, printer, stop),
         Command::Queue(args) => queue::run(args, printer, stop),
         Command::Sandbox(args) => {

@@ -127,6 +127,11 @@ impl Printer {
         self.result(value, text)
     }
 
+    /// What was measured.
+    pub(crate) fn bench(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
+        self.result(value, text)
+    }
+
     /// What cannot be applied is a finding.
     pub(crate) fn replay(self, replay: &ReplayReport) -> Result<Outcome, Failure> {
         for at in &replay.abandoned {

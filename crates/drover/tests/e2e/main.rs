@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod big;
+mod browser;
 mod client;
 mod compare;
 mod drover;
@@ -12,6 +13,7 @@ mod files;
 mod servers;
 
 mod across;
+mod bench;
 mod binlog;
 mod by_hand;
 mod cases;

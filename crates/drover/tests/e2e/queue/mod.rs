@@ -1,7 +1,6 @@
 //! `drover queue`, from the first table to the last task. What is in the tables is asked by the vendor's own client; what ran is in
 //! files that the workers wrote.
 
-mod browser;
 mod building;
 mod counts;
 mod examples;

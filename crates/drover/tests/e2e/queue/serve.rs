@@ -12,7 +12,7 @@ use drover_sandbox::{Flavour, Server};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::browser::Browser;
+use crate::browser::Browser;
 use crate::client::{Session, sql, value, wait_until};
 use crate::drover::{Output, drover, run};
 use crate::servers::{on_both, source, start};

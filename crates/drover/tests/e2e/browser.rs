@@ -16,6 +16,7 @@ pub(crate) struct Browser {
     from: BufReader<File>,
     last: u64,
     session: Option<String>,
+    complaints: Vec<String>,
 }
 
 impl Drop for Browser {
@@ -43,8 +44,9 @@ impl Browser {
         // In the order in which the shell opens them.
         let to = File::options().write(true).open(to).unwrap();
         let from = BufReader::new(File::open(from).unwrap());
-        let mut browser = Self { child, to, from, last: 0, session: None };
+        let mut browser = Self { child, to, from, last: 0, session: None, complaints: Vec::new() };
         browser.attach();
+        browser.call("Log.enable", json!({}));
         let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true});
         browser.call("Emulation.setDeviceMetricsOverride", phone);
         browser.call("Page.navigate", json!({ "url": url }));
@@ -75,6 +77,10 @@ impl Browser {
                 assert!(answer["error"].is_null(), "{method}: {answer}");
                 return answer["result"].take();
             }
+            let entry = &answer["params"]["entry"];
+            if answer["method"] == "Log.entryAdded" && entry["level"] == "error" {
+                self.complaints.push(entry["text"].to_string());
+            }
         }
     }
 
@@ -95,8 +101,25 @@ impl Browser {
         });
     }
 
+    /// What the browser complained of so far: what the page was not allowed to do, or could not load.
+    pub(crate) fn complaints(&self) -> &[String] {
+        &self.complaints
+    }
+
     /// Clicks on an element.
     pub(crate) fn click(&mut self, element: &str) {
         self.value(&format!("document.querySelector({element:?}).click()"));
+    }
+
+    /// Makes the page so wide, in pixels.
+    pub(crate) fn resize(&mut self, width: u32) {
+        let size = json!({"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": false});
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// Has the reader prefer `light` or `dark`.
+    pub(crate) fn prefer(&mut self, scheme: &str) {
+        let feature = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.call("Emulation.setEmulatedMedia", json!({ "features": feature }));
     }
 }

@@ -1,0 +1,61 @@
+//! The command line of `drover bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use drover_report::read::duration;
+
+/// Measure what a server, a disk, an allocator and a login can bear.
+#[derive(Debug, clap::Args)]
+pub struct BenchArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+/// What can be measured.
+#[derive(Debug, clap::Subcommand)]
+pub enum BenchCommand {
+    /// Load a server with TPC-C-like transactions
+    Tpcc(Box<crate::tpcc::args::TpccArgs>),
+    /// Find out how a disk bears random reads and writes, and from which size on it does not
+    Disk(crate::disk::args::DiskArgs),
+    /// Find out what allocations cost by their size, and where the cost jumps
+    Malloc(Box<crate::malloc::args::MallocArgs>),
+    /// Find out what a connection costs a server, and what settings change of it
+    Connect(Box<crate::connect::args::ConnectArgs>),
+    /// Tell whether one result differs from another beyond the noise
+    Compare(CompareArgs),
+    /// Undo what another process did to this host, as soon as that has ended; it is told what on standard input
+    #[command(name = crate::undo::COMMAND, hide = true)]
+    PutBack,
+}
+
+/// Options of every measurement.
+#[derive(Debug, Clone, clap::Args)]
+pub struct MeasureArgs {
+    /// What random numbers come from; the same seed gives the same input
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+
+    /// How often to measure; the noise is known from two on
+    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    /// For how long to run before measuring
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub warm_up: Option<Duration>,
+
+    /// Write the result as a page with charts, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// Options of `compare`.
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// The result to start from, as `--json` left it
+    pub a: PathBuf,
+    /// The result to look at
+    pub b: PathBuf,
+}

@@ -1,0 +1,168 @@
+//! Whether one result differs from another by more than their noise.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::report::{Better, Measure};
+use crate::statistics::{self, Interval};
+use crate::{Error, Result};
+
+/// What two results say about each other.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// The bench that made both.
+    pub bench: String,
+    /// What both measured.
+    pub measures: Vec<Compared>,
+    /// What only one of them measured.
+    pub left_out: Vec<String>,
+    /// What was not the same when they were made: name, in A, in B.
+    pub differences: Vec<(String, String, String)>,
+}
+
+/// A measure of two results.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    /// What it is.
+    pub name: String,
+    /// What it is of.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+    /// A's median.
+    pub a: f64,
+    /// B's median.
+    pub b: f64,
+    /// By which share of A's mean B's lies above it (below it, if negative), with the interval's ends; none where one of the
+    /// results has a single run.
+    pub change: Option<Interval>,
+    /// What that means.
+    pub verdict: Verdict,
+}
+
+/// What a comparison says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// B is better than A, beyond the noise.
+    Better,
+    /// B is worse than A, beyond the noise.
+    Worse,
+    /// The noise hides the difference, if there is one.
+    Same,
+    /// One of them was measured once only, so that nothing is known of the noise.
+    Unknown,
+}
+
+impl Comparison {
+    /// Whether B is worse in something.
+    pub fn is_worse(&self) -> bool {
+        self.measures.iter().any(|measure| measure.verdict == Verdict::Worse)
+    }
+}
+
+/// The part of a result that is compared.
+#[derive(Debug, Deserialize)]
+struct Kept {
+    bench: String,
+    environment: Environment,
+    measures: Vec<Measure>,
+}
+
+/// Compares two files that `--json` left.
+///
+/// # Errors
+/// If one of them cannot be read, is no result, or they are of different benches.
+pub fn compare(a: &Path, b: &Path) -> Result<Comparison> {
+    let (kept_a, kept_b) = (read(a)?, read(b)?);
+    if kept_a.bench != kept_b.bench {
+        let what = format!(
+            "{} is of `bench {}` and {} of `bench {}`",
+            a.display(),
+            kept_a.bench,
+            b.display(),
+            kept_b.bench
+        );
+        return Err(Error::with_hint(what, "compare results of the same bench"));
+    }
+    Ok(compared(kept_a, kept_b))
+}
+
+fn read(path: &Path) -> Result<Kept> {
+    let text = std::fs::read(path).map_err(Error::file(path))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        let what = format!("{}: not a result of `drover bench`: {error}", path.display());
+        Error::with_hint(what, "`drover --json bench … > FILE` leaves one")
+    })
+}
+
+fn compared(a: Kept, b: Kept) -> Comparison {
+    let in_b = |name: &str| b.measures.iter().find(|measure| measure.name == name);
+    let in_a = |name: &str| a.measures.iter().any(|measure| measure.name == name);
+    let measures =
+        a.measures.iter().filter_map(|of_a| Some(of_both(of_a, in_b(&of_a.name)?))).collect::<Vec<_>>();
+    let only_a = a.measures.iter().filter(|measure| in_b(&measure.name).is_none());
+    let only_b = b.measures.iter().filter(|measure| !in_a(&measure.name));
+    let left_out = only_a.chain(only_b).map(|measure| measure.name.clone()).collect();
+    Comparison { bench: a.bench, measures, left_out, differences: a.environment.differences(&b.environment) }
+}
+
+fn of_both(a: &Measure, b: &Measure) -> Compared {
+    let base = statistics::mean(&a.values).abs();
+    let change = statistics::difference(&a.values, &b.values)
+        .filter(|_| base > 0.0)
+        .map(|interval| Interval { low: interval.low / base, high: interval.high / base });
+    Compared {
+        name: a.name.clone(),
+        unit: a.unit.clone(),
+        better: a.better,
+        a: a.median,
+        b: b.median,
+        change,
+        verdict: change.map_or(Verdict::Unknown, |change| verdict(change, a.better)),
+    }
+}
+
+/// What it means that the change lies in this interval.
+pub fn verdict(change: Interval, better: Better) -> Verdict {
+    match (change.low > 0.0, change.high < 0.0, better) {
+        (true, _, Better::Higher) | (_, true, Better::Lower) => Verdict::Better,
+        (true, _, Better::Lower) | (_, true, Better::Higher) => Verdict::Worse,
+        _ => Verdict::Same,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(better: Better, values: &[f64]) -> Kept {
+        let measures = vec![Measure::new("m", "/s", better, values.to_vec())];
+        Kept { bench: "disk".into(), environment: Environment::default(), measures }
+    }
+
+    fn verdict_of(better: Better, a: &[f64], b: &[f64]) -> Verdict {
+        compared(kept(better, a), kept(better, b)).measures[0].verdict
+    }
+
+    #[test]
+    fn beyond_the_noise_and_within() {
+        let (slow, fast, noisy) = ([100.0, 101.0, 99.0], [120.0, 121.0, 119.0], [80.0, 121.0, 104.0]);
+        assert_eq!(verdict_of(Better::Higher, &slow, &fast), Verdict::Better);
+        assert_eq!(verdict_of(Better::Lower, &slow, &fast), Verdict::Worse);
+        assert_eq!(verdict_of(Better::Higher, &fast, &slow), Verdict::Worse);
+        assert_eq!(verdict_of(Better::Higher, &slow, &noisy), Verdict::Same);
+        assert_eq!(verdict_of(Better::Higher, &slow[..1], &fast), Verdict::Unknown);
+    }
+
+    #[test]
+    fn what_only_one_has_is_named() {
+        let mut b = kept(Better::Higher, &[1.0, 2.0]);
+        b.measures[0].name = "other".into();
+        let comparison = compared(kept(Better::Higher, &[1.0, 2.0]), b);
+        assert!(comparison.measures.is_empty());
+        assert_eq!(comparison.left_out, ["m", "other"]);
+    }
+}

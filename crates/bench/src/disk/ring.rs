@@ -1,0 +1,223 @@
+//! Requests over io_uring: one thread hands them over and takes them back in batches, with one call to the kernel for both.
+//!
+//! The file and the buffers are registered, so that the kernel need not look them up for each request. Whenever some requests are
+//! done, as many new ones take their places, and all of them are handed over with the call that waits for the next to be done.
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::time::Instant;
+
+use drover_db::Stop;
+use fastrand::Rng;
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+
+use super::buffers::Buffers;
+use super::course::{Course, Phase};
+use super::file::DataFile;
+use super::load::{Durability, Kind, Load, Request, Requests};
+use super::tally::Tally;
+use crate::{Error, Result};
+
+/// Puts a load on a file until the course is over.
+pub(super) fn drive(data: &DataFile, load: &Load, course: &mut Course<'_>, stop: &Stop) -> Result<Tally> {
+    Ring::new(data, load)?.run(course, stop)
+}
+
+/// Why the kernel gives no ring, if it does not.
+pub(super) fn refusal() -> Option<io::Error> {
+    build(1).err()
+}
+
+/// A ring whose completions are taken in when they are waited for, rather than by interrupting this thread (Linux 6.1); older kernels
+/// refuse what they do not know.
+fn build(entries: u32) -> io::Result<IoUring> {
+    let mut builder = IoUring::<squeue::Entry, cqueue::Entry>::builder();
+    match builder.setup_single_issuer().setup_defer_taskrun().build(entries) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(entries),
+        built => built,
+    }
+}
+
+/// A ring with requests under way.
+struct Ring<'a> {
+    // Dropped before the buffers that are registered with it.
+    ring: IoUring,
+    buffers: Buffers,
+    is_registered: bool,
+    places: Vec<Place>,
+    under_way: usize,
+    data: &'a DataFile,
+    block: u32,
+    requests: Requests,
+    durability: Durability,
+}
+
+/// What takes a place among the requests under way; its number is that of its buffer.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    request: Request,
+    began: Instant,
+}
+
+impl<'a> Ring<'a> {
+    fn new(data: &'a DataFile, load: &Load) -> Result<Self> {
+        let ring = build(load.depth).map_err(Error::file(data.path()))?;
+        let alignment = (data.alignment().memory_bytes as usize).max(4096);
+        let (depth, block) = (load.depth as usize, load.block as usize);
+        let mut buffers = Buffers::new(depth, block, alignment, &mut Rng::with_seed(load.seed));
+        ring.submitter().register_files(&[data.file().as_raw_fd()]).map_err(Error::file(data.path()))?;
+        let is_registered = register(&ring, &mut buffers);
+        Ok(Self {
+            ring,
+            buffers,
+            is_registered,
+            places: vec![Place { request: Request::FSYNC, began: Instant::now() }; depth],
+            under_way: 0,
+            data,
+            block: load.block,
+            requests: Requests::new(load, 0),
+            durability: Durability::new(load.fsync),
+        })
+    }
+
+    fn run(&mut self, course: &mut Course<'_>, stop: &Stop) -> Result<Tally> {
+        let mut tally = Tally::new()?;
+        let mut in_slice = 0;
+        for place in 0..self.places.len() {
+            self.begin(place, Instant::now())?;
+        }
+        loop {
+            self.enter()?;
+            if stop.is_requested() {
+                return Err(Error::Stopped);
+            }
+            while let Some((place, result)) = self.next_done() {
+                let now = Instant::now();
+                let Place { request, began } = self.places[place];
+                self.check(request, result)?;
+                in_slice += u64::from(request.kind != Kind::Fsync);
+                if course.is_measuring() {
+                    tally.record(request.kind, now - began);
+                }
+                if now >= course.slice_end() {
+                    if course.turn(in_slice, now) == Phase::Done {
+                        return Ok(tally);
+                    }
+                    in_slice = 0;
+                }
+                self.begin(place, now)?;
+            }
+        }
+    }
+
+    /// Gives a place a new request, which is handed over with the next call.
+    fn begin(&mut self, place: usize, now: Instant) -> Result<()> {
+        let request = if self.durability.is_due() { Request::FSYNC } else { self.draw() };
+        if request.kind == Kind::Write {
+            self.stamp(place);
+        }
+        let entry = self.entry(place, request).user_data(place as u64);
+        self.places[place] = Place { request, began: now };
+        self.push(&entry)?;
+        self.under_way += 1;
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Request {
+        let request = self.requests.draw();
+        self.durability.note(request.kind);
+        request
+    }
+
+    fn entry(&mut self, place: usize, Request { kind, offset }: Request) -> squeue::Entry {
+        let (file, start, length) = (types::Fixed(0), self.buffers.start(place), self.block);
+        match (kind, self.is_registered) {
+            (Kind::Read, true) => opcode::ReadFixed::new(file, start, length, 0).offset(offset).build(),
+            (Kind::Read, false) => opcode::Read::new(file, start, length).offset(offset).build(),
+            (Kind::Write, true) => opcode::WriteFixed::new(file, start, length, 0).offset(offset).build(),
+            (Kind::Write, false) => opcode::Write::new(file, start, length).offset(offset).build(),
+            (Kind::Fsync, _) => opcode::Fsync::new(file).build(),
+        }
+    }
+
+    #[allow(unsafe_code, reason = "the kernel writes to other parts of the same allocation at this time")]
+    fn stamp(&mut self, place: usize) {
+        // SAFETY: a buffer begins at its start and is a block long, and those of other places do not reach into it. This one's
+        // place has no request under way, so neither the kernel nor anybody else uses it.
+        let buffer =
+            unsafe { std::slice::from_raw_parts_mut(self.buffers.start(place), self.block as usize) };
+        self.requests.stamp(buffer);
+    }
+
+    #[allow(unsafe_code, reason = "the kernel is given addresses of memory")]
+    fn push(&mut self, entry: &squeue::Entry) -> Result<()> {
+        // SAFETY: the entry points to the buffer of its place, which is freed only when no request is under way (`drop`), and is
+        // used by nobody else until this request is done.
+        let pushed = unsafe { self.ring.submission().push(entry) };
+        pushed.map_err(|_| {
+            Error::found(format!("{}: the ring takes no more requests", self.data.path().display()))
+        })
+    }
+
+    /// Hands over what is new, and waits until one request is done.
+    fn enter(&self) -> Result<()> {
+        match self.ring.submit_and_wait(1) {
+            Ok(_) => Ok(()),
+            Err(error) if is_to_be_tried_again(&error) => Ok(()),
+            Err(error) => Err(Error::file(self.data.path())(error)),
+        }
+    }
+
+    /// The place and the result of a request that is done.
+    fn next_done(&mut self) -> Option<(usize, i32)> {
+        let done = self.ring.completion().next()?;
+        self.under_way -= 1;
+        Some((done.user_data() as usize, done.result()))
+    }
+
+    fn check(&self, request: Request, result: i32) -> Result<()> {
+        let path = self.data.path();
+        let whole = if request.kind == Kind::Fsync { 0 } else { self.block as i32 };
+        match result {
+            result if result == whole => Ok(()),
+            result if result < 0 => Err(Error::file(path)(io::Error::from_raw_os_error(-result))),
+            result => Err(Error::found(format!(
+                "{}: {result} of the {whole} bytes at {} were read or written",
+                path.display(),
+                request.offset
+            ))),
+        }
+    }
+
+    /// Waits until no request is under way; says whether that is so.
+    fn drain(&mut self) -> bool {
+        while self.under_way > 0 {
+            if self.enter().is_err() {
+                return false;
+            }
+            while self.next_done().is_some() {}
+        }
+        true
+    }
+}
+
+impl Drop for Ring<'_> {
+    fn drop(&mut self) {
+        if !self.drain() {
+            // The kernel may write to them at any time: they are never freed.
+            std::mem::forget(std::mem::take(&mut self.buffers));
+        }
+    }
+}
+
+/// Registers the buffers, as one. Where a user may lock too little memory for that, the kernel looks them up for each request.
+#[allow(unsafe_code, reason = "the kernel is given an address of memory")]
+fn register(ring: &IoUring, buffers: &mut Buffers) -> bool {
+    let all = libc::iovec { iov_base: buffers.start(0).cast(), iov_len: buffers.length() };
+    // SAFETY: the buffers are freed after the ring, or never (`drop`), and their allocation never moves.
+    unsafe { ring.submitter().register_buffers(&[all]) }.is_ok()
+}
+
+fn is_to_be_tried_again(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+}

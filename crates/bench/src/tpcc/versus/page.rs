@@ -1,0 +1,63 @@
+//! The page of a comparison.
+
+use std::path::Path;
+
+use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Section, Table, Unit};
+
+use super::VersusDetail;
+use crate::Result;
+use crate::page::{self, figure};
+use crate::report::Report;
+use crate::statistics;
+
+pub(super) fn write(report: &Report<VersusDetail>, path: &Path) -> Result<()> {
+    let detail = &report.detail;
+    let title = format!("New-Orders a minute, by {}", detail.changed);
+    let page = page::page(&title, report)
+        .section(summary(detail))
+        .section(Section::new("Each repeat").note(
+            "All of them run in each repeat, in an order of its own. What the machine itself does between repeats shows in all curves; \
+             what the change does is the distance between them.",
+        ).with(Block::Lines(curves(detail))))
+        .section(Section::new("Figures").with(Block::Table(page::measures(&report.measures))))
+        .section(page::environment(report))
+        .foot("Each is compared with the first one of the same repeat; intervals hold the true mean in 95 of 100 such measurements.");
+    page::write(&page, path)
+}
+
+fn summary(detail: &VersusDetail) -> Section {
+    let mut figures = Figures::new();
+    for variant in &detail.variants {
+        figures = figures.with(&variant.name, figure(statistics::median(&variant.nopm)), variant.words());
+    }
+    let note = format!(
+        "{} warehouses, {} connections, {} s each time.",
+        detail.warehouses, detail.connections, detail.seconds_each
+    );
+    let columns = [
+        Column::text(detail.changed),
+        Column::amount("New-Orders a minute", Unit::Count).with_bars(),
+        Column::text("99 of 100 New-Orders within"),
+        Column::text("against the first one"),
+    ];
+    let mut table = Table::new("", columns).whole();
+    for variant in &detail.variants {
+        table.row([
+            Cell::Text(variant.name.clone()),
+            Cell::Amount(statistics::median(&variant.nopm).round()),
+            Cell::Text(format!("{} ms", figure(statistics::median(&variant.new_order_p99_ms)))),
+            Cell::Text(variant.words()),
+        ]);
+    }
+    Section::new("").note(note).with(Block::Figures(figures)).with(Block::Table(table))
+}
+
+fn curves(detail: &VersusDetail) -> Lines {
+    let x = Axis::linear("repeat", Unit::Count);
+    let mut lines =
+        Lines::new("New-Orders a minute in each repeat", x, Axis::linear("New-Orders a minute", Unit::Count));
+    for variant in &detail.variants {
+        lines.curve(&variant.name, (1..).zip(&variant.nopm).map(|(repeat, nopm)| (f64::from(repeat), *nopm)));
+    }
+    lines
+}

@@ -1,0 +1,51 @@
+//! `drover bench compare`.
+
+use drover_bench::args::CompareArgs;
+use drover_bench::compare::{Comparison, Verdict, compare};
+use drover_bench::figure;
+
+use super::columns;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::report::Outcome;
+
+pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Outcome, Failure> {
+    let comparison = compare(&args.a, &args.b)?;
+    for (name, a, b) in &comparison.differences {
+        printer.warning(&format!("not measured on the same: {name} was {a}, and then {b}"));
+    }
+    for name in &comparison.left_out {
+        printer.warning(&format!("only one of them has '{name}'"));
+    }
+    printer.bench(&comparison, text(&comparison))?;
+    Ok(if comparison.is_worse() { Outcome::Found } else { Outcome::Done })
+}
+
+fn text(comparison: &Comparison) -> String {
+    let rows: Vec<_> = comparison
+        .measures
+        .iter()
+        .map(|measure| {
+            let change = measure.change.map_or_else(String::new, |change| {
+                format!("{:+.1} % to {:+.1} %", change.low * 100.0, change.high * 100.0)
+            });
+            [
+                measure.name.clone(),
+                format!("{} {}", figure(measure.a), measure.unit),
+                format!("{} {}", figure(measure.b), measure.unit),
+                change,
+                verdict(measure.verdict).to_owned(),
+            ]
+        })
+        .collect();
+    columns(&rows)
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Same => "no difference beyond the noise",
+        Verdict::Unknown => "not known: --repeat 2 or more tells the noise",
+    }
+}
