@@ -63,6 +63,12 @@ impl Storage {
         Ok(Self { path, file_system: mount.kind, mount_options: mount.options, devices })
     }
 
+    /// The devices whose schedulers decide over the requests to the path: from above, the first ones with a choice of them, as those
+    /// above hand requests on as they are. Several below a RAID set; none below a network's file system.
+    pub fn scheduled(&self) -> Vec<Device> {
+        self.devices.first().map(|device| scheduled(&device.name)).unwrap_or_default()
+    }
+
     /// The device right below the file system.
     pub fn device(&self) -> Option<&Device> {
         self.devices.first()
@@ -156,12 +162,48 @@ fn with_lower(name: &str) -> Vec<Device> {
     names.iter().filter_map(|name| Device::named(name).ok()).collect()
 }
 
+fn scheduled(name: &str) -> Vec<Device> {
+    match Device::named(name) {
+        // A partition's scheduler is its disk's, which stands below it.
+        Ok(device) if device.schedulers.len() > 1 && !is_partition(name) => vec![device],
+        _ => {
+            let mut found: Vec<Device> = Vec::new();
+            for device in lower(name).iter().flat_map(|name| scheduled(name)) {
+                if found.iter().all(|known| known.name != device.name) {
+                    found.push(device);
+                }
+            }
+            found
+        }
+    }
+}
+
+/// Where file systems are mounted that lie on a device, as a whole or in part.
+pub(crate) fn mounts_on(name: &str) -> Vec<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let lies_on_it =
+        |mount: &Mount| block_device(&mount.source).is_some_and(|device| is_above(&device, name));
+    let mut points: Vec<_> =
+        mounts.lines().filter_map(Mount::parse).filter(lies_on_it).map(|mount| mount.point).collect();
+    points.sort();
+    points.dedup();
+    points
+}
+
+fn is_above(device: &str, name: &str) -> bool {
+    device == name || lower(device).iter().any(|lower| is_above(lower, name))
+}
+
+fn is_partition(name: &str) -> bool {
+    Path::new("/sys/class/block").join(name).join("partition").exists()
+}
+
 fn lower(name: &str) -> Vec<String> {
     let folder = Path::new("/sys/class/block").join(name);
     let slaves = fs::read_dir(folder.join("slaves")).into_iter().flatten().flatten();
     let mut lower: Vec<_> =
         slaves.filter_map(|slave| slave.file_name().to_str().map(str::to_owned)).collect();
-    if folder.join("partition").exists() {
+    if is_partition(name) {
         let whole = folder.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));
         lower.extend(
             whole.as_deref().and_then(Path::file_name).and_then(|name| name.to_str().map(str::to_owned)),

@@ -29,11 +29,12 @@ impl LoopFileSystem {
         }
         let file = folder.join(format!("drover-bench-{kind}-{}.img", std::process::id()));
         let point = file.with_extension("mount");
+        let image = File::create_new(&file).map_err(Error::file(&file))?;
         undo.add(&Step::RemoveFile(file.clone()))?;
-        allocate(&file, bytes)?;
+        allocate(&image, &file, bytes)?;
         make_file_system(kind, &file)?;
-        undo.add(&Step::RemoveDirectory(point.clone()))?;
         fs::create_dir(&point).map_err(Error::file(&point))?;
+        undo.add(&Step::RemoveDirectory(point.clone()))?;
         undo.add(&Step::Detach(file.clone()))?;
         let device = attach(&file)?;
         undo.add(&Step::Unmount(point.clone()))?;
@@ -43,9 +44,8 @@ impl LoopFileSystem {
 }
 
 /// A whole file: what a loop device wrote into a sparse one would be allocated while it is measured.
-fn allocate(path: &Path, bytes: u64) -> Result<()> {
-    let file = File::create_new(path).map_err(Error::file(path))?;
-    let free = rustix::fs::fstatvfs(&file).map_err(std::io::Error::from).map_err(Error::file(path))?;
+fn allocate(file: &File, path: &Path, bytes: u64) -> Result<()> {
+    let free = rustix::fs::fstatvfs(file).map_err(std::io::Error::from).map_err(Error::file(path))?;
     let free = free.f_bavail * free.f_frsize;
     if free < bytes {
         let what = format!(
@@ -56,7 +56,7 @@ fn allocate(path: &Path, bytes: u64) -> Result<()> {
         );
         return Err(Error::with_hint(what, "give --loop a smaller size, or --data another directory"));
     }
-    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes)
+    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes)
         .map_err(std::io::Error::from)
         .map_err(Error::file(path))
 }

@@ -1,4 +1,4 @@
-//! Switches the I/O scheduler of a device, and back.
+//! Switches the I/O scheduler of devices, and back.
 //!
 //! The kernel takes a scheduler's name in `queue/scheduler` and loads the module if it has to
 //! (Documentation/block/switching-sched.rst). Changing it sets `nr_requests` anew, which is why that is put back as well.
@@ -6,42 +6,90 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::device::Device;
+use serde::Serialize;
+
+use crate::device::{Device, Storage, mounts_on};
 use crate::undo::{Step, Undo};
 use crate::{Error, Result};
 
-/// A device whose scheduler is switched while something is measured.
+/// A device whose scheduler would be switched.
+#[derive(Debug, Clone, Serialize)]
+pub struct Intent {
+    /// The device: `sda`.
+    pub device: String,
+    /// Its scheduler now.
+    pub scheduler: String,
+    /// What it would be set to, in turns.
+    pub to: Vec<String>,
+    /// Where file systems that lie on it are mounted.
+    pub mounts: Vec<PathBuf>,
+}
+
+/// What would be switched for files below a path.
+///
+/// # Errors
+/// If no device below it has a scheduler that could be changed, or one does not offer all of `wanted`.
+pub(crate) fn intents(path: &Path, wanted: &[String]) -> Result<Vec<Intent>> {
+    let intent = |device: &Device| {
+        Ok(Intent {
+            device: device.name.clone(),
+            scheduler: check_offer(device, wanted)?,
+            to: wanted.to_vec(),
+            mounts: mounts_on(&device.name),
+        })
+    };
+    devices_below(path)?.iter().map(intent).collect()
+}
+
+/// The rule that has udev(7) set a scheduler whenever a device of this name appears.
+pub(crate) fn udev_rule(device: &str, scheduler: &str) -> String {
+    format!(r#"ACTION=="add|change", KERNEL=="{device}", ATTR{{queue/scheduler}}="{scheduler}""#)
+}
+
+/// The devices whose schedulers are switched while something is measured.
 #[derive(Debug)]
 pub(crate) struct Switch {
-    device: String,
-    file: PathBuf,
+    devices: Vec<Device>,
 }
 
 impl Switch {
-    /// Takes note of how the device is set, to have it put back by `undo`, and checks that it can be set to each of `wanted`.
-    pub(crate) fn of(device: &Device, wanted: &[String], undo: &mut Undo) -> Result<Self> {
-        let now = check_offer(device, wanted)?;
-        let name = &device.name;
-        let file = device.scheduler_file();
-        // Undone last to first: the scheduler first, then what it has set.
-        let requests = file.with_file_name("nr_requests");
-        if let Ok(value) = fs::read_to_string(&requests) {
-            undo.add(&Step::Write { path: requests, value: value.trim().to_owned() })?;
+    /// Takes note of how the devices below a path are set, to have it put back by `undo`, and checks that they can be set to each of
+    /// `wanted`.
+    pub(crate) fn below(path: &Path, wanted: &[String], undo: &mut Undo) -> Result<Self> {
+        let devices = devices_below(path)?;
+        for device in &devices {
+            let value = check_offer(device, wanted)?;
+            let file = device.scheduler_file();
+            // Undone last to first: the scheduler first, then what it has set.
+            let requests = file.with_file_name("nr_requests");
+            if let Ok(value) = fs::read_to_string(&requests) {
+                undo.add(&Step::Write { path: requests, value: value.trim().to_owned() })?;
+            }
+            undo.add(&Step::Write { path: file, value })?;
         }
-        undo.add(&Step::Write { path: file.clone(), value: now })?;
-        Ok(Self { device: name.clone(), file })
+        Ok(Self { devices })
     }
 
     /// Sets a scheduler, and reads it back.
     pub(crate) fn set(&self, scheduler: &str) -> Result<()> {
-        fs::write(&self.file, scheduler).map_err(Error::file(&self.file))?;
-        let now = Device::named(&self.device)?.scheduler;
-        if now.as_deref() == Some(scheduler) {
-            return Ok(());
-        }
-        let now = now.unwrap_or_else(|| "none".to_owned());
-        Err(Error::found(format!("{}: its scheduler is {now}, though {scheduler} was set", self.device)))
+        self.devices.iter().try_for_each(|device| set(device, scheduler))
     }
+
+    /// The names of the devices.
+    pub(crate) fn devices(&self) -> Vec<String> {
+        self.devices.iter().map(|device| device.name.clone()).collect()
+    }
+}
+
+fn set(device: &Device, scheduler: &str) -> Result<()> {
+    let file = device.scheduler_file();
+    fs::write(&file, scheduler).map_err(Error::file(&file))?;
+    let now = Device::named(&device.name)?.scheduler;
+    if now.as_deref() == Some(scheduler) {
+        return Ok(());
+    }
+    let now = now.unwrap_or_else(|| "none".to_owned());
+    Err(Error::found(format!("{}: its scheduler is {now}, though {scheduler} was set", device.name)))
 }
 
 /// The scheduler in use, if the device can be set to each of `wanted`.
@@ -65,19 +113,18 @@ fn check_offer(device: &Device, wanted: &[String]) -> Result<String> {
     Ok(now.clone())
 }
 
-/// The one device whose scheduler decides over the files below a path: the lowest, as those above hand requests on.
-pub(crate) fn device_below(path: &Path) -> Result<Device> {
-    let storage = crate::device::Storage::of(path)?;
-    let can_be_set = |device: &&Device| device.schedulers.len() > 1;
-    // A loop device has a queue of its own, and is the one that was asked for if the file system lies on it.
-    storage.devices.iter().find(can_be_set).cloned().ok_or_else(|| {
-        let names = storage.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
-        let below = if names.is_empty() { "no block device".to_owned() } else { names };
-        Error::with_hint(
-            format!("{}: {below} below it has a scheduler that could be changed", path.display()),
-            "--loop SIZE makes a loop device, whose scheduler can be changed",
-        )
-    })
+fn devices_below(path: &Path) -> Result<Vec<Device>> {
+    let storage = Storage::of(path)?;
+    let devices = storage.scheduled();
+    if !devices.is_empty() {
+        return Ok(devices);
+    }
+    let names = storage.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+    let below = if names.is_empty() { "no block device".to_owned() } else { names };
+    Err(Error::with_hint(
+        format!("{}: {below} below it has a scheduler that could be changed", path.display()),
+        "--loop SIZE makes a loop device, whose scheduler can be changed",
+    ))
 }
 
 #[cfg(test)]
@@ -93,5 +140,11 @@ mod tests {
         };
         assert!(check(&["none"]).contains("cannot be changed"));
         assert!(check(&["none", "kyber"]).contains("does not offer the scheduler 'bfq'"));
+    }
+
+    #[test]
+    fn a_rule_for_udev() {
+        let rule = udev_rule("sda", "bfq");
+        assert_eq!(rule, "ACTION==\"add|change\", KERNEL==\"sda\", ATTR{queue/scheduler}=\"bfq\"");
     }
 }

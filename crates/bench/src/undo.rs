@@ -39,6 +39,8 @@ pub(crate) enum Step {
     RemoveFile(PathBuf),
     /// A directory is to be removed, which is empty by then.
     RemoveDirectory(PathBuf),
+    /// A directory that drover made is to be removed with all that is in it.
+    RemoveTree(PathBuf),
 }
 
 /// The list of what is to be undone. Dropped, it undoes all, and what fails then is not told: use [`Undo::finish`].
@@ -60,7 +62,8 @@ impl Undo {
         Ok(Self { child, steps })
     }
 
-    /// Adds a step, before what it undoes is done: undoing what was not done yet does no harm.
+    /// Adds a step, before what it undoes is done: undoing what was not done yet does no harm. Only what is to be removed is made
+    /// first, as it may turn out to be there already, and somebody else's.
     pub(crate) fn add(&mut self, step: &Step) -> Result<()> {
         let lost = |error: io::Error| {
             Error::found(format!("the process that puts everything back is gone: {error}"))
@@ -159,6 +162,7 @@ impl Step {
             }
             Self::RemoveFile(path) => removed(path, fs::remove_file(path)),
             Self::RemoveDirectory(path) => removed(path, fs::remove_dir(path)),
+            Self::RemoveTree(path) => removed(path, fs::remove_dir_all(path)),
         }
     }
 }
@@ -182,7 +186,9 @@ fn loop_devices_of(file: &Path) -> Vec<PathBuf> {
     let devices = fs::read_dir("/sys/class/block").into_iter().flatten().flatten().map(|entry| entry.path());
     let holds_it = |device: &PathBuf| {
         let backing = fs::read_to_string(device.join("loop/backing_file")).unwrap_or_default();
-        Path::new(backing.trim_end_matches('\n')) == file
+        let backing = backing.trim_end_matches('\n');
+        // What the kernel adds if somebody else has removed the file meanwhile.
+        Path::new(backing.strip_suffix(" (deleted)").unwrap_or(backing)) == file
     };
     devices.filter(holds_it).filter_map(|device| Some(Path::new("/dev").join(device.file_name()?))).collect()
 }
@@ -223,17 +229,22 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         fs::write(&file, "x").unwrap();
         fs::write(&value, "new").unwrap();
+        let tree = dir.path().join("tree");
+        fs::create_dir_all(tree.join("below")).unwrap();
+        fs::write(tree.join("below/file"), "x").unwrap();
         let steps = [
             Step::Write { path: value.clone(), value: "old".into() },
             Step::RemoveDirectory(folder.clone()),
             Step::RemoveFile(file),
             Step::RemoveFile(dir.path().join("was never made")),
+            Step::RemoveTree(tree.clone()),
+            Step::RemoveTree(dir.path().join("nor this")),
             Step::Unmount(folder.clone()),
         ];
         let mut cut = lines(&steps);
         cut.extend_from_slice(b"{\"write\":{\"path\":\"/etc/pas");
         assert_eq!(put_back(&cut[..]), Vec::<String>::new());
-        assert!(!folder.exists());
+        assert!(!folder.exists() && !tree.exists());
         assert_eq!(fs::read_to_string(&value).unwrap(), "old");
     }
 

@@ -1,7 +1,8 @@
-//! Requests over io_uring: one thread hands them over and takes them back in batches, with one call to the kernel for both.
+//! Requests over io_uring, from one thread.
 //!
-//! The file and the buffers are registered, so that the kernel need not look them up for each request. Whenever some requests are
-//! done, as many new ones take their places, and all of them are handed over with the call that waits for the next to be done.
+//! The file and the buffers are registered, so that the kernel need not look them up for each request. Those that are done are taken
+//! in batches, but each new one is handed over at once: with a whole batch the disk would wait for its last request, and then this
+//! thread for the disk. Only the last of a batch goes with the call that waits for more.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -28,11 +29,11 @@ pub(super) fn refusal() -> Option<io::Error> {
     build(1).err()
 }
 
-/// A ring whose completions are taken in when they are waited for, rather than by interrupting this thread (Linux 6.1); older kernels
-/// refuse what they do not know.
+/// A ring whose completions do not interrupt this thread: the kernel sees to them whenever it is called anyway (Linux 5.19). Older
+/// kernels refuse what they do not know.
 fn build(entries: u32) -> io::Result<IoUring> {
     let mut builder = IoUring::<squeue::Entry, cqueue::Entry>::builder();
-    match builder.setup_single_issuer().setup_defer_taskrun().build(entries) {
+    match builder.setup_coop_taskrun().build(entries) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(entries),
         built => built,
     }
@@ -87,7 +88,7 @@ impl<'a> Ring<'a> {
             self.begin(place, Instant::now())?;
         }
         loop {
-            self.enter()?;
+            self.enter(1)?;
             if stop.is_requested() {
                 return Err(Error::Stopped);
             }
@@ -106,6 +107,9 @@ impl<'a> Ring<'a> {
                     in_slice = 0;
                 }
                 self.begin(place, now)?;
+                if !self.ring.completion().is_empty() {
+                    self.enter(0)?;
+                }
             }
         }
     }
@@ -159,9 +163,9 @@ impl<'a> Ring<'a> {
         })
     }
 
-    /// Hands over what is new, and waits until one request is done.
-    fn enter(&self) -> Result<()> {
-        match self.ring.submit_and_wait(1) {
+    /// Hands over what is new, and waits until so many requests are done.
+    fn enter(&self, done: usize) -> Result<()> {
+        match self.ring.submit_and_wait(done) {
             Ok(_) => Ok(()),
             Err(error) if is_to_be_tried_again(&error) => Ok(()),
             Err(error) => Err(Error::file(self.data.path())(error)),
@@ -192,7 +196,7 @@ impl<'a> Ring<'a> {
     /// Waits until no request is under way; says whether that is so.
     fn drain(&mut self) -> bool {
         while self.under_way > 0 {
-            if self.enter().is_err() {
+            if self.enter(1).is_err() {
                 return false;
             }
             while self.next_done().is_some() {}

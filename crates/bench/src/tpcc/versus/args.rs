@@ -22,6 +22,10 @@ pub struct VersusArgs {
     #[arg(long = "loop", value_name = "SIZE", value_parser = read::bytes, requires = "data")]
     pub loop_bytes: Option<u64>,
 
+    /// Do switch schedulers of a device that others use, too; without it, it is only told which would be switched
+    #[arg(long, requires = "compare")]
+    pub yes: bool,
+
     /// How many warehouses to load; each takes 100 MB or so
     #[arg(short, long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=32_767))]
     pub warehouses: u32,

@@ -8,13 +8,14 @@ use drover_db::{Connection, Stop};
 
 use super::SCHEMA;
 use super::args::{Subject, VersusArgs};
+use super::room::Room;
 use crate::environment::Environment;
 use crate::loops::LoopFileSystem;
 use crate::private::{Plan, Private};
-use crate::scheduler::{Switch, device_below};
+use crate::scheduler::Switch;
 use crate::tpcc::args::{LoadArgs, PlaceArgs};
 use crate::tpcc::load;
-use crate::undo::Undo;
+use crate::undo::{Step, Undo};
 use crate::{Error, Progress, Result};
 
 /// Servers and what is changed. Dropped, it puts everything back.
@@ -26,11 +27,14 @@ pub(super) struct Bed {
     undo: Undo,
     names: Vec<String>,
     warnings: Vec<String>,
+    is_on_loop: bool,
 }
 
 /// A server with its data in one place.
 #[derive(Debug)]
 struct Site {
+    // Dropped before the server, whose process number somebody else may have afterwards.
+    room: Room,
     server: Private,
     place: PathBuf,
 }
@@ -48,9 +52,7 @@ impl Bed {
         progress.phase("making a place for the data", None);
         let places = places(args, subject, &mut undo)?;
         let switch = match (subject, places.first()) {
-            (Subject::Scheduler(wanted), Some(place)) => {
-                Some(Switch::of(&device_below(place)?, wanted, &mut undo)?)
-            }
+            (Subject::Scheduler(wanted), Some(place)) => Some(Switch::below(place, wanted, &mut undo)?),
             _ => None,
         };
         let mut bed = Self {
@@ -59,14 +61,25 @@ impl Bed {
             undo,
             names: subject.values(),
             warnings: plan.warnings.clone(),
+            is_on_loop: args.loop_bytes.is_some(),
         };
         for place in places {
             progress.phase("starting a server", None);
-            let site = Site { server: plan.start_in(&place)?, place };
-            load(&load_args(args), &site.options(), stop, progress)?;
+            let home = home(&place, &mut bed.undo)?;
+            let room = Room::watch(&place);
+            let server = plan.start_in(&home).map_err(|error| room.shortage().unwrap_or(error))?;
+            room.guard(server.pid());
+            let site = Site { room, server, place };
+            let options = site.options();
             bed.sites.push(site);
+            load(&load_args(args), &options, stop, progress).map_err(|error| bed.why(error))?;
         }
         Ok(bed)
+    }
+
+    /// What is behind an error: a server that was stopped for want of room, or the error itself.
+    pub(super) fn why(&self, error: Error) -> Error {
+        self.sites.iter().find_map(|site| site.room.shortage()).unwrap_or(error)
     }
 
     /// What is compared, in the order in which it was named.
@@ -77,6 +90,11 @@ impl Bed {
     /// What a person should know.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
+    }
+
+    /// The devices whose scheduler is changed, and that stay.
+    pub(super) fn devices(&self) -> Vec<String> {
+        self.switch.as_ref().filter(|_| !self.is_on_loop).map(Switch::devices).unwrap_or_default()
     }
 
     /// Changes to one of them, and says where its tables are.
@@ -153,6 +171,14 @@ fn places(args: &VersusArgs, subject: &Subject, undo: &mut Undo) -> Result<Vec<P
         }
         (Subject::Path(paths), None) => paths.iter().map(|path| present(path)).collect(),
     }
+}
+
+/// A new directory for a server below a place. A server removes its own files, but not if it is killed with this process.
+fn home(place: &Path, undo: &mut Undo) -> Result<PathBuf> {
+    let made = tempfile::Builder::new().prefix("drover-bench-").tempdir_in(place);
+    let home = made.map_err(Error::file(place))?.keep();
+    undo.add(&Step::RemoveTree(home.clone()))?;
+    Ok(home)
 }
 
 fn present(path: &Path) -> Result<PathBuf> {

@@ -6,6 +6,7 @@
 pub mod args;
 mod bed;
 mod page;
+mod room;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +15,15 @@ use drover_db::Stop;
 use drover_db::options::ServerArgs;
 use serde::Serialize;
 
-use self::args::VersusArgs;
+use self::args::{Subject, VersusArgs};
 use self::bed::Bed;
 use super::args::{PlaceArgs, RunArgs, Schedule};
 use super::{Kind, RunDetail};
 use crate::args::MeasureArgs;
 use crate::compare::{Verdict, verdict};
 use crate::report::Begun;
+pub use crate::scheduler::Intent;
+use crate::scheduler::{intents, udev_rule};
 use crate::statistics::{self, Interval};
 use crate::{Better, Error, Measure, Progress, Report, Result};
 
@@ -32,6 +35,8 @@ const SCHEMA: &str = "tpcc";
 pub struct VersusDetail {
     /// What was changed.
     pub changed: &'static str,
+    /// Rules for udev that keep the best scheduler, where one is best beyond the noise; none for a loop device, which is gone.
+    pub to_keep: Vec<String>,
     /// How many warehouses were loaded.
     pub warehouses: u32,
     /// How many connections worked.
@@ -58,7 +63,20 @@ pub struct Variant {
     pub verdict: Option<Verdict>,
 }
 
-/// Compares.
+/// What a comparison would switch that others use too, and is only told of unless `--yes` is given.
+///
+/// # Errors
+/// If it cannot be switched so.
+pub fn dry_run(args: &VersusArgs) -> Result<Option<Vec<Intent>>> {
+    match (&args.compare, &args.data) {
+        (Some(Subject::Scheduler(wanted)), Some(data)) if args.loop_bytes.is_none() && !args.yes => {
+            intents(data, wanted).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Compares. See [`dry_run`].
 ///
 /// # Errors
 /// If a server cannot be started where it is to be, the thing cannot be changed so, or a signal stopped the work. Everything is put
@@ -72,18 +90,21 @@ pub fn versus(args: &VersusArgs, stop: &Arc<Stop>, progress: &Progress) -> Resul
     };
     let begun = Begun::now("tpcc --compare", args.measure.seed);
     let mut bed = Bed::make(args, subject, stop, progress)?;
-    let measured = measured(args, &mut bed, stop, progress);
+    let measured = measured(args, &mut bed, stop, progress).map_err(|error| bed.why(error));
     let environment = bed.environment();
     // Putting back comes before anything else, and what could not be put back is the worse error.
     progress.part("");
     progress.phase("putting everything back", None);
-    let warnings = bed.warnings();
+    let (warnings, devices) = (bed.warnings(), bed.devices());
     bed.put_back()?;
     let mut variants = measured?;
     compare(&mut variants);
     let measures = variants.iter().flat_map(|variant| measures(subject.name(), variant)).collect();
+    let best = best(&variants);
+    let to_keep = devices.iter().filter_map(|device| Some(udev_rule(device, &best?.name))).collect();
     let detail = VersusDetail {
         changed: subject.name(),
+        to_keep,
         warehouses: args.warehouses,
         connections: args.connections,
         seconds_each: args.seconds,
@@ -177,6 +198,15 @@ fn compare(variants: &mut [Variant]) {
     }
 }
 
+/// The one with the most New-Orders of those that are better than the first one; or the first one, if all others are worse.
+fn best(variants: &[Variant]) -> Option<&Variant> {
+    let (first, others) = variants.split_first()?;
+    let is = |wanted: Verdict| move |variant: &&Variant| variant.verdict == Some(wanted);
+    let better = others.iter().filter(is(Verdict::Better));
+    let most = better.max_by(|a, b| statistics::mean(&a.nopm).total_cmp(&statistics::mean(&b.nopm)));
+    most.or_else(|| others.iter().all(|other| is(Verdict::Worse)(&other)).then_some(first))
+}
+
 fn measures(changed: &str, variant: &Variant) -> [Measure; 2] {
     let named = |what: &str| format!("{what}, {changed} {}", variant.name);
     [
@@ -200,6 +230,8 @@ mod tests {
         assert_eq!(variants[1].verdict, Some(Verdict::Better));
         assert_eq!(variants[2].verdict, Some(Verdict::Same));
         assert!(variants[1].change.unwrap().contains(0.1));
+        assert_eq!(best(&variants).unwrap().nopm[0], 1100.0);
+        assert!(best(&[variants[0].clone(), variants[2].clone()]).is_none());
     }
 
     #[test]

@@ -4,3 +4,4 @@ mod connect;
 mod disk;
 mod malloc;
 mod tpcc;
+mod versus;

@@ -1,0 +1,269 @@
+//! `drover bench tpcc --compare`: what is changed on the host is looked up in /sys and /proc, and that it is put back.
+//!
+//! Loop devices and mounts take root and a kernel that offers them. `DROVER_TEST_LOOP=1` says that both are there, as scripts/test finds
+//! out and tells; then a test that cannot use them fails.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use drover_sandbox::Flavour;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::browser::Browser;
+use crate::client::wait_until;
+use crate::drover::{Output, Running, drover, run};
+use crate::servers::on_both;
+
+on_both!(
+    schedulers_are_switched_and_put_back,
+    all_is_put_back_after_a_kill,
+    file_systems_are_compared,
+    paths_are_compared,
+    a_disk_that_gets_full_ends_it,
+);
+
+/// One test at a time uses loop devices, so that each can tell which one is its own.
+static LOOPS: Mutex<()> = Mutex::new(());
+
+fn loops() -> Option<MutexGuard<'static, ()>> {
+    let is_told = std::env::var("DROVER_TEST_LOOP").is_ok_and(|value| value == "1");
+    is_told.then(|| LOOPS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn on_disk() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn versus(flavour: Flavour, line: &str) -> Command {
+    drover(&format!("bench tpcc --flavour {flavour} -w 1 -c 2 {line}"))
+}
+
+fn said(program: &str, words: &[&str]) -> String {
+    let output = Command::new(program).args(words).output().unwrap();
+    assert!(output.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn scheduler_file(device: &str) -> PathBuf {
+    Path::new("/sys/class/block").join(device).join("queue/scheduler")
+}
+
+/// The scheduler in use: the one in brackets.
+fn scheduler(device: &str) -> String {
+    let line = fs::read_to_string(scheduler_file(device)).unwrap();
+    line.split(['[', ']']).nth(1).unwrap_or_else(|| line.trim()).to_owned()
+}
+
+/// The names of the loop devices whose files lie below a directory.
+fn loops_of(dir: &Path) -> Vec<String> {
+    let devices = fs::read_dir("/sys/class/block").unwrap().map(|entry| entry.unwrap());
+    let is_below = |device: &fs::DirEntry| {
+        let file = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        Path::new(file.trim()).starts_with(dir)
+    };
+    devices.filter(is_below).map(|device| device.file_name().into_string().unwrap()).collect()
+}
+
+fn mounts_below(dir: &Path) -> usize {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts.lines().filter(|line| line.contains(&format!(" {}", dir.display()))).count()
+}
+
+/// Whether nothing of a comparison is left in a directory or on the host.
+fn is_clean(dir: &Path) -> bool {
+    mounts_below(dir) == 0 && loops_of(dir).is_empty() && fs::read_dir(dir).unwrap().next().is_none()
+}
+
+/// The schedulers of all loop devices.
+fn all_loops() -> Vec<(String, String)> {
+    let names = fs::read_dir("/sys/class/block")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("loop")).map(|name| (name.clone(), scheduler(&name))).collect()
+}
+
+fn nopm(report: &Value) -> Vec<(&str, usize)> {
+    let variants = report["variants"].as_array().unwrap();
+    let of = |variant: &Value| {
+        variant["nopm"].as_array().unwrap().iter().filter(|nopm| nopm.as_f64() > Some(100.0)).count()
+    };
+    variants.iter().map(|variant| (variant["name"].as_str().unwrap(), of(variant))).collect()
+}
+
+fn schedulers_are_switched_and_put_back(flavour: Flavour) {
+    let Some(_alone) = loops() else { return };
+    let (dir, kept) = (on_disk(), tempfile::tempdir().unwrap());
+    let before = all_loops();
+    let page = kept.path().join("page.html");
+    let line =
+        "--compare scheduler=none,mq-deadline,bfq --loop 1500M --seconds 2 --warm-up 1 --repeat 2 --json";
+    let mut command = versus(flavour, line);
+    let mut running = Running::start(command.arg("--data").arg(dir.path()).arg("--html").arg(&page));
+    let mut seen = BTreeSet::new();
+    wait_until("it ends", || {
+        seen.extend(loops_of(dir.path()).iter().map(|device| scheduler(device)));
+        running.has_ended()
+    });
+    let report = running.finish().done().json();
+    assert_eq!(report["changed"], "scheduler");
+    assert_eq!(nopm(&report), [("none", 2), ("mq-deadline", 2), ("bfq", 2)], "{report}");
+    assert!(report["variants"][1]["change"]["low"].is_number() && report["variants"][0]["change"].is_null());
+    let devices = &report["environment"]["storage"][0]["devices"];
+    assert!(devices[0]["name"].as_str().unwrap().starts_with("loop"), "{report}");
+    for wanted in ["none", "mq-deadline", "bfq"] {
+        assert!(seen.contains(wanted), "{wanted} was never set: {seen:?}");
+    }
+    assert!(is_clean(dir.path()));
+    assert_eq!(all_loops(), before);
+    page_is_readable(kept.path(), &page);
+}
+
+fn page_is_readable(dir: &Path, page: &Path) {
+    let mut browser = Browser::open(dir, &format!("file://{}", page.display()));
+    browser.wait_for("h1", "New-Orders a minute, by scheduler");
+    browser.resize(400);
+    for scheme in ["light", "dark"] {
+        browser.prefer(scheme);
+        assert_eq!(browser.value("document.documentElement.scrollWidth <= innerWidth"), true, "{scheme}");
+    }
+    assert_eq!(browser.value("document.querySelectorAll('svg.chart path.curve').length"), 3);
+    assert_eq!(browser.value("performance.getEntriesByType('resource').length"), 0);
+}
+
+fn all_is_put_back_after_a_kill(flavour: Flavour) {
+    let Some(_alone) = loops() else { return };
+    let dir = on_disk();
+    let before = all_loops();
+    let mut command = versus(flavour, "--compare scheduler=none,kyber --loop 1500M --seconds 60");
+    let mut running = Running::start(command.arg("--data").arg(dir.path()));
+    let is_switched = |device: &String| {
+        let now = scheduler(device);
+        before.iter().find(|(name, _)| name == device).is_none_or(|(_, before)| *before != now)
+    };
+    wait_until("a scheduler is switched", || {
+        assert!(!running.has_ended());
+        loops_of(dir.path()).iter().any(is_switched)
+    });
+    assert!(mounts_below(dir.path()) > 0);
+    running.signal("KILL");
+    assert_eq!(running.finish().code, None);
+    wait_until("all is put back", || is_clean(dir.path()));
+    assert_eq!(all_loops(), before);
+}
+
+fn file_systems_are_compared(flavour: Flavour) {
+    let Some(_alone) = loops() else { return };
+    let dir = on_disk();
+    let mut command =
+        versus(flavour, "--compare fs=ext4,xfs --loop 1500M --seconds 1 --warm-up 0 --repeat 1 --json");
+    let report = run(command.arg("--data").arg(dir.path())).done().json();
+    assert_eq!(nopm(&report), [("ext4", 1), ("xfs", 1)], "{report}");
+    let systems: Vec<_> =
+        report["environment"]["storage"].as_array().unwrap().iter().map(|at| &at["file_system"]).collect();
+    assert_eq!(systems, ["ext4", "xfs"]);
+    assert_eq!(report["variants"][1]["verdict"], "unknown", "of one repeat nothing is known");
+    assert!(is_clean(dir.path()));
+}
+
+/// MariaDB would wait for somebody to make room, for ever.
+fn a_disk_that_gets_full_ends_it(flavour: Flavour) {
+    let Some(_alone) = loops() else { return };
+    let dir = on_disk();
+    let mut command = versus(flavour, "--compare scheduler=none,bfq --loop 500M --seconds 60");
+    let output = run(command.arg("--data").arg(dir.path())).refused(&["are free there", "drover-bench-ext4"]);
+    assert!(output.error().contains("hint: give --loop a larger SIZE"), "{output}");
+    assert!(is_clean(dir.path()));
+}
+
+fn paths_are_compared(flavour: Flavour) {
+    let dir = on_disk();
+    let [one, other] = ["one", "other"].map(|name| dir.path().join(name));
+    fs::create_dir(&one).unwrap();
+    fs::create_dir(&other).unwrap();
+    let subject = format!("path={},{}", one.display(), other.display());
+    let line = format!("--compare {subject} --seconds 1 --warm-up 0 --repeat 1");
+    let output = run(&mut versus(flavour, &line)).done();
+    assert!(output.stdout.contains("what the others are compared with"), "{output}");
+    let mut killed = Running::start(&mut versus(flavour, &line.replace("seconds 1", "seconds 60")));
+    wait_until("a server is there", || {
+        assert!(!killed.has_ended());
+        fs::read_dir(&other).unwrap().next().is_some()
+    });
+    killed.signal("KILL");
+    assert_eq!(killed.finish().code, None);
+    wait_until("its files are gone", || is_clean(&one) && is_clean(&other));
+}
+
+/// A file system on a loop device, as an operator's disk.
+struct Disk {
+    dir: TempDir,
+    device: String,
+}
+
+impl Disk {
+    fn mounted() -> Self {
+        let dir = on_disk();
+        let (image, point) = (dir.path().join("image"), dir.path().join("point"));
+        fs::create_dir(&point).unwrap();
+        fs::File::create_new(&image).unwrap().set_len(1500 << 20).unwrap();
+        said("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]);
+        let device = said("losetup", &["--find", "--show", image.to_str().unwrap()]);
+        said("mount", &[&device, point.to_str().unwrap()]);
+        said("rm", &["-r", point.join("lost+found").to_str().unwrap()]);
+        Self { dir, device: device.trim_start_matches("/dev/").to_owned() }
+    }
+
+    fn point(&self) -> PathBuf {
+        self.dir.path().join("point")
+    }
+
+    fn compare(&self, line: &str) -> Command {
+        let mut command = versus(Flavour::MariaDb, line);
+        command.arg("--data").arg(self.point());
+        command
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.point()).status();
+        let _ = Command::new("losetup").arg("--detach").arg(format!("/dev/{}", self.device)).status();
+    }
+}
+
+#[test]
+fn a_disk_that_others_use_is_switched_only_if_one_says_so() {
+    let Some(_alone) = loops() else { return };
+    let disk = Disk::mounted();
+    fs::write(scheduler_file(&disk.device), "mq-deadline").unwrap();
+    let told = run(&mut disk.compare("--compare scheduler=none,kyber")).done();
+    for words in [disk.device.as_str(), "mq-deadline", "none, kyber", disk.point().to_str().unwrap(), "--yes"]
+    {
+        assert!(told.stdout.contains(words), "{words}: {told}");
+    }
+    let json = run(&mut disk.compare("--compare scheduler=none,kyber --json")).done().json();
+    assert_eq!(
+        (&json[0]["device"], &json[0]["scheduler"]),
+        (&disk.device.clone().into(), &"mq-deadline".into())
+    );
+    assert_eq!(scheduler(&disk.device), "mq-deadline");
+
+    let refused: Output =
+        run(&mut disk.compare("--compare scheduler=none,fastest")).refused(&["'fastest'", &disk.device]);
+    assert!(refused.error().contains("it offers none"), "{refused}");
+
+    let mut running = Running::start(&mut disk.compare("--compare scheduler=none,kyber --yes --seconds 60"));
+    wait_until("it is switched", || {
+        assert!(!running.has_ended());
+        scheduler(&disk.device) != "mq-deadline"
+    });
+    running.signal("KILL");
+    assert_eq!(running.finish().code, None);
+    wait_until("all is put back", || {
+        scheduler(&disk.device) == "mq-deadline" && fs::read_dir(disk.point()).unwrap().next().is_none()
+    });
+}
