@@ -31,7 +31,8 @@ bench: ## Compare with bare readers and with peers; results go to benchmarks/res
 	$(CARGO) build --release -p drover-queue --examples
 	benchmarks/dump --peers --shape all; dump=$$?; benchmarks/restore --peers; restore=$$?; \
 	benchmarks/foreign; foreign=$$?; benchmarks/binlog; binlog=$$?; benchmarks/queue; queue=$$?; \
-	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$queue = 00000 ]
+	benchmarks/tpcc; tpcc=$$?; benchmarks/disk; disk=$$?; benchmarks/findings; findings=$$?; \
+	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$queue$$tpcc$$disk$$findings = 00000000 ]
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz

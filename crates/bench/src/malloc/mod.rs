@@ -117,7 +117,10 @@ impl MallocDetail {
         let Some(bytes) = self.mmap_threshold else {
             let cold = self.curves.iter().find(|curve| curve.way == Way::Cold);
             let jump = cold.and_then(|curve| curve.jumps.first());
-            return jump.map_or_else(|| "no jump of the cost among these sizes".to_owned(), Jump::what);
+            return jump.map_or_else(
+                || "no jump among these sizes of what blocks cost that nobody freed before".to_owned(),
+                Jump::what,
+            );
         };
         let size = drover_report::size::count(bytes);
         format!("mmap threshold: from {size} bytes on each allocation is a mapping of its own")

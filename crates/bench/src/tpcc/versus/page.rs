@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Section, Table, Unit};
+use drover_report::size::things;
+use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Section, Table, Unit};
 
 use super::VersusDetail;
 use crate::Result;
@@ -22,7 +23,16 @@ pub(super) fn write(report: &Report<VersusDetail>, path: &Path) -> Result<()> {
         .section(Section::new("Figures").with(Block::Table(page::measures(&report.measures))))
         .section(page::environment(report))
         .foot("Each is compared with the first one of the same repeat; intervals hold the true mean in 95 of 100 such measurements.");
-    page::write(&page, path)
+    page::write(&rules(detail).into_iter().fold(page, Page::section), path)
+}
+
+/// How to keep the best one, if there is one.
+fn rules(detail: &VersusDetail) -> Option<Section> {
+    let rules = detail.to_keep.join(" ");
+    let how = format!(
+        "This rule of udev sets it again after a boot, in /etc/udev/rules.d/60-scheduler.rules: {rules}"
+    );
+    (!rules.is_empty()).then(|| Section::new("To keep the best one").note(how))
 }
 
 fn summary(detail: &VersusDetail) -> Section {
@@ -31,14 +41,15 @@ fn summary(detail: &VersusDetail) -> Section {
         figures = figures.with(&variant.name, figure(statistics::median(&variant.nopm)), variant.words());
     }
     let note = format!(
-        "{} warehouses, {} connections, {} s each time.",
-        detail.warehouses, detail.connections, detail.seconds_each
+        "{}, {}, {} s each time.",
+        things(detail.warehouses.into(), "warehouse"),
+        things(detail.connections.into(), "connection"),
+        detail.seconds_each
     );
     let columns = [
         Column::text(detail.changed),
         Column::amount("New-Orders a minute", Unit::Count).with_bars(),
-        Column::text("99 of 100 New-Orders within"),
-        Column::text("against the first one"),
+        Column::text("their p99"),
     ];
     let mut table = Table::new("", columns).whole();
     for variant in &detail.variants {
@@ -46,7 +57,6 @@ fn summary(detail: &VersusDetail) -> Section {
             Cell::Text(variant.name.clone()),
             Cell::Amount(statistics::median(&variant.nopm).round()),
             Cell::Text(format!("{} ms", figure(statistics::median(&variant.new_order_p99_ms)))),
-            Cell::Text(variant.words()),
         ]);
     }
     Section::new("").note(note).with(Block::Figures(figures)).with(Block::Table(table))

@@ -123,7 +123,14 @@ fn what_a_connect_costs(flavour: Flavour) {
     let (cpu, time) = (mean("server_cpu"), mean("time"));
     // A server of any kind needs more than nothing and less than a client waits on all cores.
     assert!(cpu > 5.0 && time > 10.0 && cpu < time * 64.0, "{comparison}");
-    assert!((mean("server_user") + mean("server_system") - cpu).abs() < cpu * 0.01, "{comparison}");
+    // Beside other tests the kernel's timer may meet the server not once in a short block: then the split is not known.
+    let split =
+        ["server_user", "server_system"].map(|quantity| cost(comparison, 0, quantity)["mean"].as_f64());
+    if let [Some(user), Some(system)] = split {
+        assert!((user + system - cpu).abs() < cpu * 0.01, "{comparison}");
+    } else {
+        assert_eq!(split, [None, None], "{comparison}");
+    }
     let share = number(&cost(comparison, 0, "server_cpu")["per_cent_of_a_core"]);
     assert!((share - cpu * 100.0 / 1e4).abs() < share * 0.01, "{comparison}");
     // The settings are the operator's, but for where things are.

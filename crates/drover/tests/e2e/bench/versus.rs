@@ -38,8 +38,11 @@ fn on_disk() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
+/// A comparison on private servers. Templates of data directories stay where other tests have them.
 fn versus(flavour: Flavour, line: &str) -> Command {
-    drover(&format!("bench tpcc --flavour {flavour} -w 1 -c 2 {line}"))
+    let mut command = drover(&format!("bench tpcc --flavour {flavour} -w 1 -c 2 {line}"));
+    command.env("HOME", std::env::var_os("HOME").unwrap_or_default());
+    command
 }
 
 fn said(program: &str, words: &[&str]) -> String {
