@@ -72,6 +72,18 @@ pub(crate) fn linear(unit: Unit, low: f64, high: f64, most: u32) -> (Range, Vec<
     (range, ticks)
 }
 
+/// These marks, every second one's label as one to leave out where there is little room, if all would be too long for that.
+pub(crate) fn spaced(mut ticks: Vec<Tick>) -> Vec<Tick> {
+    /// What a chart on a small screen has room for, and how many of them are between two labels.
+    const ROOM: usize = 44;
+    const BETWEEN: usize = 2;
+    let length: usize = ticks.iter().map(|tick| tick.label.chars().count() + BETWEEN).sum();
+    if length > ROOM && !ticks.iter().any(|tick| tick.is_minor) {
+        ticks.iter_mut().skip(1).step_by(2).for_each(|tick| tick.is_minor = true);
+    }
+    ticks
+}
+
 /// An axis of ratios that begins and ends at 1, 2 or 5 times a power of ten. What is not above 0 has no place on it.
 pub(crate) fn logarithmic(unit: Unit, low: f64, high: f64, most: u32) -> (Range, Vec<Tick>) {
     /// Nothing that is measured is smaller or larger.
@@ -138,6 +150,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn long_labels_are_left_out_by_turns_where_there_is_little_room() {
+        let minor = |low, high| {
+            let (_, ticks) = linear(Unit::Count, low, high, 8);
+            spaced(ticks).iter().map(|tick| tick.is_minor).collect::<Vec<_>>()
+        };
+        assert_eq!(minor(0.0, 8.0), [false; 9]);
+        assert_eq!(minor(60_000.0, 130_000.0), [false, true, false, true, false, true, false, true]);
+    }
 
     fn labels((_, ticks): (Range, Vec<Tick>)) -> Vec<String> {
         ticks.into_iter().map(|tick| tick.label).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Formatter, Write as _};
 
-use crate::axis::{Range, Tick, linear, logarithmic, rounded};
+use crate::axis::{Range, Tick, linear, logarithmic, rounded, spaced};
 use crate::chart::{Frame, Pixels, colour, longest, percent, short};
 use crate::escape::Escaped;
 use crate::table::{Cell, Column, Table};
@@ -113,7 +113,7 @@ impl Lines {
             Scale::Linear => rounded(self.y.unit, low, high, 5),
             Scale::Log => logarithmic(self.y.unit, low, high, 7),
         };
-        (x, y)
+        ((x.0, spaced(x.1)), y)
     }
 
     fn has_place(&self, (x, y): &(f64, f64)) -> bool {

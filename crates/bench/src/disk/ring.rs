@@ -1,8 +1,8 @@
 //! Requests over io_uring, from one thread.
 //!
 //! The file and the buffers are registered, so that the kernel need not look them up for each request. Those that are done are taken
-//! in batches, but each new one is handed over at once: with a whole batch the disk would wait for its last request, and then this
-//! thread for the disk. Only the last of a batch goes with the call that waits for more.
+//! in batches, all at the time when the batch was seen, but each new one is handed over at once: with a whole batch the disk would
+//! wait for its last request, and then this thread for the disk. Only the last of a batch goes with the call that waits for more.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -46,6 +46,8 @@ struct Ring<'a> {
     buffers: Buffers,
     is_registered: bool,
     places: Vec<Place>,
+    /// Places whose requests are done, and what came of them.
+    done: Vec<(usize, i32)>,
     under_way: usize,
     data: &'a DataFile,
     block: u32,
@@ -73,6 +75,7 @@ impl<'a> Ring<'a> {
             buffers,
             is_registered,
             places: vec![Place { request: Request::FSYNC, began: Instant::now() }; depth],
+            done: Vec::with_capacity(depth),
             under_way: 0,
             data,
             block: load.block,
@@ -85,15 +88,17 @@ impl<'a> Ring<'a> {
         let mut tally = Tally::new()?;
         let mut in_slice = 0;
         for place in 0..self.places.len() {
-            self.begin(place, Instant::now())?;
+            self.begin(place)?;
         }
         loop {
             self.enter(1)?;
             if stop.is_requested() {
                 return Err(Error::Stopped);
             }
-            while let Some((place, result)) = self.next_done() {
-                let now = Instant::now();
+            self.take_done();
+            let now = Instant::now();
+            for number in 0..self.done.len() {
+                let (place, result) = self.done[number];
                 let Place { request, began } = self.places[place];
                 self.check(request, result)?;
                 in_slice += u64::from(request.kind != Kind::Fsync);
@@ -106,8 +111,8 @@ impl<'a> Ring<'a> {
                     }
                     in_slice = 0;
                 }
-                self.begin(place, now)?;
-                if !self.ring.completion().is_empty() {
+                self.begin(place)?;
+                if number + 1 < self.done.len() {
                     self.enter(0)?;
                 }
             }
@@ -115,13 +120,13 @@ impl<'a> Ring<'a> {
     }
 
     /// Gives a place a new request, which is handed over with the next call.
-    fn begin(&mut self, place: usize, now: Instant) -> Result<()> {
+    fn begin(&mut self, place: usize) -> Result<()> {
         let request = if self.durability.is_due() { Request::FSYNC } else { self.draw() };
         if request.kind == Kind::Write {
             self.stamp(place);
         }
         let entry = self.entry(place, request).user_data(place as u64);
-        self.places[place] = Place { request, began: now };
+        self.places[place] = Place { request, began: Instant::now() };
         self.push(&entry)?;
         self.under_way += 1;
         Ok(())
@@ -172,11 +177,11 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// The place and the result of a request that is done.
-    fn next_done(&mut self) -> Option<(usize, i32)> {
-        let done = self.ring.completion().next()?;
-        self.under_way -= 1;
-        Some((done.user_data() as usize, done.result()))
+    /// Takes in which requests are done by now.
+    fn take_done(&mut self) {
+        self.done.clear();
+        self.done.extend(self.ring.completion().map(|done| (done.user_data() as usize, done.result())));
+        self.under_way -= self.done.len();
     }
 
     fn check(&self, request: Request, result: i32) -> Result<()> {
@@ -199,7 +204,7 @@ impl<'a> Ring<'a> {
             if self.enter(1).is_err() {
                 return false;
             }
-            while self.next_done().is_some() {}
+            self.take_done();
         }
         true
     }

@@ -91,10 +91,14 @@ fn run_text(report: &Report<RunDetail>) -> String {
         text += &transactions(run);
     } else {
         text += &runs(&detail.runs);
-        text += "\n";
-        text += &measures(&report.measures);
+        // Of one run each there is nothing to say beyond them.
+        if report.measures.iter().any(|measure| measure.interval.is_some()) {
+            text += "\n";
+            text += &measures(&report.measures);
+            text += "\n";
+        }
     }
-    text + "\n\n" + &inputs(&detail.runs) + "\n" + &deviations(detail)
+    text + "\n" + &inputs(&detail.runs) + "\n" + &deviations(detail)
 }
 
 fn load(load: Load) -> String {
@@ -151,19 +155,22 @@ fn transactions(run: &Run) -> String {
     };
     let rows: Vec<_> =
         [head.map(str::to_owned)].into_iter().chain(run.transactions.iter().map(row)).collect();
-    columns(&rows)
+    columns(&rows) + "\n"
 }
 
 /// A line for each run.
 fn runs(runs: &[Run]) -> String {
-    let head = ["connections", "repeat", "New-Orders/min", "p90 ms", "retries", "client CPU"];
+    let head = ["connections", "repeat", "New-Orders/min", "p90 ms", "p99 ms", "retries", "client CPU"];
     let row = |run: &Run| {
-        let p90 = run.of_kind(tpcc::Kind::NewOrder).map_or(0.0, |of_kind| of_kind.from_intended.p90_ms);
+        let (p90, p99) = run
+            .of_kind(tpcc::Kind::NewOrder)
+            .map_or((0.0, 0.0), |of_kind| (of_kind.from_intended.p90_ms, of_kind.from_intended.p99_ms));
         [
             run.connections.to_string(),
             run.repeat.to_string(),
             figure(run.nopm),
             figure(p90),
+            figure(p99),
             count(run.retries()),
             format!("{:.1} %", run.client.share_of_machine * 100.0),
         ]
