@@ -172,12 +172,24 @@ fn file_systems_are_compared(flavour: Flavour) {
     assert!(is_clean(dir.path()));
 }
 
-/// MariaDB would wait for somebody to make room, for ever.
+/// MariaDB would wait for somebody to make room, for ever. Here somebody else takes it while the load runs.
 fn a_disk_that_gets_full_ends_it(flavour: Flavour) {
     let Some(_alone) = loops() else { return };
     let dir = on_disk();
-    let mut command = versus(flavour, "--compare scheduler=none,bfq --loop 500M --seconds 60");
-    let output = run(command.arg("--data").arg(dir.path())).refused(&["are free there", "drover-bench-ext4"]);
+    let mut command = versus(flavour, "--compare scheduler=none,bfq --loop 1500M --seconds 60");
+    let mut running = Running::start(command.arg("--data").arg(dir.path()));
+    let point = dir.path().join(format!("drover-bench-ext4-{}.mount", running.pid()));
+    let is_of_a_server =
+        |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b"drover-bench-");
+    wait_until("a server's files are there", || {
+        assert!(!running.has_ended());
+        fs::read_dir(&point).is_ok_and(|entries| entries.map_while(Result::ok).any(is_of_a_server))
+    });
+    let free: u64 = said("stat", &["-f", "-c", "%a", point.to_str().unwrap()]).parse().unwrap();
+    let block: u64 = said("stat", &["-f", "-c", "%S", point.to_str().unwrap()]).parse().unwrap();
+    let bytes = (free * block - (64 << 20)).to_string();
+    said("fallocate", &["--length", &bytes, point.join("neighbour").to_str().unwrap()]);
+    let output = running.finish().refused(&["are free there", "drover-bench-ext4"]);
     assert!(output.error().contains("hint: give --loop a larger SIZE"), "{output}");
     assert!(is_clean(dir.path()));
 }
