@@ -29,14 +29,21 @@ pub(super) fn refusal() -> Option<io::Error> {
     build(1).err()
 }
 
-/// A ring whose completions do not interrupt this thread: the kernel sees to them whenever it is called anyway (Linux 5.19). Older
-/// kernels refuse what they do not know.
+/// A ring whose completions do not interrupt this thread: the kernel sees to them when this thread asks for them (Linux 6.1), or whenever
+/// it is called anyway (5.19). Older kernels refuse what they do not know.
 fn build(entries: u32) -> io::Result<IoUring> {
-    let mut builder = IoUring::<squeue::Entry, cqueue::Entry>::builder();
-    match builder.setup_coop_taskrun().build(entries) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(entries),
-        built => built,
-    }
+    let mut when_asked = IoUring::<squeue::Entry, cqueue::Entry>::builder();
+    when_asked.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+    let mut when_called = IoUring::<squeue::Entry, cqueue::Entry>::builder();
+    when_called.setup_coop_taskrun();
+    when_asked
+        .build(entries)
+        .or_else(|error| if_unknown(error, || when_called.build(entries)))
+        .or_else(|error| if_unknown(error, || IoUring::new(entries)))
+}
+
+fn if_unknown(error: io::Error, older: impl FnOnce() -> io::Result<IoUring>) -> io::Result<IoUring> {
+    if error.raw_os_error() == Some(libc::EINVAL) { older() } else { Err(error) }
 }
 
 /// A ring with requests under way.
