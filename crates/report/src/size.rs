@@ -7,18 +7,23 @@ pub fn bytes(count: u64) -> String {
     let mut value = count as f64;
     for unit in ["B", "kB", "MB", "GB", "TB"] {
         if value < 999.5 {
-            let digits = if unit == "B" || value >= 99.95 {
-                0
-            } else if value >= 9.995 {
-                1
-            } else {
-                2
-            };
+            let digits = if unit == "B" { 0 } else { decimals(value) };
             return format!("{value:.digits$} {unit}");
         }
         value /= 1000.0;
     }
     format!("{value:.0} PB")
+}
+
+/// How many decimals a number below 1000 has that is shown with three digits.
+fn decimals(value: f64) -> usize {
+    if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    }
 }
 
 /// A number with a comma before each three digits.
@@ -68,6 +73,22 @@ pub fn rate(count: u64, seconds: f64) -> String {
     format!("{}/s", bytes((count as f64 / seconds.max(0.001)) as u64))
 }
 
+/// Bytes a second as people say a network's rate, in bits and with at most three digits: `20 Mbit/s`, `1.5 Gbit/s`.
+pub fn bit_rate(bytes: u64) -> String {
+    let mut value = bytes as f64 * 8.0;
+    let mut unit = "bit/s";
+    for larger in ["kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"] {
+        if value < 999.5 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, larger);
+    }
+    let number = format!("{value:.*}", decimals(value));
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+    format!("{number} {unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +105,14 @@ mod tests {
             ["0.42 s", "12.3 s", "4 min 05 s", "2 h 03 min"]
         );
         assert_eq!(rate(1000, 0.5), "2.00 kB/s");
+    }
+
+    #[test]
+    fn rates_of_networks() {
+        assert_eq!(
+            [1, 7000, 2_500_000, 187_500_000, 131_072, 25_000_000].map(bit_rate),
+            ["8 bit/s", "56 kbit/s", "20 Mbit/s", "1.5 Gbit/s", "1.05 Mbit/s", "200 Mbit/s"]
+        );
     }
 
     #[test]

@@ -141,6 +141,29 @@ pub enum Error {
         topology: Topology,
     },
 
+    /// A link has a place only where a source and a replica are.
+    #[error("--link cannot be given for --topology {topology}: a link is between a source and its replica")]
+    NoPlaceForLink {
+        /// The topology.
+        topology: Topology,
+    },
+
+    /// The topology was started without a link, or is none.
+    #[error("{name} has no link")]
+    NoLink {
+        /// The name asked for.
+        name: SandboxName,
+    },
+
+    /// The process that is to carry a link ended, or did not listen in time.
+    #[error("the link's process did not come up; {}", ends_with(log, log_tail))]
+    NoForwarder {
+        /// Its log.
+        log: PathBuf,
+        /// The last lines of it.
+        log_tail: String,
+    },
+
     /// The library that makes a Galera node of a MariaDB server is not on this host.
     #[error("no library of Galera found; looked in {}", looked_in.join(", "))]
     NoGalera {
@@ -256,14 +279,14 @@ impl Error {
         }
     }
 
-    /// Whether a port was somebody else's. Galera says it of its own ports in the log only.
+    /// Whether a port was somebody else's. Galera says it of its own ports in the log only, and a link's process there.
     pub(crate) fn is_port_taken(&self) -> bool {
         match self {
             Self::Node { source, .. } => source.is_port_taken(),
             Self::PortTaken { .. } => true,
-            Self::ExitedEarly { log_tail, .. } | Self::NotFormed { log_tail, .. } => {
-                log_tail.contains("Address already in use")
-            }
+            Self::ExitedEarly { log_tail, .. }
+            | Self::NotFormed { log_tail, .. }
+            | Self::NoForwarder { log_tail, .. } => log_tail.contains("Address already in use"),
             _ => false,
         }
     }
@@ -299,6 +322,10 @@ impl Error {
             Self::PortOfSeveral { .. } => {
                 Some("leave it out: each node gets a free port of its own".to_owned())
             }
+            Self::NoPlaceForLink { .. } => Some("give --topology replica".to_owned()),
+            Self::NoLink { .. } => Some(
+                "`drover sandbox start --topology replica --link RATE` starts one with a link".to_owned(),
+            ),
             Self::NoGalera { .. } => {
                 Some("`scripts/setup` fetches it; Debian's package is galera-4".to_owned())
             }

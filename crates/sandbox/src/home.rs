@@ -12,7 +12,7 @@
 
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -192,6 +192,17 @@ pub(crate) fn claim_dir(root: &Path, name: &SandboxName) -> Result<PathBuf, Erro
         _ => Error::io("create", &dir)(source),
     })?;
     Ok(dir)
+}
+
+/// Writes a file beside and renames it, so that nobody ever reads half of one.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new("")))?;
+        file.write_all(bytes)?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(Error::io("write", path))
 }
 
 /// A path for the socket that is short enough: in `dir`, else in `$TMPDIR`, else in `/tmp`.

@@ -86,8 +86,17 @@ impl Launched {
 
 /// Starts `server`, which writes to the home's error log from its first word on, and returns at once.
 pub(crate) fn launch(server: &Command, home: &Home, guarded: bool) -> Result<Launched, Error> {
-    let shell = if guarded { guarded_shell(home) } else { detached_shell(home) };
+    let shell = if guarded { guarded_shell(home) } else { detached_shell(&home.error_log()) };
     launch_with(shell, server, home, guarded).map_err(Error::io("start", Path::new(server.get_program())))
+}
+
+/// Starts a program of ours that outlives this process and writes to that log, and says its process id at once.
+pub(crate) fn detach(program: &Command, log: &Path) -> io::Result<u32> {
+    let mut shell = detached_shell(log);
+    let mut child = shell.arg(program.get_program()).args(program.get_args()).spawn()?;
+    let pid = read_pid(&mut child);
+    let _its_exit_code_says_nothing = child.wait();
+    pid
 }
 
 fn launch_with(mut shell: Command, server: &Command, home: &Home, guarded: bool) -> io::Result<Launched> {
@@ -101,9 +110,9 @@ fn launch_with(mut shell: Command, server: &Command, home: &Home, guarded: bool)
     Ok(Launched { process, guard })
 }
 
-fn detached_shell(home: &Home) -> Command {
+fn detached_shell(log: &Path) -> Command {
     let mut shell = shell(DETACHED);
-    shell.stdin(Stdio::null()).arg(home.error_log());
+    shell.stdin(Stdio::null()).arg(log);
     shell
 }
 

@@ -19,6 +19,16 @@
 //!
 //! A [`Cluster`] is several servers that replicate from one another, in one of the ways that [`Topology`] lists. Its nodes log in to
 //! one another with an account that may come from 127.0.0.1 only and has a random password, or show a key that only they have.
+//! Between a source and its replica there can be a [`Link`] of limited rate:
+//!
+//! ```no_run
+//! use drover_sandbox::{Cluster, Flavour, LinkSettings, StartOptions, Topology};
+//!
+//! let link = LinkSettings::of_rate(drover_report::read::bit_rate("20Mbit")?);
+//! let options = StartOptions { link: Some(link), ..StartOptions::ephemeral(Flavour::MySql) };
+//! let cluster = Cluster::start(Topology::Replica, &options)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! This crate finds servers and runs them, and makes nodes of them. It fetches none.
 
@@ -30,6 +40,7 @@ mod find;
 mod flavour;
 mod home;
 mod launch;
+mod link;
 mod log;
 mod members;
 mod name;
@@ -44,12 +55,13 @@ mod sql;
 mod template;
 mod topology;
 
-pub use args::{SandboxArgs, SandboxCommand, ShellArgs, StartArgs, StopArgs};
+pub use args::{ForwardArgs, LinkArgs, SandboxArgs, SandboxCommand, ShellArgs, StartArgs, StopArgs};
 pub use binaries::ServerBinaries;
 pub use cluster::Cluster;
 pub use error::Error;
 pub use flavour::Flavour;
 pub use home::default_root;
+pub use link::{Link, LinkInfo, LinkSettings, LinkState, MAX_DELAY};
 pub use name::SandboxName;
 pub use process::StopOutcome;
 pub use record::SandboxInfo;

@@ -1,7 +1,7 @@
 //! A named topology: its nodes are sandboxes of their own, and a directory of its own name keeps that name from others.
 //!
 //! ```text
-//! ROOT/NAME/topology.json
+//! ROOT/NAME/topology.json    and what describes its link, if it has one
 //! ROOT/NAME-1/  ROOT/NAME-2/ …
 //! ```
 
@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::home::{absolute, claim_dir};
+use crate::link::LinkFiles;
 use crate::record;
 use crate::{Error, SandboxInfo, SandboxName, Topology};
 
@@ -50,7 +51,11 @@ impl TopologyClaim {
         &self.name
     }
 
-    /// Gives the name free on the way out of an error.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Gives the name free on the way out of an error, and ends the link.
     pub(crate) fn discard(&self) {
         remove(&self.dir);
     }
@@ -67,7 +72,7 @@ pub(crate) fn named(root: &Path, name: &SandboxName) -> Result<Vec<SandboxInfo>,
     record::named(root, name).map(|info| vec![info])
 }
 
-/// Gives a topology's name free if none of its nodes is left.
+/// Gives a topology's name free and ends its link if none of its nodes is left.
 pub(crate) fn release(root: &Path, name: &SandboxName) -> Result<(), Error> {
     let dir = root.join(name.as_str());
     if dir.join(FILE_NAME).is_file() && named(root, name)?.is_empty() {
@@ -78,6 +83,7 @@ pub(crate) fn release(root: &Path, name: &SandboxName) -> Result<(), Error> {
 
 /// Nothing else than this is in it, and nothing else is removed.
 fn remove(dir: &Path) {
+    LinkFiles::in_dir(dir).end();
     let _may_be_gone = fs::remove_file(dir.join(FILE_NAME));
     let _may_be_gone = fs::remove_dir(dir);
 }

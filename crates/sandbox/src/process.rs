@@ -1,7 +1,8 @@
-//! A server's process, known by its id and by the data directory in its arguments.
+//! A server's process, known by its id and by the data directory in its arguments; or a link's, known by the path of its
+//! description there.
 //!
 //! The id alone is not enough: after a reboot, or days later, it may be somebody else's. Nobody is signalled whose
-//! arguments do not name the data directory.
+//! arguments do not name that directory or path.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -57,7 +58,12 @@ pub(crate) struct ServerProcess {
 
 impl ServerProcess {
     pub(crate) fn new(pid: u32, datadir: &Path) -> Self {
-        Self { pid, mark: options::mark(datadir) }
+        Self::with_argument(pid, options::mark(datadir))
+    }
+
+    /// A process that has this among its arguments, and nobody else's does.
+    pub(crate) fn with_argument(pid: u32, mark: OsString) -> Self {
+        Self { pid, mark }
     }
 
     pub(crate) fn pid(&self) -> u32 {

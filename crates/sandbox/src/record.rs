@@ -1,12 +1,12 @@
 //! `sandbox.json`: what is kept of a named sandbox for `list`, `stop` and `shell`.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::home::{Home, absolute};
+use crate::home::{Home, absolute, write_whole};
 use crate::process::ServerProcess;
 use crate::topology::Membership;
 use crate::{Error, Flavour, SandboxName};
@@ -60,17 +60,11 @@ impl SandboxInfo {
         Home::existing(&root.join(self.name.as_str()), &self.socket)
     }
 
-    /// Writes the description beside and renames it, so that nobody ever reads half of one.
+    /// Writes the description.
     pub(crate) fn save(&self, home: &Home) -> Result<(), Error> {
         let path = home.dir().join(FILE_NAME);
         let text = serde_json::to_vec_pretty(self).map_err(|source| bad(&path, source))?;
-        let write = || {
-            let mut file = tempfile::NamedTempFile::new_in(home.dir())?;
-            file.write_all(&text)?;
-            file.persist(&path).map_err(|error| error.error)?;
-            Ok(())
-        };
-        write().map_err(Error::io("write", &path))
+        write_whole(&path, &text)
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde::Serialize;
 
 use crate::process::StopOutcome;
-use crate::{Cluster, Role, SandboxInfo, SandboxName, Server, Topology};
+use crate::{Cluster, Link, LinkState, Role, SandboxInfo, SandboxName, Server, Topology};
 
 /// The answer of one command. As JSON it is an object whose `result` says which of these it is.
 #[derive(Debug, Clone, Serialize)]
@@ -24,6 +24,16 @@ pub enum SandboxReport {
         /// By name.
         sandboxes: Vec<ListedSandbox>,
     },
+    /// `link`: how the link is now.
+    Link {
+        /// The topology that has it.
+        name: SandboxName,
+        /// The link.
+        #[serde(flatten)]
+        link: LinkState,
+    },
+    /// `forward`: the link that it carried is no more.
+    LinkEnded,
 }
 
 /// A server, or several, that have just come up.
@@ -37,6 +47,9 @@ pub struct StartedSandbox {
     /// The servers of a topology of several; else empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<StartedNode>,
+    /// The link by which the replica reaches its source, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkState>,
     /// Whether it ends with the process that started it.
     pub ephemeral: bool,
     /// A command line for a POSIX shell that opens the vendor's client.
@@ -79,6 +92,9 @@ pub struct ListedSandbox {
     /// What it does in its topology now; none if it is no node, is down or has lost the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
+    /// The link by which a replica reaches its source, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkState>,
 }
 
 /// Whether a sandbox's server runs.
@@ -117,7 +133,8 @@ impl StartedSandbox {
         let is_single = topology == Topology::Single;
         let nodes =
             if is_single { Vec::new() } else { cluster.nodes().iter().enumerate().map(node).collect() };
-        Self::of_nodes(cluster.name(), topology, first, nodes, ephemeral)
+        let started = Self::of_nodes(cluster.name(), topology, first, nodes, ephemeral);
+        Self { link: cluster.link().map(Link::state), ..started }
     }
 
     fn of_nodes(
@@ -129,7 +146,7 @@ impl StartedSandbox {
     ) -> Self {
         let StartedNode { info, client, drover_options, .. } = first;
         let info = SandboxInfo { name: name.clone(), membership: None, ..info };
-        Self { info, topology, nodes, ephemeral, client, drover_options }
+        Self { info, topology, nodes, link: None, ephemeral, client, drover_options }
     }
 
     fn to_text(&self) -> String {
@@ -148,6 +165,9 @@ impl StartedSandbox {
             line("port", format!("{} on 127.0.0.1", info.port));
             line("pid", info.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string()));
             line("datadir", info.datadir.display().to_string());
+        }
+        if let Some(link) = &self.link {
+            line("link", format!("{link}, from port {} to the source", link.info.port));
         }
         line("client", self.client.clone());
         line("drover", self.drover_options.clone());
@@ -170,6 +190,8 @@ impl SandboxReport {
             Self::Stopped { sandboxes } => sandboxes.iter().map(StoppedSandbox::to_text).collect(),
             Self::List { sandboxes } if sandboxes.is_empty() => "there are no sandboxes\n".to_owned(),
             Self::List { sandboxes } => table(sandboxes),
+            Self::Link { name, link } => format!("{name}: {link}\n"),
+            Self::LinkEnded => "the link has ended\n".to_owned(),
         }
     }
 }
@@ -185,25 +207,28 @@ impl StoppedSandbox {
     }
 }
 
-const ROLE_COLUMN: usize = 2;
+const COLUMNS: [&str; 8] = ["NAME", "STATE", "ROLE", "LINK", "SERVER", "PID", "PORT", "SOCKET"];
 
 fn table(sandboxes: &[ListedSandbox]) -> String {
-    let header = ["NAME", "STATE", "ROLE", "SERVER", "PID", "PORT", "SOCKET"].map(str::to_owned);
-    let rows: Vec<[String; 7]> = std::iter::once(header).chain(sandboxes.iter().map(row)).collect();
-    let widths: [usize; 7] =
+    let header = COLUMNS.map(str::to_owned);
+    let rows: Vec<[String; 8]> = std::iter::once(header).chain(sandboxes.iter().map(row)).collect();
+    let widths: [usize; 8] =
         std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
-    // Where no sandbox is a node there are no roles to show.
-    let has_roles = sandboxes.iter().any(|sandbox| sandbox.role.is_some());
-    let aligned = |row: &[String; 7]| {
-        let columns =
-            row.iter().zip(widths).enumerate().filter(|(column, _)| has_roles || *column != ROLE_COLUMN);
+    // Where no sandbox is a node there are no roles to show, and mostly no links.
+    let is_shown = |column: usize| match COLUMNS[column] {
+        "ROLE" => sandboxes.iter().any(|sandbox| sandbox.role.is_some()),
+        "LINK" => sandboxes.iter().any(|sandbox| sandbox.link.is_some()),
+        _ => true,
+    };
+    let aligned = |row: &[String; 8]| {
+        let columns = row.iter().zip(widths).enumerate().filter(|(column, _)| is_shown(*column));
         let cells = columns.map(|(_, (cell, width))| format!("{cell:<width$}"));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     rows.iter().map(aligned).collect()
 }
 
-fn row(sandbox: &ListedSandbox) -> [String; 7] {
+fn row(sandbox: &ListedSandbox) -> [String; 8] {
     let info = &sandbox.info;
     let (state, pid) = match sandbox.state {
         SandboxState::Running => ("running", info.pid.map(|pid| pid.to_string())),
@@ -213,6 +238,7 @@ fn row(sandbox: &ListedSandbox) -> [String; 7] {
         info.name.to_string(),
         state.to_owned(),
         sandbox.role.map_or("-", Role::as_str).to_owned(),
+        sandbox.link.map_or_else(|| "-".to_owned(), |link| link.to_string()),
         format!("{} {}", info.flavour.title(), info.version),
         pid.unwrap_or_else(|| "-".to_owned()),
         info.port.to_string(),
@@ -239,6 +265,7 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
     use crate::record::tests::info;
+    use crate::{LinkInfo, LinkSettings};
 
     fn node(name: &str, role: Role) -> StartedNode {
         let mut client = Command::new("/usr/bin/mysql");
@@ -295,7 +322,7 @@ shop is up: MySQL 9.7.4
 
     #[test]
     fn the_list_is_aligned() {
-        let listed = |name, state| ListedSandbox { info: info(name), state, role: None };
+        let listed = |name, state| ListedSandbox { info: info(name), state, role: None, link: None };
         let mut sandboxes = vec![listed("a", SandboxState::Running), listed("long", SandboxState::Dead)];
         let expected = "\
 NAME  STATE    SERVER       PID   PORT  SOCKET
@@ -309,6 +336,15 @@ long  dead     MySQL 9.7.4  -     3307  /run/long/mysql.sock
 NAME  STATE    ROLE     SERVER       PID   PORT  SOCKET
 a     running  primary  MySQL 9.7.4  4711  3307  /run/a/mysql.sock
 long  dead     -        MySQL 9.7.4  -     3307  /run/long/mysql.sock
+";
+        assert_eq!(SandboxReport::List { sandboxes: sandboxes.clone() }.to_text(), expected);
+
+        let info = LinkInfo { port: 4001, source_port: 3307, settings: LinkSettings::of_rate(250_000) };
+        sandboxes[1].link = Some(LinkState { info, pid: Some(42) });
+        let expected = "\
+NAME  STATE    ROLE     LINK      SERVER       PID   PORT  SOCKET
+a     running  primary  -         MySQL 9.7.4  4711  3307  /run/a/mysql.sock
+long  dead     -        2 Mbit/s  MySQL 9.7.4  -     3307  /run/long/mysql.sock
 ";
         assert_eq!(SandboxReport::List { sandboxes }.to_text(), expected);
     }

@@ -1,4 +1,4 @@
-//! The commands `start`, `stop`, `list` and `shell`.
+//! The commands `start`, `stop`, `list`, `shell` and `link`.
 
 use std::collections::HashSet;
 use std::os::unix::process::{CommandExt, parent_id};
@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::args::{SandboxArgs, SandboxCommand, ShellArgs, StartArgs, StopArgs};
+use crate::args::{LinkArgs, SandboxArgs, SandboxCommand, ShellArgs, StartArgs, StopArgs};
 use crate::home::{absolute, default_root};
+use crate::link::{self, LinkFiles};
 use crate::log::{ErrorLog, SHOWN_LINES};
 use crate::process::StopOutcome;
 use crate::record;
 use crate::report::{ListedSandbox, SandboxReport, SandboxState, StartedSandbox, StoppedSandbox};
 use crate::server::connected_client;
 use crate::{
-    Cluster, Error, SandboxInfo, SandboxName, Server, ServerBinaries, StartOptions, cluster, members,
+    Cluster, Error, LinkInfo, LinkState, SandboxInfo, SandboxName, Server, ServerBinaries, StartOptions,
+    cluster, members,
 };
 
 /// How often an ephemeral sandbox looks whether it is to end.
@@ -27,7 +29,8 @@ const POLL: Duration = Duration::from_millis(100);
 /// `interrupted` is set (by the caller's handler of SIGINT and SIGTERM), the calling process ends or the server dies;
 /// only then it returns, with another report. For all other commands `on_ready` is not called.
 ///
-/// `shell` replaces this process by the client, so it returns only with an error.
+/// `shell` replaces this process by the client, so it returns only with an error. `start --link` and `link` need this process to be
+/// a drover: they start the same program once more, to carry the link.
 ///
 /// # Errors
 /// Whatever kept the command from being carried out. `stop` checks that all names exist before it stops any.
@@ -56,13 +59,22 @@ pub fn run_in(
         SandboxCommand::Stop(args) => stop(&root, args),
         SandboxCommand::List => list(&root),
         SandboxCommand::Shell(args) => Err(shell(&root, args)),
+        SandboxCommand::Link(args) => change_link(&root, args),
+        SandboxCommand::Forward(args) => {
+            link::serve(&args.description, interrupted).map(|()| SandboxReport::LinkEnded)
+        }
     }
 }
 
 fn start_named(root: PathBuf, args: &StartArgs) -> Result<SandboxReport, Error> {
-    let options = StartOptions { root: Some(root), ..StartOptions::from(args) };
+    let forwarder = args.link.map(|_| this_program()).transpose()?;
+    let options = StartOptions { root: Some(root), forwarder, ..StartOptions::from(args) };
     let cluster = Cluster::start(args.topology, &options)?;
     Ok(SandboxReport::Started(Box::new(StartedSandbox::new(&cluster, false))))
+}
+
+fn this_program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(Error::io("find", Path::new("the drover program")))
 }
 
 fn start_ephemeral(
@@ -125,9 +137,37 @@ fn finish(root: &Path, info: &SandboxInfo, was_running: bool) -> Result<StoppedS
 fn list(root: &Path) -> Result<SandboxReport, Error> {
     let listed = |info: SandboxInfo| {
         let state = if info.is_running() { SandboxState::Running } else { SandboxState::Dead };
-        ListedSandbox { role: cluster::role(&info), info, state }
+        let link = link_of(root, &info)?;
+        Ok(ListedSandbox { role: cluster::role(&info), link, info, state })
     };
-    Ok(SandboxReport::List { sandboxes: record::all(root)?.into_iter().map(listed).collect() })
+    let sandboxes = record::all(root)?.into_iter().map(listed).collect::<Result<_, Error>>()?;
+    Ok(SandboxReport::List { sandboxes })
+}
+
+/// The link by which a replica reaches its source.
+fn link_of(root: &Path, info: &SandboxInfo) -> Result<Option<LinkState>, Error> {
+    match &info.membership {
+        Some(member) if !member.is_first(&info.name) => LinkFiles::of(root, &member.member_of).state(),
+        _ => Ok(None),
+    }
+}
+
+/// Changes a link, and starts its process again if that has ended.
+fn change_link(root: &Path, args: &LinkArgs) -> Result<SandboxReport, Error> {
+    members::named(root, &args.name)?;
+    let files = LinkFiles::of(root, &args.name);
+    let no_link = || Error::NoLink { name: args.name.clone() };
+    let now = files.state()?.ok_or_else(no_link)?;
+    let settings = args.change(now.info.settings);
+    if settings != now.info.settings {
+        files.write(&LinkInfo { settings, ..now.info })?;
+    }
+    if now.pid.is_none() {
+        files.launch(&this_program()?)?;
+    }
+    // Somebody else's `stop` may have been faster.
+    let link = files.state()?.ok_or_else(no_link)?;
+    Ok(SandboxReport::Link { name: args.name.clone(), link })
 }
 
 /// Becomes the client, unless that fails.

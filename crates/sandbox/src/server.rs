@@ -15,6 +15,7 @@ use jiff::Timestamp;
 
 use crate::home::{Home, default_root, template_cache};
 use crate::launch::{Launched, launch};
+use crate::link::LinkSettings;
 use crate::log::{ErrorLog, SHOWN_LINES};
 use crate::process::StopOutcome;
 use crate::topology::Membership;
@@ -36,6 +37,11 @@ pub struct StartOptions {
     /// The directory in which the sandbox gets its own; `None` takes [`crate::default_root`] for a named
     /// one and the system's temporary directory for an ephemeral one.
     pub root: Option<PathBuf>,
+    /// A link of limited rate between the nodes of a [`Cluster`](crate::Cluster) of [`Topology::Replica`](crate::Topology::Replica).
+    pub link: Option<LinkSettings>,
+    /// The drover program, of which a process is to carry the link of a named cluster, until it is stopped. Else threads of this
+    /// process do, and the link ends with the `Cluster` value.
+    pub forwarder: Option<PathBuf>,
 }
 
 impl StartOptions {

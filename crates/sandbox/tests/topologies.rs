@@ -8,10 +8,11 @@ mod common;
 use std::fs;
 use std::io::Read;
 use std::net::TcpStream;
+use std::thread::sleep;
 use std::time::Duration;
 
 use common::{arguments_below, processes_of, query, wait_until};
-use drover_sandbox::{Cluster, Error, Flavour, Server, StartOptions, Topology};
+use drover_sandbox::{Cluster, Error, Flavour, LinkSettings, Server, StartOptions, Topology};
 
 fn start(topology: Topology, flavour: Flavour) -> Cluster {
     let started = Cluster::start(topology, &StartOptions::ephemeral(flavour));
@@ -106,6 +107,39 @@ fn a_mysql_replica_follows_through_crashes() {
     a_replica_follows_through_crashes(Flavour::MySql);
 }
 
+/// The replica knows no other way to its source than the link, which threads of this process carry.
+fn a_replica_follows_over_a_link(flavour: Flavour) {
+    let settings = LinkSettings::of_rate(2_500_000);
+    let options = StartOptions { link: Some(settings), ..StartOptions::ephemeral(flavour) };
+    let cluster = Cluster::start(Topology::Replica, &options).unwrap();
+    let (replica, link) = (&cluster.nodes()[1], cluster.link().unwrap());
+    let status = query(replica, "SHOW REPLICA STATUS");
+    let source: Vec<&str> = status.split('\t').collect();
+    assert_eq!((source[1], source[3]), ("127.0.0.1", link.port().to_string().as_str()), "{status}");
+    make_table(&cluster);
+
+    link.set(LinkSettings { is_down: true, ..settings }).unwrap();
+    query(cluster.first(), "INSERT INTO d.t VALUES (2)");
+    sleep(Duration::from_millis(500));
+    assert!(!has(replica, 2));
+    link.set(settings).unwrap();
+    wait_until("the row is there", || has(replica, 2));
+
+    let port = link.port();
+    drop(cluster);
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the link ends with its cluster");
+}
+
+#[test]
+fn a_mariadb_replica_follows_over_a_link() {
+    a_replica_follows_over_a_link(Flavour::MariaDb);
+}
+
+#[test]
+fn a_mysql_replica_follows_over_a_link() {
+    a_replica_follows_over_a_link(Flavour::MySql);
+}
+
 /// The primary is killed: another node takes writes, and the killed one comes back with what it missed.
 fn survives_its_primary(cluster: &mut Cluster) {
     assert_eq!((cluster.nodes().len(), cluster.primary()), (3, Some(0)));
@@ -193,6 +227,12 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         ..StartOptions::ephemeral(Flavour::MySql)
     };
     assert!(matches!(refused(Topology::Replica, &ports), Error::PortOfSeveral { .. }));
+    let link = Some(LinkSettings::of_rate(1000));
+    for topology in [Topology::Single, Topology::Galera] {
+        let options = StartOptions { link, ..StartOptions::ephemeral(Flavour::MariaDb) };
+        let error = refused(topology, &options);
+        assert!(error.to_string().contains(&format!("--topology {topology}")), "{error}");
+    }
     let odd = tempfile::Builder::new().prefix("two words").tempdir().unwrap();
     let options = StartOptions { root: Some(odd.path().into()), ..StartOptions::ephemeral(Flavour::MariaDb) };
     assert!(refused(Topology::Galera, &options).to_string().contains("can hold only letters"));

@@ -1,5 +1,7 @@
 //! `drover sandbox` through the binary.
 
+mod link;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -108,6 +110,7 @@ fn topology_start_list_and_stop(flavour: Flavour) {
     let shell = run(sandbox(root.path(), "shell shop -- -N -B -e").arg("SELECT @@port")).done();
     assert_eq!(shell.stdout.trim_end(), nodes[0]["port"].to_string());
 
+    run(&mut sandbox(root.path(), "link shop --down")).refused(&["shop has no link", "hint:", "--link"]);
     let (foreign, other) = match flavour {
         Flavour::MariaDb => ("group-replication", "--flavour mysql"),
         Flavour::MySql => ("galera", "--flavour mariadb"),

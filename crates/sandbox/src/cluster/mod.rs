@@ -9,6 +9,7 @@ mod wait;
 use std::ffi::OsString;
 
 use crate::home::{Home, default_root};
+use crate::link::Link;
 use crate::members::TopologyClaim;
 use crate::process::StopOutcome;
 use crate::server::{NodeOptions, NodeStart, free_ports};
@@ -28,6 +29,8 @@ pub struct Cluster {
     nodes: Vec<Server>,
     /// What keeps the name of a named one.
     claim: Option<TopologyClaim>,
+    /// What the replica reaches its source by, if not directly.
+    link: Option<Link>,
 }
 
 /// All there is to know before the first node is launched.
@@ -50,12 +53,16 @@ impl Cluster {
     /// `NAME-1`, `NAME-2`… `Topology::Single` gives one server with the name itself.
     ///
     /// # Errors
-    /// If the vendor has no such topology, its programs are not found, the name is taken, or a node does not come up or join: then
-    /// the error names it and shows the end of its log. Nothing is left behind.
+    /// If the vendor has no such topology, or the topology no place for a link, the programs are not found, the name is taken, or a
+    /// node does not come up or join: then the error names it and shows the end of its log. Nothing is left behind.
     pub fn start(topology: Topology, options: &StartOptions) -> Result<Self, Error> {
+        if options.link.is_some() && topology != Topology::Replica {
+            return Err(Error::NoPlaceForLink { topology });
+        }
         if topology == Topology::Single {
             let server = Server::start(options)?;
-            return Ok(Self { topology, name: server.info().name.clone(), nodes: vec![server], claim: None });
+            let name = server.info().name.clone();
+            return Ok(Self { topology, name, nodes: vec![server], claim: None, link: None });
         }
         if options::fixed_port(&options.server_options).is_some() {
             return Err(Error::PortOfSeveral { topology });
@@ -76,7 +83,7 @@ impl Cluster {
         binaries: &ServerBinaries,
     ) -> Result<Self, Error> {
         let (name, claim) = claim(topology, options)?;
-        let mut cluster = Self { topology, name: name.clone(), nodes: Vec::new(), claim };
+        let mut cluster = Self { topology, name: name.clone(), nodes: Vec::new(), claim, link: None };
         let plan = Plan::new(topology, &name, binaries);
         match plan.and_then(|plan| cluster.start_nodes(&plan, options)) {
             Ok(()) => Ok(cluster),
@@ -88,7 +95,7 @@ impl Cluster {
         }
     }
 
-    /// Gives its name free.
+    /// Gives its name free, and ends a link that a process carries.
     fn release(&self) {
         if let Some(claim) = &self.claim {
             claim.discard();
@@ -107,10 +114,24 @@ impl Cluster {
         }
         match plan.topology {
             Topology::Single => Ok(()),
-            Topology::Replica => replica::form(&self.nodes),
+            Topology::Replica => {
+                let port = self.open_link(options)?;
+                replica::form(&self.nodes, port)
+            }
             Topology::GroupReplication => group::form(&self.nodes),
             Topology::Galera => galera::form(&self.nodes),
         }
+    }
+
+    /// Starts the link that was asked for, and says where the replica finds its source.
+    fn open_link(&mut self, options: &StartOptions) -> Result<u16, Error> {
+        let source = self.first().port();
+        let Some(settings) = options.link else { return Ok(source) };
+        let link = match (&self.claim, &options.forwarder) {
+            (Some(claim), Some(program)) => Link::in_process(program, claim.dir(), source, settings)?,
+            _ => Link::in_threads(source, settings)?,
+        };
+        Ok(self.link.insert(link).port())
     }
 
     /// The kind of topology.
@@ -136,6 +157,12 @@ impl Cluster {
     pub fn first(&self) -> &Server {
         // Every topology has at least one, and none is ever taken out.
         &self.nodes[0]
+    }
+
+    /// The link between source and replica, if one was asked for.
+    #[must_use]
+    pub fn link(&self) -> Option<&Link> {
+        self.link.as_ref()
     }
 
     /// The index of the node that takes writes, as the nodes say now: the source, the primary, or the first node of Galera that is

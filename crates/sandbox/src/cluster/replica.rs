@@ -22,12 +22,12 @@ pub(super) fn options(plan: &Plan<'_>, index: usize) -> Vec<OsString> {
     vendor.iter().chain(read_only).map(OsString::from).collect()
 }
 
-/// Makes the second node a replica of the first.
-pub(super) fn form(nodes: &[Server]) -> Result<(), Error> {
+/// Makes the second node a replica of the first, which it finds at that port.
+pub(super) fn form(nodes: &[Server], source_port: u16) -> Result<(), Error> {
     let [source, replica] = nodes else { return Ok(()) };
     let password = Password::random()?;
     source.statements(&password.create(PRIVILEGES))?;
-    let change = change_source(source, &password);
+    let change = change_source(source.flavour(), source_port, &password);
     let start = match replica.flavour() {
         Flavour::MySql => "START REPLICA",
         Flavour::MariaDb => "START SLAVE",
@@ -36,9 +36,9 @@ pub(super) fn form(nodes: &[Server]) -> Result<(), Error> {
     catch_up(nodes)
 }
 
-fn change_source(source: &Server, password: &Password) -> String {
-    let (port, password) = (source.port(), password.expose());
-    match source.flavour() {
+fn change_source(flavour: Flavour, port: u16, password: &Password) -> String {
+    let password = password.expose();
+    match flavour {
         // 0 retries: without end. Its own default gives up after 10.
         Flavour::MySql => format!(
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = '{USER}', \
