@@ -198,7 +198,7 @@ mod tests {
         assert!(parse("start --link-delay 30ms").is_err());
         assert!(parse("start --link 20M").unwrap_err().to_string().contains("10Mbit"));
         assert!(
-            parse("start --link 1Mbit --link-delay 11s").unwrap_err().to_string().contains("10 s at most")
+            parse("start --link 1Mbit --link-delay 3s").unwrap_err().to_string().contains("2 s at most")
         );
     }
 
