@@ -197,9 +197,7 @@ mod tests {
         assert_eq!(link("start --link 20Mbit/s --link-delay 30ms"), Some(slow));
         assert!(parse("start --link-delay 30ms").is_err());
         assert!(parse("start --link 20M").unwrap_err().to_string().contains("10Mbit"));
-        assert!(
-            parse("start --link 1Mbit --link-delay 3s").unwrap_err().to_string().contains("2 s at most")
-        );
+        assert!(parse("start --link 1Mbit --link-delay 3s").unwrap_err().to_string().contains("2 s at most"));
     }
 
     #[test]
