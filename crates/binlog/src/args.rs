@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::chain::Chain;
+use crate::cost::CostArgs;
 use crate::extract::ExtractArgs;
 use crate::filter::FilterArgs;
 use crate::log::MAGIC;
@@ -34,6 +35,8 @@ pub enum BinlogCommand {
     Sql(SqlArgs),
     /// Tell what fills the logs: types, tables, statements, the largest transactions, the rate over time
     Stat(StatArgs),
+    /// Tell what logs cost, by table, statement and minute, and what they would cost with other settings
+    Cost(CostArgs),
     /// Get back the files that LOAD DATA put into the logs, each with the statement that loads it again
     Extract(ExtractArgs),
 }

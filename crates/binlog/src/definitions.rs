@@ -76,7 +76,7 @@ impl Asked {
         let of_it =
             format!("TABLE_SCHEMA = {} AND TABLE_NAME = {}", quote::string(&schema), quote::string(&name));
         let columns = format!(
-            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA FROM information_schema.COLUMNS \
+            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA, COLUMN_KEY FROM information_schema.COLUMNS \
              WHERE {of_it} AND NOT EXISTS (SELECT 1 FROM information_schema.TABLES WHERE {of_it} AND TABLE_TYPE = 'SYSTEM VERSIONED') \
              ORDER BY ORDINAL_POSITION"
         );
@@ -88,6 +88,10 @@ impl Asked {
         let failed =
             |source| self.server.failed(format!("asking for the columns of {schema}.{name}"), source);
         let columns = self.connection.query(columns).map_err(failed)?;
+        // Without a primary key it is the first UNIQUE one of which no column may be NULL that a server takes for it, and shows so.
+        let is_key = |row: &Row| row.string(5) == "PRI";
+        let stands_in: Vec<_> =
+            (0..).zip(&columns.rows).filter(|(_, row)| is_key(row)).map(|(place, _)| place).collect();
         let columns: Vec<_> = columns.into_iter().map(|row| column(&row)).collect();
         let (mut primary_key, mut hidden) = (Vec::new(), 0);
         for row in self.connection.query(keys).map_err(failed)? {
@@ -95,6 +99,9 @@ impl Asked {
             primary_key.extend(place.filter(|_| row.string(1) == "1"));
             // MariaDB keeps the hashes of a UNIQUE key over long columns in a column of its own.
             hidden += usize::from(row.string(2) == "1");
+        }
+        if primary_key.is_empty() {
+            primary_key = stands_in;
         }
         Ok(Definition { columns, primary_key, hidden })
     }

@@ -5,6 +5,7 @@
 
 mod args;
 pub mod chain;
+mod cost;
 mod crypt;
 mod definitions;
 mod error;
@@ -26,6 +27,10 @@ mod stat;
 mod time;
 
 pub use args::{BinlogArgs, BinlogCommand, FileArgs, LogArgs};
+pub use cost::{
+    Basis, CostArgs, CostReport, CureReport, KeySource, LagReport, LagSpan, LinkReport, Safety,
+    SafetyVerdict, StatementCost, TableCost, cost,
+};
 pub use crypt::Keyring;
 pub use definitions::ColumnsArgs;
 pub use error::{Error, Result};

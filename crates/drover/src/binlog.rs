@@ -30,6 +30,12 @@ pub(crate) fn run(args: &BinlogArgs, printer: &Printer, stop: &Arc<Stop>) -> Res
             let origin = origin(&args.logs, printer, stop)?;
             printer.stat(&drover_binlog::stat(args, origin.as_ref(), &stopped)?)?;
         }
+        BinlogCommand::Cost(args) => {
+            let origin = origin(&args.logs, printer, stop)?;
+            let tables_of = tables_of(&args.columns, printer, stop)?;
+            let report = drover_binlog::cost(args, origin.as_ref(), tables_of.as_ref(), &stopped)?;
+            printer.cost(&report, args.safety)?;
+        }
         BinlogCommand::Sql(args) => {
             let origin = origin(&args.logs, printer, stop)?;
             let tables_of = tables_of(&args.columns, printer, stop)?;

@@ -4,6 +4,7 @@
 mod bench;
 mod binlog;
 mod cli;
+mod cost;
 mod failure;
 mod printer;
 mod progress;

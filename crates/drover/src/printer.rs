@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use drover_binlog::{ExtractReport, LogArgs, ReplayReport, SqlReport, StatReport};
+use drover_binlog::{CostReport, ExtractReport, LogArgs, ReplayReport, SqlReport, StatReport};
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_report::size::things;
@@ -120,6 +120,10 @@ impl Printer {
 
     pub(crate) fn stat(self, stat: &StatReport) -> Result<(), Failure> {
         self.result(stat, crate::binlog::stat_text(stat))
+    }
+
+    pub(crate) fn cost(self, cost: &CostReport, with_safety: bool) -> Result<(), Failure> {
+        self.result(cost, crate::cost::text(cost, with_safety))
     }
 
     /// What the queue's commands have to tell.

@@ -1,6 +1,7 @@
 //! Types of columns, as a log describes them. Sources: MySQL `libs/mysql/binlog/event/rows_event.h` (Table_map_event), MariaDB
 //! `sql/log_event.h`, `Field::save_field_metadata()` of either.
 
+use super::decimal;
 use crate::log::{Cursor, Short};
 
 /// A column.
@@ -74,6 +75,15 @@ pub enum ColumnType {
     Set(u8),
     /// NULL.
     Null,
+}
+
+/// How many bytes the values of a column take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Width {
+    /// All the same.
+    Fixed(u32),
+    /// As many as the value says first, in so many bytes, which come on top.
+    Told(u8),
 }
 
 /// Numbers of types: `enum_field_types`.
@@ -154,6 +164,30 @@ impl ColumnType {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// How many bytes a value takes that is not NULL.
+    pub(crate) fn width(self) -> Width {
+        Width::Fixed(match self {
+            Self::Null => 0,
+            Self::Integer(bytes) | Self::Enum(bytes) | Self::Set(bytes) => bytes.into(),
+            Self::Float | Self::OldTimestamp => 4,
+            Self::Double | Self::OldDateTime => 8,
+            Self::Decimal(digits, behind) => decimal::size(digits, behind) as u32,
+            Self::Bit(bits) => bits.div_ceil(8).into(),
+            Self::Year => 1,
+            Self::Date | Self::OldTime => 3,
+            Self::Time(digits) => 3 + u32::from(digits.div_ceil(2)),
+            Self::DateTime(digits) => 5 + u32::from(digits.div_ceil(2)),
+            Self::Timestamp(digits) => 4 + u32::from(digits.div_ceil(2)),
+            Self::Char(width, _)
+            | Self::Text(width)
+            | Self::Blob(width)
+            | Self::Compressed(width)
+            | Self::Json(width)
+            | Self::Geometry(width)
+            | Self::Vector(width) => return Width::Told(width),
+        })
     }
 
     /// Whether the log may tell the collation of such a column: MariaDB counts geometries among texts.
@@ -258,5 +292,37 @@ impl Column {
     /// Whether its values are words of a list.
     pub(super) fn has_words(&self) -> bool {
         matches!(self.kind, ColumnType::Enum(_) | ColumnType::Set(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::value::Value;
+    use super::*;
+
+    #[test]
+    fn values_are_as_wide_as_they_are_read() {
+        use ColumnType::*;
+        let mut kinds = vec![Null, Float, Double, Year, Date, OldTime, OldDateTime, OldTimestamp];
+        kinds.extend([1, 2, 3, 4, 8].map(Integer));
+        kinds.extend([1, 2].map(Enum));
+        kinds.extend((1..=8).map(Set));
+        kinds.extend((0..=6).flat_map(|digits| [Time(digits), DateTime(digits), Timestamp(digits)]));
+        kinds.extend((1..=64).map(Bit));
+        kinds.extend(
+            (1..=65).flat_map(|digits| (0..=digits.min(30)).map(move |behind| Decimal(digits, behind))),
+        );
+        kinds.extend([1, 2, 3, 4].map(Blob));
+        for kind in kinds {
+            let bytes = [&[5, 0, 0, 0][..], &[0; 60]].concat();
+            let mut at = Cursor::new(&bytes);
+            Value::parse(kind, &mut at).unwrap();
+            let read = (bytes.len() - at.len()) as u32;
+            let width = match kind.width() {
+                Width::Fixed(width) => width,
+                Width::Told(width) => u32::from(width) + 5,
+            };
+            assert_eq!(width, read, "{kind:?}");
+        }
     }
 }

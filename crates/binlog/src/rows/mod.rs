@@ -9,6 +9,7 @@ mod table;
 mod temporal;
 mod value;
 
+pub(crate) use column::Width;
 pub use column::{Column, ColumnType};
 pub(crate) use defined::{DefinedColumn, Definition, words};
 pub(crate) use image::is_set;

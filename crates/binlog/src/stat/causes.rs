@@ -7,40 +7,44 @@ use crate::event::TableMap;
 use crate::log::RowChange;
 
 /// The number of a cause.
-pub(super) type CauseId = usize;
+pub(crate) type CauseId = usize;
 
 /// What caused bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Cause {
+pub(crate) enum Cause {
     /// Rows of a table: its schema and its name.
     Table(Vec<u8>, Vec<u8>),
     /// Statements of a kind.
     Statement(String),
+    /// A statement that has this number elsewhere.
+    Text(usize),
 }
 
 /// A cause, and what was charged to it.
 #[derive(Debug)]
-pub(super) struct Charged {
-    pub(super) cause: Cause,
+pub(crate) struct Charged {
+    pub(crate) cause: Cause,
     /// Bytes, its share of what is around included.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// The part of these that rows or statements are.
-    pub(super) own_bytes: u64,
+    pub(crate) own_bytes: u64,
     /// Events with rows, by what happened to these; of statements, the first says how many there are.
-    pub(super) events: [u64; 3],
+    pub(crate) events: [u64; 3],
     /// Transactions that have to do with it.
-    pub(super) transactions: u64,
+    pub(crate) transactions: u64,
     /// Bytes in the transaction at hand, unpacked.
     weight: u64,
 }
 
 /// All causes, and which the transaction at hand has.
 #[derive(Debug, Default)]
-pub(super) struct Causes {
+pub(crate) struct Causes {
     all: Vec<Charged>,
     by_name: HashMap<Cause, CauseId>,
     /// By the number that a log gives a table, until it gives it to another; `None` for one that is not wanted.
     by_table_id: HashMap<u64, Option<CauseId>>,
+    /// By the number of a statement.
+    by_text: Vec<Option<CauseId>>,
     touched: Vec<CauseId>,
     /// Bytes in the transaction at hand that are not wanted.
     unwanted: u64,
@@ -48,7 +52,7 @@ pub(super) struct Causes {
 
 impl Causes {
     /// The table that a number stands for from here on; `is_wanted` is asked whether it is.
-    pub(super) fn table(&mut self, map: &TableMap<'_>, is_wanted: impl FnOnce() -> bool) -> Option<CauseId> {
+    pub(crate) fn table(&mut self, map: &TableMap<'_>, is_wanted: impl FnOnce() -> bool) -> Option<CauseId> {
         if let Some(&Some(id)) = self.by_table_id.get(&map.id)
             && matches!(&self.all[id].cause, Cause::Table(schema, table) if schema == map.schema && table == map.table)
         {
@@ -60,12 +64,12 @@ impl Causes {
     }
 
     /// The table that a number stands for, if it stands for one: `None` in that for one that is not wanted.
-    pub(super) fn by_table_id(&self, table: u64) -> Option<Option<CauseId>> {
+    pub(crate) fn by_table_id(&self, table: u64) -> Option<Option<CauseId>> {
         self.by_table_id.get(&table).copied()
     }
 
     /// The number of a cause.
-    pub(super) fn of(&mut self, cause: Cause) -> CauseId {
+    pub(crate) fn of(&mut self, cause: Cause) -> CauseId {
         if let Some(&id) = self.by_name.get(&cause) {
             return id;
         }
@@ -76,8 +80,21 @@ impl Causes {
         id
     }
 
+    /// The number of the cause that a statement with this number is.
+    pub(crate) fn of_text(&mut self, text: usize) -> CauseId {
+        if let Some(&Some(id)) = self.by_text.get(text) {
+            return id;
+        }
+        let id = self.of(Cause::Text(text));
+        if self.by_text.len() <= text {
+            self.by_text.resize(text + 1, None);
+        }
+        self.by_text[text] = Some(id);
+        id
+    }
+
     /// Notes bytes of the transaction at hand.
-    pub(super) fn weigh(&mut self, id: CauseId, bytes: u64) {
+    pub(crate) fn weigh(&mut self, id: CauseId, bytes: u64) {
         let charged = &mut self.all[id];
         if charged.weight == 0 && bytes > 0 {
             self.touched.push(id);
@@ -86,18 +103,18 @@ impl Causes {
     }
 
     /// Notes bytes of the transaction at hand that are not wanted: they bear their share of what is around them.
-    pub(super) fn leave(&mut self, bytes: u64) {
+    pub(crate) fn leave(&mut self, bytes: u64) {
         self.unwanted += bytes;
     }
 
     /// Notes an event with rows or a statement.
-    pub(super) fn count(&mut self, id: CauseId, change: RowChange) {
+    pub(crate) fn count(&mut self, id: CauseId, change: RowChange) {
         self.all[id].events[change as usize] += 1;
     }
 
     /// Charges what a transaction takes in the log to its causes; returns how much that is: all but the share of what is not wanted, and
     /// nothing where it has no cause.
-    pub(super) fn charge(&mut self, bytes: u64) -> u64 {
+    pub(crate) fn charge(&mut self, bytes: u64) -> u64 {
         let unwanted = std::mem::take(&mut self.unwanted);
         let weights = self.touched.iter().map(|&id| self.all[id].weight).sum::<u64>() + unwanted;
         let Some((&last, others)) = self.touched.split_last() else { return 0 };
@@ -116,7 +133,7 @@ impl Causes {
     }
 
     /// All causes, the largest first.
-    pub(super) fn into_sorted(self) -> Vec<Charged> {
+    pub(crate) fn into_sorted(self) -> Vec<Charged> {
         let mut all = self.all;
         all.sort_by_key(|charged| Reverse(charged.bytes));
         all

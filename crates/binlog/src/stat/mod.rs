@@ -10,7 +10,11 @@ mod rate;
 mod report;
 mod tally;
 
+pub(crate) use causes::{Cause, Causes};
+pub(crate) use rate::{Rate, Span};
 pub use report::StatReport;
+pub(crate) use report::{LogReport, TransactionReport};
+pub(crate) use tally::Tally;
 
 use std::path::PathBuf;
 

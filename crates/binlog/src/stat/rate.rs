@@ -17,9 +17,11 @@ pub struct Span {
 
 /// Spans of one length, as short as they can be without becoming too many.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     /// In seconds.
     width: u32,
+    /// More spans and they are made longer.
+    most: usize,
     spans: BTreeMap<u32, Span>,
     /// The one that was counted in last, which is not among the others.
     last: Span,
@@ -31,12 +33,18 @@ const MOST: usize = 2000;
 const WIDTHS: [u32; 13] = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 6 * 3600, 86_400, 7 * 86_400, 28 * 86_400];
 
 impl Rate {
-    pub(super) fn new() -> Self {
-        Self { width: WIDTHS[0], spans: BTreeMap::new(), last: Span::default() }
+    /// Spans of a second, as long as these are not too many.
+    pub(crate) fn new() -> Self {
+        Self { width: WIDTHS[0], most: MOST, spans: BTreeMap::new(), last: Span::default() }
+    }
+
+    /// Spans of a minute, in logs of up to a month.
+    pub(crate) fn of_minutes() -> Self {
+        Self { width: 60, most: 31 * 24 * 60, ..Self::new() }
     }
 
     /// Counts what came at this second.
-    pub(super) fn count(&mut self, second: u32, bytes: u64, transactions: u64) {
+    pub(crate) fn count(&mut self, second: u32, bytes: u64, transactions: u64) {
         let start = second - second % self.width;
         if start != self.last.start {
             self.put_last();
@@ -49,7 +57,7 @@ impl Rate {
     fn put_last(&mut self) {
         let last = std::mem::take(&mut self.last);
         self.put(last);
-        while self.spans.len() > MOST {
+        while self.spans.len() > self.most {
             self.width = WIDTHS.into_iter().find(|&width| width > self.width).unwrap_or(u32::MAX);
             let finer = std::mem::take(&mut self.spans);
             finer.into_values().for_each(|span| self.put(span));
@@ -67,7 +75,7 @@ impl Rate {
     }
 
     /// The spans' length in seconds, and those in which something came.
-    pub(super) fn into_spans(mut self) -> (u32, Vec<Span>) {
+    pub(crate) fn into_spans(mut self) -> (u32, Vec<Span>) {
         self.put_last();
         (self.width, self.spans.into_values().collect())
     }

@@ -131,24 +131,24 @@ pub struct RateReport {
 }
 
 impl KindReport {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Self { event: kind.to_string(), events: 0, bytes: 0 }
     }
 
-    pub(super) fn count(&mut self, bytes: u64) {
+    pub(crate) fn count(&mut self, bytes: u64) {
         self.events += 1;
         self.bytes += bytes;
     }
 }
 
 impl LogReport {
-    pub(super) fn new(name: &str, bytes: u64) -> Self {
+    pub(crate) fn new(name: &str, bytes: u64) -> Self {
         Self { name: name.to_owned(), bytes, server_version: String::new(), first: None, last: None }
     }
 }
 
 impl StatReport {
-    pub(super) fn new(
+    pub(crate) fn new(
         logs: Vec<LogReport>,
         (mut by_event, mut in_payloads): (Vec<KindReport>, Vec<KindReport>),
         causes: Vec<Charged>,
@@ -164,6 +164,8 @@ impl StatReport {
             match charged.cause.clone() {
                 Cause::Table(schema, table) => by_table.push(TableReport::new(&schema, &table, &charged)),
                 Cause::Statement(kind) => by_statement.push(StatementReport::new(kind, &charged)),
+                // Of these nothing is charged here.
+                Cause::Text(_) => {}
             }
         }
         let bytes = logs.iter().map(|log| log.bytes).sum();

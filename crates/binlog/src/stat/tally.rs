@@ -16,7 +16,7 @@ use super::report::{KindReport, LogReport, StatReport, TransactionReport};
 const LOAD: &str = "LOAD";
 
 /// What was counted so far.
-pub(super) struct Tally<'f> {
+pub(crate) struct Tally<'f> {
     /// `None` where everything is wanted.
     filter: Option<Filter<'f>>,
     /// Whether it asks for anything within transactions: then what belongs to none is not wanted, and of each its part.
@@ -59,7 +59,7 @@ struct Now {
 }
 
 impl<'f> Tally<'f> {
-    pub(super) fn new(top: usize, filter: Option<Filter<'f>>) -> Self {
+    pub(crate) fn new(top: usize, filter: Option<Filter<'f>>) -> Self {
         let kinds: Vec<_> = (0..=u8::MAX).map(|number| KindReport::new(Kind(number))).collect();
         Self {
             picks: filter.as_ref().is_some_and(Filter::looks_inside),
@@ -80,7 +80,7 @@ impl<'f> Tally<'f> {
     }
 
     /// Takes in an event.
-    pub(super) fn see(&mut self, item: &Item<'_>) -> Result<ControlFlow<()>, Short> {
+    pub(crate) fn see(&mut self, item: &Item<'_>) -> Result<ControlFlow<()>, Short> {
         let verdict = match &mut self.filter {
             None => Verdict::Take,
             Some(filter) => filter.verdict(item)?,
@@ -296,7 +296,7 @@ impl<'f> Tally<'f> {
     }
 
     /// What was found, when the last log is at its end.
-    pub(super) fn into_report(mut self) -> StatReport {
+    pub(crate) fn into_report(mut self) -> StatReport {
         let unfinished = self.now.is_open;
         if unfinished {
             self.end();

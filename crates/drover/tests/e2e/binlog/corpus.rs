@@ -108,3 +108,16 @@ fn the_parts_of_every_log_add_up() {
         assert_eq!(sum("by_event") + 4, length, "{}", log.display());
     }
 }
+
+/// The same of what they cost, and what they would cost is told of any of them.
+#[test]
+fn the_costs_of_every_log_add_up() {
+    for log in corpus().iter().filter(|log| !is_damaged(log)) {
+        let cost = run(drover("binlog cost --json --compression --link 1Mbit").arg(log)).done().json();
+        let length = fs::metadata(log).unwrap().len();
+        super::cost::assert_adds_up(&cost, length);
+        for cure in cost["cures"].as_array().unwrap() {
+            assert!(cure["bytes"].as_u64().unwrap() > 0, "{}: {cure}", log.display());
+        }
+    }
+}

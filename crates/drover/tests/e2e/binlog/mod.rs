@@ -1,6 +1,8 @@
 //! `drover binlog`.
 
 mod corpus;
+mod cost;
+mod cost_safety;
 mod encryption;
 mod extract;
 mod extract_files;

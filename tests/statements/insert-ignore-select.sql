@@ -1,0 +1,4 @@
+CREATE TABLE insert_ignore_select (id INT PRIMARY KEY, a INT, v VARCHAR(100)) ENGINE=InnoDB; INSERT INTO insert_ignore_select VALUES (1, 1, 'x'), (2, 2, 'y'), (3, 3, 'z');
+CREATE TABLE insert_ignore_select_other (id INT PRIMARY KEY, a INT, v VARCHAR(100)) ENGINE=InnoDB; INSERT INTO insert_ignore_select_other VALUES (11, 1, 'x'), (12, 2, 'y');
+-- statement
+INSERT IGNORE INTO insert_ignore_select SELECT * FROM insert_ignore_select_other;
