@@ -1,12 +1,14 @@
 //! Everything drover knows about talking to a MySQL or MariaDB server: the options that say where it is, the
-//! connection, what the server is and can do, and how names and values are written into SQL.
+//! connection, what the server is and can do, what is known of its tables, and how names and values are written into SQL.
 
 mod error;
+pub mod health;
 pub mod options;
 pub mod quote;
 pub mod server;
 pub mod sql;
 mod stop;
+pub mod table;
 pub mod wire;
 
 pub use error::{Error, Result, ServerError};

@@ -10,7 +10,6 @@ mod error;
 mod foreign;
 mod format;
 mod guard;
-mod keys;
 mod mask;
 mod pool;
 mod progress;

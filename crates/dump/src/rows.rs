@@ -1,13 +1,13 @@
 //! The row path: rows come from a connection as packets and become lines and digests. What takes the lines is another
 //! matter: files, another server, or nobody, where a table is read back to be compared.
 
+use drover_db::table::text;
 use drover_db::wire::{Field, LargeRow, RawRow, RowStream, next_field};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::manifest::Chunk;
-use crate::format::text;
 use crate::mask::Masker;
 use crate::progress::Share;
 use crate::{Error, Result};

@@ -10,6 +10,7 @@
 mod args;
 mod error;
 mod files;
+mod limits;
 mod resolve;
 mod secret;
 mod server_file;
@@ -22,7 +23,8 @@ use std::time::Duration;
 
 pub use args::{ServerArgs, ask_on_terminal, normalise_arguments};
 pub use error::{OptionError, Origin, UrlError};
-pub use resolve::Resolved;
+pub use limits::{Load, Seconds, Size};
+pub use resolve::{Resolved, beside};
 pub use secret::{Secret, hide_passwords_in_process_list};
 pub use server_file::ServerFile;
 

@@ -131,6 +131,29 @@ impl ServerArgs {
     }
 }
 
+/// Another server of the same kind, such as a replica, with all that was said of the one at hand but where it is, and with its
+/// account unless the URL has one of its own.
+///
+/// # Errors
+/// As [`ServerArgs::resolve`], and if a password is to be typed: nobody is asked for it.
+pub fn beside(server: &ServerArgs, url: &Secret) -> Result<ConnectOptions, OptionError> {
+    beside_in(&Surroundings::of_process(), server, url)
+}
+
+fn beside_in(
+    surroundings: &Surroundings,
+    server: &ServerArgs,
+    url: &Secret,
+) -> Result<ConnectOptions, OptionError> {
+    let has_account = url.expose().contains('@');
+    let mut other = ServerArgs { url: Some(url.clone()), ..server.clone() };
+    (other.host, other.port, other.socket, other.protocol) = (None, None, None, None);
+    if has_account {
+        (other.user, other.password) = (None, None);
+    }
+    Ok(other.resolve_in(surroundings, || Err(io::ErrorKind::Unsupported.into()))?.options)
+}
+
 /// Takes in one option of a file; may return a warning.
 ///
 /// The clients' groups hold options of all clients, so what is not known there is none of ours.
@@ -506,6 +529,29 @@ mod tests {
         assert_eq!(host.options(&ServerArgs { password: Some(secret("")), ..args() }).password, None);
         assert_eq!(host.options(&with_url("mysql://u:@h")).password, None);
         assert_eq!(host.options(&with_url("mysql://u@h")).password, secret("file"));
+    }
+
+    #[test]
+    fn another_server_has_the_same_account_unless_its_url_has_one() {
+        let host = Host::new();
+        let server = ServerArgs {
+            host: Some("a".into()),
+            port: Some(3307),
+            user: Some("bob".into()),
+            password: Some(secret("hunter2")),
+            ssl_mode: Some(SslMode::Required),
+            ..args()
+        };
+        let at = |url: &str| beside_in(&host.0, &server, &url.into()).unwrap();
+        let same = at("mysql://b");
+        assert_eq!((same.address.to_string(), same.user.as_str()), ("b:3306".into(), "bob"));
+        assert_eq!((same.password, same.ssl.mode), (secret("hunter2"), SslMode::Required));
+        let own = at("mysql://eve@b:3308");
+        assert_eq!((own.address.to_string(), own.user.as_str()), ("b:3308".into(), "eve"));
+        assert_eq!((own.password, own.ssl.mode), (None, SslMode::Required));
+        let asks = ServerArgs { password: Some(None), ..server.clone() };
+        let error = beside_in(&host.0, &asks, &"mysql://b".into()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot ask for the password: unsupported");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::str::FromStr;
 pub struct Row(Vec<Option<Vec<u8>>>);
 
 impl Row {
-    pub(super) fn new(values: Vec<Option<Vec<u8>>>) -> Self {
+    pub(crate) fn new(values: Vec<Option<Vec<u8>>>) -> Self {
         Self(values)
     }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use drover_db::options::{Secret, ServerArgs};
+use drover_db::options::{Secret, ServerArgs, Size};
 
-use crate::dump::{ChunkSize, SourceArgs};
+use crate::dump::SourceArgs;
 use crate::guard::GuardArgs;
 use crate::restore::TargetArgs;
 
@@ -43,7 +43,7 @@ pub struct CopyArgs {
 
     /// Rows' text that is committed together: 32M, 1G
     #[arg(long, value_name = "SIZE", default_value = "32M")]
-    pub chunk_size: ChunkSize,
+    pub chunk_size: Size,
 
     #[command(flatten)]
     #[allow(missing_docs)]

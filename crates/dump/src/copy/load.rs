@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use drover_db::table::keys;
 use drover_db::{Connection, quote};
 
 use crate::dump::catalog::Name;
@@ -10,7 +11,6 @@ use crate::dump::destination::Destination;
 use crate::dump::ranges::Range;
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Key};
-use crate::keys;
 use crate::restore::inflow::{self, Charset, Inflow, Rows, Way};
 use crate::restore::load::{ATTEMPTS, Expected, Refusal, is_deadlock};
 use crate::restore::rows_only;

@@ -1,9 +1,8 @@
 //! `drover dump`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use drover_db::options::ServerArgs;
+use drover_db::options::{ServerArgs, Size};
 
 use super::chosen::Condition;
 use crate::format::files::Compressor;
@@ -11,33 +10,6 @@ use crate::format::manifest::{Contents, RowFormat};
 use crate::guard::GuardArgs;
 use crate::store::StoreArgs;
 use crate::{Error, Result};
-
-/// How much text goes into one file, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChunkSize(pub u64);
-
-impl FromStr for ChunkSize {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let (digits, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
-            Some(at) => text.split_at(at),
-            None => (text, ""),
-        };
-        let shift = match unit {
-            "" => 0,
-            "k" | "K" => 10,
-            "m" | "M" => 20,
-            "g" | "G" => 30,
-            _ => return Err(format!("'{unit}' is none of the units k, M and G")),
-        };
-        let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-        match bytes {
-            Some(bytes) if (1 << 10..=1 << 40).contains(&bytes) => Ok(Self(bytes)),
-            _ => Err("expected a size from 1k to 1024G, such as 128M".into()),
-        }
-    }
-}
 
 /// What is read of a server, and how: options of a dump and of a copy.
 #[derive(Debug, clap::Args)]
@@ -118,7 +90,7 @@ pub struct DumpArgs {
     /// Rows' text that goes into one file, before compression: 128M, 1G. Only for tsv: in sql and csv a table is one file
     /// [default: 128M]
     #[arg(long, value_name = "SIZE")]
-    pub chunk_size: Option<ChunkSize>,
+    pub chunk_size: Option<Size>,
 
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -145,7 +117,7 @@ impl DumpArgs {
     /// # Errors
     /// If a size is given where a table is one file.
     pub(crate) fn chunk_bytes(&self) -> Result<u64> {
-        const DEFAULT: ChunkSize = ChunkSize(128 << 20);
+        const DEFAULT: Size = Size(128 << 20);
         match self.chunk_size {
             Some(_) if self.format.is_one_file() => Err(Error::with_hint(
                 "--chunk-size is for --format tsv: in the others all rows of a table are in one file",
@@ -163,20 +135,6 @@ impl SourceArgs {
             (true, _) => Contents::Definitions,
             (_, true) => Contents::Rows,
             _ => Contents::All,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes() {
-        assert_eq!("128M".parse(), Ok(ChunkSize(128 << 20)));
-        assert_eq!("2048".parse(), Ok(ChunkSize(2048)));
-        for wrong in ["", "M", "1023", "5T", "99999999999G", "-1M"] {
-            assert!(wrong.parse::<ChunkSize>().is_err(), "{wrong}");
         }
     }
 }

@@ -1,32 +1,13 @@
 //! What the server says it holds. Names are compared here, byte for byte: the catalogue's own comparisons take `Shop`
 //! and `shop` for the same.
 
-use std::fmt;
-
+use drover_db::table::{self, UniqueKey};
 use drover_db::{Connection, Row, quote};
+
+pub(crate) use drover_db::table::{ColumnFacts, Name};
 
 use crate::error::Doing;
 use crate::{Error, Result};
-
-/// A schema's name and the name of something in it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Name {
-    pub(crate) schema: String,
-    pub(crate) name: String,
-}
-
-impl Name {
-    pub(crate) fn new(schema: &str, name: &str) -> Self {
-        Self { schema: schema.into(), name: name.into() }
-    }
-}
-
-/// In backticks, so that it serves in SQL and in messages.
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&quote::qualified(&self.schema, &self.name))
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RelationKind {
@@ -119,85 +100,14 @@ pub(crate) fn transactional_engines(connection: &mut Connection) -> Result<Vec<S
     Ok(rows.into_iter().map(|row| row.string(0)).collect())
 }
 
-/// A column as the catalogue describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ColumnFacts {
-    pub(crate) name: String,
-    /// Such as `enum`.
-    pub(crate) data_type: String,
-    /// Such as `enum('a','b')`.
-    pub(crate) column_type: String,
-    pub(crate) character_set: Option<String>,
-    /// The expression of a generated column; `ROW START` and `ROW END` for those of a system-versioned table.
-    pub(crate) generation: String,
-    /// Whether the values of a generated column are stored.
-    pub(crate) stored: bool,
-}
-
 /// The columns of a table in their order.
 pub(crate) fn columns(connection: &mut Connection, table: &Name) -> Result<Vec<ColumnFacts>> {
-    let sql = format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, \
-         GENERATION_EXPRESSION, EXTRA FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
-        is_table(table)
-    );
-    let rows = connection.query(sql).doing(|| format!("reading the columns of {table}"))?;
-    Ok(rows.into_iter().filter(|row| is_exactly(row, table)).map(|row| column(&row)).collect())
+    table::columns(connection, table).doing(|| format!("reading the columns of {table}"))
 }
 
-fn column(row: &Row) -> ColumnFacts {
-    ColumnFacts {
-        name: row.string(2),
-        data_type: row.string(3).to_ascii_lowercase(),
-        column_type: row.string(4),
-        character_set: row.text(5),
-        generation: row.string(6),
-        stored: row.string(7).to_ascii_uppercase().contains("STORED GENERATED"),
-    }
-}
-
-/// An index that tells all rows apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UniqueKey {
-    pub(crate) index: String,
-    /// Names, and whether the greatest value comes first.
-    pub(crate) columns: Vec<(String, bool)>,
-}
-
-/// The key in whose order InnoDB keeps the rows: the primary key, or else the first unique one without NULLs. `None` if
-/// there is none, or if not all of it is plain columns.
+/// The key in whose order InnoDB keeps the rows, see [`table::clustering_key`].
 pub(crate) fn clustering_key(connection: &mut Connection, table: &Name) -> Result<Option<UniqueKey>> {
-    let what = || format!("reading the keys of {table}");
-    let rows = connection.query(format!("SHOW INDEX FROM {table}")).doing(what)?;
-    let text = |row: &Row, column: &str| rows.column(column).and_then(|at| row.text(at)).unwrap_or_default();
-    let is_of = |row: &&Row, index: &str| text(row, "Key_name") == index;
-    let is_plain = |row: &&Row| {
-        text(row, "Non_unique") == "0"
-            && text(row, "Null") != "YES"
-            && !text(row, "Column_name").is_empty()
-            && text(row, "Sub_part").is_empty()
-            && text(row, "Index_type") == "BTREE"
-            && text(row, "Visible") != "NO"
-            && text(row, "Ignored") != "YES"
-    };
-    // The servers list them with the primary key first, then the unique ones without NULLs.
-    let indexes: Vec<_> = rows.rows.iter().map(|row| text(row, "Key_name")).collect();
-    let is_primary = |index: &&String| *index == "PRIMARY";
-    let all_plain =
-        |index: &&String| rows.rows.iter().filter(|row| is_of(row, index)).all(|row| is_plain(&row));
-    let index = match indexes.iter().find(is_primary) {
-        Some(primary) => Some(primary).filter(all_plain),
-        None => indexes.iter().find(all_plain),
-    };
-    Ok(index.map(|index| UniqueKey {
-        index: index.clone(),
-        columns: rows
-            .rows
-            .iter()
-            .filter(|row| is_of(row, index))
-            .map(|row| (text(row, "Column_name"), text(row, "Collation") == "D"))
-            .collect(),
-    }))
+    table::clustering_key(connection, table).doing(|| format!("reading the keys of {table}"))
 }
 
 /// A partition or subpartition, with the server's guesses.
@@ -214,7 +124,7 @@ pub(crate) fn partitions(connection: &mut Connection, table: &Name) -> Result<Ve
         "SELECT TABLE_SCHEMA, TABLE_NAME, COALESCE(SUBPARTITION_NAME, PARTITION_NAME), TABLE_ROWS, DATA_LENGTH FROM \
          information_schema.PARTITIONS WHERE {} AND PARTITION_NAME IS NOT NULL ORDER BY PARTITION_ORDINAL_POSITION, \
          SUBPARTITION_ORDINAL_POSITION",
-        is_table(table)
+        table.condition()
     );
     let rows = connection.query(sql).doing(|| format!("reading the partitions of {table}"))?;
     let partition = |row: Row| Partition {
@@ -222,15 +132,7 @@ pub(crate) fn partitions(connection: &mut Connection, table: &Name) -> Result<Ve
         rows: row.parse(3).unwrap_or(0),
         bytes: row.parse(4).unwrap_or(0),
     };
-    Ok(rows.into_iter().filter(|row| is_exactly(row, table)).map(partition).collect())
-}
-
-fn is_table(table: &Name) -> String {
-    format!("TABLE_SCHEMA = {} AND TABLE_NAME = {}", quote::string(&table.schema), quote::string(&table.name))
-}
-
-fn is_exactly(row: &Row, table: &Name) -> bool {
-    row.string(0) == table.schema && row.string(1) == table.name
+    Ok(rows.into_iter().filter(|row| table.begins(row)).map(partition).collect())
 }
 
 /// The statement that creates a table, as the server gives it.

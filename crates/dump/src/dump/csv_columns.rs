@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use drover_db::quote;
+use drover_db::table::column::{differs, implicit, read_column};
+use drover_db::table::{ReadColumn, ValueKind};
 
 use super::catalog::{ColumnFacts, Name};
-use super::columns::{ReadColumn, differs, implicit, read_column};
 use crate::format::manifest::Column;
-use crate::format::value_kind::ValueKind;
 use crate::mask::{Masked, Masker};
 use crate::{Error, Result};
 

@@ -86,7 +86,7 @@ fn look_up(
 
 fn truth(connection: &mut Connection, temporary: &str, facts: &ColumnFacts) -> drover_db::Result<Truth> {
     let name = quote::identifier(&facts.name);
-    let count = super::columns::members(&facts.column_type).len();
+    let count = drover_db::table::column::members(&facts.column_type).len();
     let value = |index: usize| match facts.data_type.as_str() {
         "set" => 1u64 << index,
         _ => index as u64 + 1,

@@ -4,9 +4,9 @@ pub(crate) mod args;
 mod by_hand;
 pub(crate) mod catalog;
 pub(crate) mod chosen;
-pub(crate) mod columns;
 mod csv_columns;
 pub(crate) mod destination;
+mod generated;
 pub(crate) mod grants;
 pub(crate) mod journal;
 mod members;
@@ -26,5 +26,5 @@ pub(crate) mod views;
 mod waits;
 mod warnings;
 
-pub use args::{ChunkSize, DumpArgs, SourceArgs};
+pub use args::{DumpArgs, SourceArgs};
 pub use run::{DumpReport, dump};

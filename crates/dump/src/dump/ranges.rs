@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use drover_db::table::keys;
 use drover_db::{Connection, quote};
 
 use super::catalog::{Name, Relation};
@@ -17,7 +18,6 @@ use super::tables::{self, Bounds};
 use crate::Result;
 use crate::error::Doing;
 use crate::format::manifest::Chunk;
-use crate::keys;
 
 /// How many workers may come to read a table.
 pub(crate) fn most_workers(table: &Relation, place: &Place) -> usize {

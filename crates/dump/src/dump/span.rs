@@ -7,13 +7,13 @@
 //! fifth of all that it does for a row. The reader leaves a row beyond the ceiling, and those after it, unless it may raise it.
 
 use drover_db::Connection;
+use drover_db::table::keys;
 
 use super::catalog::Name;
 use super::tables::Bounds;
 use crate::Result;
 use crate::error::Doing;
 use crate::format::manifest::Table;
-use crate::keys;
 
 /// Which numbers a range has, and how far it was read.
 #[derive(Debug, Clone)]

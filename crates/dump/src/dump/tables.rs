@@ -1,16 +1,15 @@
 //! What is known of a table before its rows are read, and the statement that reads them.
 
+use drover_db::table::{self, ColumnFacts, Literal, ReadColumn, ValueKind, keys};
+use drover_db::wire::BUFFER;
 use drover_db::{Connection, quote};
 
 use super::catalog::{self, Name, Partition, Relation, RelationKind};
-use super::columns::{self, ReadColumn};
-use super::{csv_columns, members};
+use super::{csv_columns, generated, members};
 use crate::Result;
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Column, Key, KeyColumn, RowFormat, Script, Table};
-use crate::format::value_kind::ValueKind;
-use crate::keys::{self, Literal};
+use crate::format::manifest::{Chunk, Column, Key, RowFormat, Script, Table};
 use crate::mask::{self, Masked, Masker, Rules};
 use crate::rows::Shape;
 
@@ -56,7 +55,7 @@ impl TablePlan {
                 warnings.extend(csv_columns::check_masks(name, &facts, &masks, &dependent)?);
                 csv_columns::to_read(&facts, versioned, &dependent)
             }
-            RowFormat::Tsv | RowFormat::Sql => columns::to_read(&facts, versioned),
+            RowFormat::Tsv | RowFormat::Sql => table::to_read(&facts, versioned),
         };
         let columns: Vec<_> = columns.into_iter().map(|column| as_written(column, format, &masks)).collect();
         // Rows of the past have the keys of living ones, and an engine that does not keep the rows in the order of a key is
@@ -81,15 +80,15 @@ impl TablePlan {
         warnings.extend(warning);
         let is_free = |column: &Column| !dependent.contains(&column.name.to_lowercase());
         let is_proved = |column: &Column| format != RowFormat::Csv && is_free(column);
-        let generated = columns::to_prove(&facts).into_iter().filter(is_proved).collect();
-        let computed = columns::to_compute(&facts);
+        let generated = generated::to_prove(&facts).into_iter().filter(is_proved).collect();
+        let computed = generated::to_compute(&facts);
         let plan = Self {
             relation,
             definition,
             columns,
             partitions,
             is_locked: false,
-            has_short_rows: format != RowFormat::Csv && columns::are_short(&facts),
+            has_short_rows: format != RowFormat::Csv && are_short(&facts),
             condition: None,
             script_text: Vec::new(),
             masks,
@@ -134,8 +133,7 @@ impl TablePlan {
 
     /// Where the columns of the key are among those that are read, and how their values are written.
     pub(crate) fn key_fields(&self) -> Vec<(usize, &Literal)> {
-        let columns = self.key.iter().flat_map(|key| &key.columns);
-        columns.filter_map(|column| field_of(&self.columns, &column.name)).collect()
+        self.key.as_ref().map(|key| keys::key_fields(key, &self.columns)).unwrap_or_default()
     }
 
     /// Whether the key begins with a whole number and has the order of those.
@@ -190,9 +188,27 @@ impl TablePlan {
     }
 }
 
-fn field_of<'a>(columns: &'a [ReadColumn], name: &str) -> Option<(usize, &'a Literal)> {
-    let at = columns.iter().position(|column| column.column.name == name)?;
-    Some((at, columns[at].literal.as_ref()?))
+/// Whether every row is sure to be handed out whole, whatever its values: see [`BUFFER`]. Text is read as it is.
+fn are_short(facts: &[ColumnFacts]) -> bool {
+    /// What CHAR, VARCHAR, BINARY and VARBINARY columns add up to at most (both servers' limit of a row's size).
+    const OTHER_TEXT: usize = 65_535;
+    /// What stands before a value.
+    const LENGTH: usize = 9;
+    let longest = |facts: &ColumnFacts| match facts.data_type.as_str() {
+        "char" | "varchar" | "binary" | "varbinary" => Some(0),
+        "tinytext" | "tinyblob" => Some(255),
+        "text" | "blob" => Some(65_535),
+        "enum" | "set" => Some(facts.column_type.len() * 4),
+        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "year" | "bit" | "uuid" => {
+            Some(100)
+        }
+        "date" | "datetime" | "timestamp" | "time" | "inet4" | "inet6" => Some(100),
+        // 308 digits before the point, and some behind; and once more as it is stored.
+        "float" | "double" => Some(800),
+        _ => None,
+    };
+    let all = facts.iter().try_fold(OTHER_TEXT, |all, facts| Some(all + longest(facts)? + 2 * LENGTH));
+    all.is_some_and(|all| all < BUFFER)
 }
 
 /// A column without what does not matter to the form of the files, or to one that is masked.
@@ -212,16 +228,8 @@ fn as_written(mut column: ReadColumn, format: RowFormat, masks: &[Masked]) -> Re
 
 /// The key that a table can be cut by, if each of its values can be written as a literal.
 fn key(connection: &mut Connection, name: &Name, columns: &[ReadColumn]) -> Result<Option<Key>> {
-    let Some(found) = catalog::clustering_key(connection, name)? else { return Ok(None) };
-    let column = |(name, descending): &(String, bool)| {
-        let members = match field_of(columns, name)?.1 {
-            Literal::Member(members) => members.iter().map(|(_, literal)| literal.clone()).collect(),
-            _ => Vec::new(),
-        };
-        Some(KeyColumn { name: name.clone(), descending: *descending, members })
-    };
-    let columns: Option<Vec<_>> = found.columns.iter().map(column).collect();
-    Ok(columns.map(|columns| Key { index: found.index, columns }))
+    let found = catalog::clustering_key(connection, name)?;
+    Ok(found.and_then(|found| table::key_of(found, columns)))
 }
 
 /// The shape of the rows that [`select`] gives.
@@ -320,6 +328,8 @@ pub(crate) fn weight(relation: &Relation) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use drover_db::table::KeyColumn;
+
     use super::*;
 
     fn table(key: &[&str]) -> Table {
@@ -348,18 +358,43 @@ mod tests {
         }
     }
 
-    #[test]
-    fn only_what_must_be_valid_text_is_looked_at() {
-        let facts = catalog::ColumnFacts {
+    fn facts(data_type: &str, column_type: &str, character_set: Option<&str>) -> ColumnFacts {
+        ColumnFacts {
             name: "c".into(),
-            data_type: "text".into(),
-            column_type: "text".into(),
-            character_set: Some("gbk".into()),
+            data_type: data_type.into(),
+            column_type: column_type.into(),
+            character_set: character_set.map(Into::into),
             generation: String::new(),
             stored: false,
+        }
+    }
+
+    #[test]
+    fn rows_that_are_sure_to_be_short() {
+        let short = |types: &[(&str, &str)]| {
+            let facts: Vec<_> = types.iter().map(|(data_type, kind)| facts(data_type, kind, None)).collect();
+            are_short(&facts)
         };
+        assert!(short(&[
+            ("int", "int"),
+            ("varchar", "varchar(60000)"),
+            ("text", "text"),
+            ("set", "set('a','b')")
+        ]));
+        assert!(!short(&[("int", "int"), ("mediumtext", "mediumtext")]));
+        assert!(
+            !short(&[("json", "json")])
+                && !short(&[("geometry", "geometry")])
+                && !short(&[("vector", "vector(3)")])
+        );
+        assert!(short(&[("text", "text"); 6]) && !short(&[("text", "text"); 7]));
+    }
+
+    #[test]
+    fn only_what_must_be_valid_text_is_looked_at() {
+        let facts = facts("text", "text", Some("gbk"));
         let column = |format| {
-            let column = columns::to_read(std::slice::from_ref(&facts), false).remove(0);
+            let column = table::to_read(std::slice::from_ref(&facts), false).remove(0);
             as_written(column, format, &[]).loses
         };
         assert_eq!(column(RowFormat::Tsv), None);

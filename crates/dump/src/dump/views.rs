@@ -56,11 +56,7 @@ struct Stored {
 
 impl Stored {
     fn read(connection: &mut Connection, name: &Name) -> Result<Option<Self>> {
-        let sql = format!(
-            "SELECT * FROM information_schema.VIEWS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-            quote::string(&name.schema),
-            quote::string(&name.name)
-        );
+        let sql = format!("SELECT * FROM information_schema.VIEWS WHERE {}", name.condition());
         let rows = connection.query(sql).doing(|| format!("reading view {name} from the catalogue"))?;
         let at = |column: &str| rows.column(column).unwrap_or(usize::MAX);
         let (own, schema) = (at("TABLE_NAME"), at("TABLE_SCHEMA"));

@@ -1,9 +1,9 @@
 //! Rows' lines as the values of a prepared statement.
 
+use drover_db::table::text;
 use drover_db::wire::BulkRows;
 
 use super::fields::{Fields, Form};
-use super::text;
 
 /// Turns lines into values.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Rows as comma-separated values (RFC 4180) in UTF-8, for other programs; docs/formats.md specifies them.
 
+use drover_db::table::{ValueKind, text};
+
 use super::fields::{Fields, Form};
 use super::manifest::Table;
-use super::text;
 use super::utf8::Utf8;
-use super::value_kind::ValueKind;
 
 /// Turns lines into records.
 #[derive(Debug)]
@@ -192,7 +192,7 @@ fn with_srid(srid: [u8; 4], order: u8, kind: [u8; 4]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::text::escape_into;
+    use drover_db::table::text::escape_into;
     use proptest::prelude::*;
 
     /// Reads records as RFC 4180 says; a field without quotes that is empty is NULL.

@@ -1,6 +1,6 @@
 //! Rows' lines taken apart as they pass, in pieces that end anywhere, for files that hold the rows in another form.
 
-use super::text;
+use drover_db::table::text;
 
 /// What a file's form makes of rows. Values come as the lines have them, with their escapes.
 pub(super) trait Form {

@@ -5,12 +5,12 @@
 
 mod reader;
 
+use drover_db::table::ValueKind;
 use drover_db::{Vendor, quote};
 
 use super::fields::{Fields, Form};
 use super::manifest::{Column, Table};
 use super::utf8::Utf8;
-use super::value_kind::ValueKind;
 
 pub(super) use reader::Reader;
 

@@ -6,6 +6,8 @@ use std::path::Path;
 use drover_db::Server;
 use serde::{Deserialize, Serialize};
 
+pub use drover_db::table::{Column, Key, KeyColumn};
+
 pub use super::contents::{Contents, Mask, RowFormat};
 use super::digest::Digest;
 use super::files::Compression;
@@ -195,41 +197,6 @@ pub struct Table {
     pub files: Vec<Chunk>,
 }
 
-/// A unique key without NULLs in whose order rows are read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Key {
-    /// The index's name.
-    pub index: String,
-    /// Its columns; a file's `after` and `up_to` hold as many values.
-    pub columns: Vec<KeyColumn>,
-}
-
-/// One column of a key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyColumn {
-    /// Its name.
-    pub name: String,
-    /// Whether the index has the greatest value first.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub descending: bool,
-    /// The members of an ENUM in their order, as SQL literals; none for other types.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub members: Vec<String>,
-}
-
-/// A column as the row files hold it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Column {
-    /// Its name in the server.
-    pub name: String,
-    /// The SQL expression that was read; absent for the column itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read: Option<String>,
-    /// The SQL expression that turns the text `@value` into the column's value; absent if none is needed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load: Option<String>,
-}
-
 /// One file of rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
@@ -267,7 +234,7 @@ pub struct Chunk {
     /// The partition or subpartition that its rows are in; absent if the table has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
-    /// Key values as SQL literals: all rows lie behind these. Absent for the first file.
+    /// Key values as SQL literals, as many as the key has columns: all rows lie behind these. Absent for the first file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<String>>,
     /// Key values as SQL literals: all rows lie before these or on them. Absent for the last file.

@@ -14,6 +14,4 @@ mod missing;
 pub(crate) mod names;
 pub(crate) mod row_file;
 pub(crate) mod script;
-pub(crate) mod text;
 mod utf8;
-pub(crate) mod value_kind;

@@ -1,59 +1,6 @@
 //! The options that say how much a command may ask of the servers.
 
-use std::str::FromStr;
-
-use drover_db::options::Secret;
-
-use crate::dump::ChunkSize;
-
-/// A number of bytes, such as `20M`; from 1k to 1024G.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size(pub u64);
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        text.parse::<ChunkSize>().map(|size| Self(size.0))
-    }
-}
-
-/// A status variable and a limit for it, such as `Threads_running=50`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Load {
-    /// The variable, as SHOW GLOBAL STATUS calls it.
-    pub name: String,
-    /// The most it may be.
-    pub most: u64,
-}
-
-impl FromStr for Load {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let expected = || "expected a status variable and its limit, such as Threads_running=50".to_owned();
-        let (name, most) = text.split_once('=').ok_or_else(expected)?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let (name, most) = (name.trim(), most.trim().parse().map_err(|_| expected())?);
-        if name.is_empty() || !name.chars().all(is_name) {
-            return Err(expected());
-        }
-        Ok(Self { name: name.into(), most })
-    }
-}
-
-/// Seconds, written `10` or `10s`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seconds(pub u64);
-
-impl FromStr for Seconds {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let digits = text.strip_suffix('s').unwrap_or(text);
-        digits.parse().map(Self).map_err(|_| "expected seconds, such as 10s".into())
-    }
-}
+use drover_db::options::{Load, Seconds, Secret, Size};
 
 // Given to each option by itself: clap's `next_help_heading` would go on to the options of the command.
 const HEADING: &str = "Guards";
@@ -99,20 +46,5 @@ impl GuardArgs {
             || self.max_lag.is_some()
             || self.max_history.is_some()
             || self.min_free.is_some()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_are_read_as_other_tools_write_them() {
-        assert_eq!("Threads_running=50".parse(), Ok(Load { name: "Threads_running".into(), most: 50 }));
-        for wrong in ["", "Threads_running", "=5", "a=b", "a b=5", "a'=5", "a=-1"] {
-            assert!(wrong.parse::<Load>().is_err(), "{wrong}");
-        }
-        assert_eq!(["10s".parse(), "10".parse()], [Ok(Seconds(10)), Ok(Seconds(10))]);
-        assert!("1m".parse::<Seconds>().is_err());
     }
 }

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use drover_db::Stop;
 use drover_db::options::{ConnectOptions, ServerArgs};
 
-pub use args::{GuardArgs, Load, Seconds, Size};
+pub use args::GuardArgs;
+pub use drover_db::options::{Load, Seconds, Size};
 
 use crate::progress::Progress;
 use crate::{Error, Result};

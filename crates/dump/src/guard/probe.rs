@@ -4,11 +4,11 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use drover_db::options::{Address, ConnectOptions, ServerArgs};
+use drover_db::options::{self, Address, ConnectOptions, Load, ServerArgs, Size};
 use drover_db::wire::Rows;
-use drover_db::{Connection, quote, server};
+use drover_db::{Connection, health, server};
 
-use super::args::{GuardArgs, Load, Size};
+use super::args::GuardArgs;
 use super::{Side, Work};
 use crate::error::Doing;
 use crate::{Error, Result};
@@ -151,27 +151,26 @@ impl Probes {
         if max_load.is_empty() && critical_load.is_empty() {
             return Ok(());
         }
-        let names: Vec<_> =
-            max_load.iter().chain(&*critical_load).map(|load| quote::string(&load.name)).collect();
-        let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", names.join(", "));
-        let rows = server.ask(|connection| connection.query(sql).doing(|| "reading the server's status"))?;
-        let value = |load: &Load| {
-            let row = rows.rows.iter().find(|row| row.string(0).eq_ignore_ascii_case(&load.name));
-            row.and_then(|row| row.parse::<f64>(1)).ok_or_else(|| {
-                Error::with_hint(
-                    format!("the server has no status variable {} that is a number", load.name),
-                    "SHOW GLOBAL STATUS lists them",
-                )
-            })
+        let names: Vec<_> = max_load.iter().chain(&*critical_load).map(|load| load.name.as_str()).collect();
+        let status = |connection: &mut Connection| {
+            health::status(connection, &names).doing(|| "reading the server's status")
         };
-        for (loads, list) in [(max_load, &mut found.pause), (critical_load, &mut found.stop)] {
-            for load in &*loads {
-                let (now, Load { name, most }) = (value(load)?, load);
+        let mut values = server.ask(status)?.into_iter();
+        for (loads, list) in [(&*max_load, &mut found.pause), (&*critical_load, &mut found.stop)] {
+            for Load { name, most } in loads {
+                let now = values.next().flatten().ok_or_else(|| no_status(name))?;
                 list.extend((now > *most as f64).then(|| format!("{name} {now} > {most}")));
             }
         }
         Ok(())
     }
+}
+
+fn no_status(name: &str) -> Error {
+    Error::with_hint(
+        format!("the server has no status variable {name} that is a number"),
+        "SHOW GLOBAL STATUS lists them",
+    )
 }
 
 /// The replicas to watch: those that are named, or those that have told the source where they are; and the server itself if
@@ -182,15 +181,8 @@ fn replicas(watched: &mut Watched, args: &GuardArgs, server: &ServerArgs) -> Res
         all.push(Watched::open(watched.options.clone())?);
     }
     for url in &args.replica {
-        let has_account = url.expose().contains('@');
-        let mut server = ServerArgs { url: Some(url.clone()), ..server.clone() };
-        (server.host, server.port, server.socket, server.protocol) = (None, None, None, None);
-        if has_account {
-            (server.user, server.password) = (None, None);
-        }
-        let options = ServerArgs::resolve(&server, || Err(std::io::ErrorKind::Unsupported.into()))
-            .map_err(|error| Error::found(format!("--replica: {error}")))?
-            .options;
+        let options =
+            options::beside(server, url).map_err(|error| Error::found(format!("--replica: {error}")))?;
         all.push(Watched::open(options)?);
     }
     if args.replica.is_empty() {
@@ -210,37 +202,25 @@ fn replicas(watched: &mut Watched, args: &GuardArgs, server: &ServerArgs) -> Res
     Ok(all)
 }
 
-/// The result of the first of some statements that the server has.
-fn first_known(connection: &mut Connection, statements: &[&'static str]) -> Result<Rows> {
-    let Some((last, others)) = statements.split_last() else { return Ok(Rows::default()) };
-    for statement in others {
-        match connection.query(statement) {
-            Err(error) if error.code() == Some(1064) => {}
-            other => return other.doing(|| *statement),
-        }
-    }
-    connection.query(last).doing(|| *last)
-}
-
 fn replica_status(connection: &mut Connection) -> Result<Rows> {
-    first_known(connection, &["SHOW ALL REPLICAS STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"])
+    health::replica_status(connection).doing(|| "SHOW REPLICA STATUS")
 }
 
-/// Where the replicas say that they are (`report_host`, `report_port`).
+/// Where the replicas say that they are.
 fn registered(connection: &mut Connection) -> Result<Vec<Address>> {
-    let rows = first_known(connection, &["SHOW REPLICAS", "SHOW REPLICA HOSTS", "SHOW SLAVE HOSTS"])?;
-    let (host, port) = (rows.column("Host"), rows.column("Port"));
-    let address = |row: &drover_db::Row| {
-        let host = host.map(|at| row.string(at)).unwrap_or_default();
-        match (host.is_empty(), port.and_then(|at| row.parse(at)).unwrap_or(3306)) {
-            (false, port) if port > 0 => Ok(Address::Tcp { host, port }),
-            _ => Err(Error::with_hint(
-                format!("--max-lag: the replica with server id {} does not say where it is", row.string(0)),
+    let replicas = health::registered_replicas(connection).doing(|| "SHOW REPLICAS")?;
+    let address = |replica: health::Replica| {
+        replica.address.ok_or_else(|| {
+            Error::with_hint(
+                format!(
+                    "--max-lag: the replica with server id {} does not say where it is",
+                    replica.server_id
+                ),
                 "name all replicas with --replica mysql://HOST:PORT, or set report_host there",
-            )),
-        }
+            )
+        })
     };
-    rows.rows.iter().map(address).collect()
+    replicas.into_iter().map(address).collect()
 }
 
 /// Seconds that a replica is behind, the most of all its sources.
@@ -264,13 +244,8 @@ fn lag(replica: &mut Watched) -> Result<u64> {
 }
 
 fn history(connection: &mut Connection) -> Result<u64> {
-    let doing = || "--max-history: reading InnoDB's history list length";
-    let status = connection.query("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'").doing(doing)?; // MariaDB
-    let metric = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len' AND STATUS = 'enabled'";
-    let length = match status.first() {
-        Some(row) => row.parse(1),
-        None => connection.first(metric).doing(doing)?.and_then(|row| row.parse(0)),
-    };
+    let length =
+        health::history_length(connection).doing(|| "--max-history: reading InnoDB's history list length")?;
     length.ok_or_else(|| {
         Error::found("--max-history: the server does not tell the length of InnoDB's history list")
     })

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::sql::{Dialect, tokens};
+use drover_db::table::column::members;
+use drover_db::table::keys;
 use drover_db::{Connection, Row, quote};
 
 use super::apply::{HASH_DIGITS, Masker};
 use super::rules::{How, Rules};
 use crate::dump::catalog::{self, ColumnFacts, Name, Relation};
-use crate::dump::columns::members;
 use crate::error::Doing;
 use crate::format::manifest::Mask;
-use crate::{Error, Result, keys};
+use crate::{Error, Result};
 
 /// Digits of a hash in a unique column: with fewer, values that differ may become the same.
 const UNIQUE_DIGITS: usize = 20;
@@ -320,22 +321,20 @@ fn cast_type(facts: &ColumnFacts) -> Option<String> {
 
 fn more(connection: &mut Connection, table: &Name) -> Result<BTreeMap<String, More>> {
     let sql = format!(
-        "SELECT COLUMN_NAME, IS_NULLABLE, EXTRA, CHARACTER_MAXIMUM_LENGTH, TABLE_SCHEMA, TABLE_NAME FROM \
-         information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-        quote::string(&table.schema),
-        quote::string(&table.name)
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, IS_NULLABLE, EXTRA, CHARACTER_MAXIMUM_LENGTH FROM \
+         information_schema.COLUMNS WHERE {}",
+        table.condition()
     );
     let rows = connection.query(sql).doing(|| format!("reading the columns of {table}"))?;
-    let is_exactly = |row: &Row| row.string(4) == table.schema && row.string(5) == table.name;
     let facts = |row: Row| {
         let more = More {
-            is_nullable: row.string(1) == "YES",
-            is_auto_increment: row.string(2).to_ascii_lowercase().contains("auto_increment"),
-            length: row.parse(3).unwrap_or(0),
+            is_nullable: row.string(3) == "YES",
+            is_auto_increment: row.string(4).to_ascii_lowercase().contains("auto_increment"),
+            length: row.parse(5).unwrap_or(0),
         };
-        (row.string(0), more)
+        (row.string(2), more)
     };
-    Ok(rows.into_iter().filter(is_exactly).map(facts).collect())
+    Ok(rows.into_iter().filter(|row| table.begins(row)).map(facts).collect())
 }
 
 /// The columns in unique keys, and the shortest beginning of each that a key looks at.

@@ -2,6 +2,7 @@
 //! INSERT, many rows at a time. benchmarks/ways measures what each costs the server. Either way the rows are part of the
 //! transaction that is open, and nothing but values that the table holds as they were sent comes in without an error or a warning.
 
+use drover_db::table::ValueKind;
 use drover_db::wire::{Outcome, Prepared};
 use drover_db::{Connection, Row, Vendor, quote, server};
 
@@ -9,7 +10,6 @@ use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::bulk::Bulk;
 use crate::format::manifest::{Column, Table};
-use crate::format::value_kind::ValueKind;
 use crate::{Error, Result};
 
 /// Bytes of values that are sent at a time, about.
@@ -60,9 +60,8 @@ pub(crate) fn charset(
         return Ok(Charset::Binary);
     }
     let sql = format!(
-        "SELECT DATA_TYPE, CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-        quote::string(&target.schema),
-        quote::string(&target.name)
+        "SELECT DATA_TYPE, CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE {}",
+        target.condition()
     );
     let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
     let kind = |row: Row| ValueKind::of(&row.string(0).to_ascii_lowercase(), row.text(1).as_deref());

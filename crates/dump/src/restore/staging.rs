@@ -124,9 +124,8 @@ struct Column {
 fn columns(connection: &mut Connection, target: &Name, table: &Table) -> Result<Vec<Column>> {
     let sql = format!(
         "SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, CHARACTER_OCTET_LENGTH, IS_NULLABLE, \
-         DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
-        quote::string(&target.schema),
-        quote::string(&target.name)
+         DATA_TYPE FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
+        target.condition()
     );
     let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
     let loaded = |row: &Row| table.columns.iter().any(|column| column.name == row.string(0));

@@ -1,7 +1,7 @@
 //! Statements as `inserts.rs` writes them, made into lines again, in pieces that end anywhere. What is not so is seen by the
 //! file's checksum; here it only may do no harm.
 
-use super::super::text;
+use drover_db::table::text;
 
 /// Makes lines of a file's text.
 #[derive(Debug, Default)]

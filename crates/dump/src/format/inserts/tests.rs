@@ -155,7 +155,7 @@ fn line_of(row: &[Option<Vec<u8>>]) -> Vec<u8> {
             line.push(b'\t');
         }
         match value {
-            Some(value) => crate::format::text::escape_into(&mut line, value),
+            Some(value) => drover_db::table::text::escape_into(&mut line, value),
             None => line.extend_from_slice(b"\\N"),
         }
     }

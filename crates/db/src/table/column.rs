@@ -1,36 +1,48 @@
 //! How each column is read and loaded so that its value survives exactly.
 
-use drover_db::quote;
-use drover_db::sql::{Dialect, Kind, tokens};
-use drover_db::wire::BUFFER;
+use serde::{Deserialize, Serialize};
 
-use super::catalog::ColumnFacts;
-use crate::format::manifest::Column;
-use crate::format::value_kind::{ValueKind, is_geometry};
-use crate::keys::{Literal, is_one_byte};
+use super::keys::is_one_byte;
+use super::{ColumnFacts, Literal, ValueKind};
+use crate::quote;
+use crate::sql::{Dialect, Kind, tokens};
 
-/// A column that is dumped.
+/// A column as the text of rows holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name in the server.
+    pub name: String,
+    /// The SQL expression that was read; absent for the column itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<String>,
+    /// The SQL expression that turns the text `@value` into the column's value; absent if none is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<String>,
+}
+
+/// A column and how its values are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReadColumn {
-    pub(crate) column: Column,
+pub struct ReadColumn {
+    /// What stands in the rows' text.
+    pub column: Column,
     /// What shows the value's text as it is stored, where `read` shows it as loading will make it.
-    pub(crate) stored: Option<String>,
+    pub stored: Option<String>,
     /// The text that stands for the "error value" of an ENUM.
-    pub(crate) error_mark: Option<String>,
+    pub error_mark: Option<String>,
     /// How a value is written as a literal that compares in the column's own order; `None` if it cannot be.
-    pub(crate) literal: Option<Literal>,
+    pub literal: Option<Literal>,
     /// What its text is.
-    pub(crate) kind: ValueKind,
+    pub kind: ValueKind,
     /// What tells, as 1 or 0, whether text is lost where only valid text can stand; `None` if that can be seen in the text
     /// itself, or cannot be.
-    pub(crate) loses: Option<String>,
+    pub loses: Option<String>,
     /// Whether its zero may have a sign.
-    pub(super) signed_zero: bool,
+    pub signed_zero: bool,
 }
 
 impl ReadColumn {
     /// Reads a zero without its sign. That keeps the text of all other values, also of a DOUBLE(M,D).
-    pub(crate) fn without_negative_zero(&mut self) {
+    pub fn without_negative_zero(&mut self) {
         if self.signed_zero {
             let value = self.column.read.take().unwrap_or_else(|| quote::identifier(&self.column.name));
             self.column.read = Some(format!("IF({value} = 0, ABS({value}), {value})"));
@@ -67,44 +79,22 @@ fn member_literals(column_type: &str) -> Option<Literal> {
     known.then(|| Literal::Member(members.into_iter().map(literal).collect()))
 }
 
-/// The columns of a table that are dumped: all but those that the server computes itself.
-pub(crate) fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn> {
+/// The columns of a table that hold its rows: all but those that the server computes itself. Of a `versioned` table (MariaDB)
+/// the rows' times are among them, which can be loaded too.
+pub fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn> {
     let mut columns: Vec<_> = facts
         .iter()
-        .filter(|facts| facts.generation.is_empty() || versioned && is_row_time(&facts.generation))
+        .filter(|facts| facts.generation.is_empty() || versioned && facts.is_row_time())
         .map(read_column)
         .collect();
     columns.extend(implicit(facts, versioned));
     columns
 }
 
-/// Whether every row is sure to be handed out whole, whatever its values: see [`BUFFER`]. Text is read as it is.
-pub(crate) fn are_short(facts: &[ColumnFacts]) -> bool {
-    /// What CHAR, VARCHAR, BINARY and VARBINARY columns add up to at most (both servers' limit of a row's size).
-    const OTHER_TEXT: usize = 65_535;
-    /// What stands before a value.
-    const LENGTH: usize = 9;
-    let longest = |facts: &ColumnFacts| match facts.data_type.as_str() {
-        "char" | "varchar" | "binary" | "varbinary" => Some(0),
-        "tinytext" | "tinyblob" => Some(255),
-        "text" | "blob" => Some(65_535),
-        "enum" | "set" => Some(facts.column_type.len() * 4),
-        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "year" | "bit" | "uuid" => {
-            Some(100)
-        }
-        "date" | "datetime" | "timestamp" | "time" | "inet4" | "inet6" => Some(100),
-        // 308 digits before the point, and some behind; and once more as it is stored.
-        "float" | "double" => Some(800),
-        _ => None,
-    };
-    let all = facts.iter().try_fold(OTHER_TEXT, |all, facts| Some(all + longest(facts)? + 2 * LENGTH));
-    all.is_some_and(|all| all < BUFFER)
-}
-
-/// The columns that MariaDB adds to a table with history by itself: they are in no list, but can be read and loaded by these
+/// The columns that MariaDB adds to a `versioned` table by itself: they are in no list, but can be read and loaded by these
 /// names.
-pub(super) fn implicit(facts: &[ColumnFacts], versioned: bool) -> impl Iterator<Item = ReadColumn> {
-    let adds = versioned && !facts.iter().any(|facts| is_row_time(&facts.generation));
+pub fn implicit(facts: &[ColumnFacts], versioned: bool) -> impl Iterator<Item = ReadColumn> {
+    let adds = versioned && !facts.iter().any(ColumnFacts::is_row_time);
     let column = |name: &str| ReadColumn {
         column: Column { name: name.into(), read: None, load: None },
         stored: None,
@@ -117,17 +107,8 @@ pub(super) fn implicit(facts: &[ColumnFacts], versioned: bool) -> impl Iterator<
     ["row_start", "row_end"].into_iter().filter(move |_| adds).map(column)
 }
 
-/// Stored generated columns: the server computes them again, but whether it comes to the same values is to be proved.
-pub(crate) fn to_prove(facts: &[ColumnFacts]) -> Vec<Column> {
-    let stored = facts.iter().filter(|facts| facts.stored && !is_row_time(&facts.generation));
-    stored.map(|facts| Column { load: None, ..read_column(facts).column }).collect()
-}
-
-fn is_row_time(generation: &str) -> bool {
-    matches!(generation.to_ascii_uppercase().as_str(), "ROW START" | "ROW END")
-}
-
-pub(super) fn read_column(facts: &ColumnFacts) -> ReadColumn {
+/// How a column is read and loaded.
+pub fn read_column(facts: &ColumnFacts) -> ReadColumn {
     let name = quote::identifier(&facts.name);
     let (mut read, mut load, mut stored, mut error_mark) = (None, None, None, None);
     match facts.data_type.as_str() {
@@ -165,8 +146,9 @@ fn is_checked(set: &str, facts: &ColumnFacts) -> bool {
     !is_one_byte(set) && !matches!(facts.data_type.as_str(), "enum" | "set")
 }
 
-/// Tells whether two texts differ in any byte. Of what is no text in a character set, MySQL makes NULL and MariaDB `?`.
-pub(super) fn differs(one: &str, other: &str) -> String {
+/// The condition that two texts, given as SQL expressions, differ in any byte. Of what is no text in a character set, MySQL
+/// makes NULL and MariaDB `?`.
+pub fn differs(one: &str, other: &str) -> String {
     format!("NOT (CAST({one} AS BINARY) <=> CAST({other} AS BINARY))")
 }
 
@@ -188,13 +170,6 @@ fn scale(column_type: &str) -> Option<(usize, usize)> {
     (decimals <= digits && digits > 0).then_some((digits, decimals))
 }
 
-/// Columns that LOAD DATA must be told to compute, see [`crate::manifest::Table::computed`].
-pub(crate) fn to_compute(facts: &[ColumnFacts]) -> Vec<String> {
-    let computed = facts.iter().filter(|facts| !facts.generation.is_empty());
-    let computed = computed.filter(|facts| is_geometry(&facts.data_type));
-    computed.map(|facts| facts.name.clone()).collect()
-}
-
 /// A number 0 that is no member: LOAD DATA takes the text of a number that is no member as an index.
 fn error_mark_for(members: &[Vec<u8>]) -> String {
     let zeros = (1..=5).map(|count| "0".repeat(count));
@@ -203,7 +178,7 @@ fn error_mark_for(members: &[Vec<u8>]) -> String {
 }
 
 /// The members of an ENUM or SET type, in the catalogue's character set.
-pub(crate) fn members(column_type: &str) -> Vec<Vec<u8>> {
+pub fn members(column_type: &str) -> Vec<Vec<u8>> {
     // In the catalogue only quotes are doubled: a backslash stands for itself.
     let dialect = Dialect { no_backslash_escapes: true, ..Dialect::default() };
     tokens(column_type.as_bytes(), dialect)
@@ -259,9 +234,7 @@ mod tests {
     fn generated_columns_are_left_to_the_server() {
         let mut generated = facts("int", "int");
         generated.generation = "`a` + 1".into();
-        assert_eq!(to_prove(std::slice::from_ref(&generated)).len(), 0);
         generated.stored = true;
-        assert_eq!(to_prove(std::slice::from_ref(&generated)).len(), 1);
         assert_eq!(to_read(&[facts("int", "int"), generated], false).len(), 1);
         let mut start = facts("timestamp", "timestamp(6)");
         start.generation = "ROW START".into();
@@ -281,31 +254,6 @@ mod tests {
         );
         assert_eq!(read("float(4,4)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -.9999e0), .9999e0)");
         assert_eq!(read("float(5,0)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999e0), 99999e0)");
-    }
-
-    #[test]
-    fn rows_that_are_sure_to_be_short() {
-        let short = |types: &[(&str, &str)]| {
-            are_short(
-                &types
-                    .iter()
-                    .map(|(data_type, column_type)| facts(data_type, column_type))
-                    .collect::<Vec<_>>(),
-            )
-        };
-        assert!(short(&[
-            ("int", "int"),
-            ("varchar", "varchar(60000)"),
-            ("text", "text"),
-            ("set", "set('a','b')")
-        ]));
-        assert!(!short(&[("int", "int"), ("mediumtext", "mediumtext")]));
-        assert!(
-            !short(&[("json", "json")])
-                && !short(&[("geometry", "geometry")])
-                && !short(&[("vector", "vector(3)")])
-        );
-        assert!(short(&[("text", "text"); 6]) && !short(&[("text", "text"); 7]));
     }
 
     #[test]

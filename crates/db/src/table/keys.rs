@@ -1,13 +1,36 @@
 //! Keys by which a table is cut into parts: how a value is written as a literal, and the conditions for the rows before and
 //! behind it in the server's own order. Nothing is compared here: a border is always a row that the server gave.
 
-use drover_db::quote;
+use serde::{Deserialize, Serialize};
 
-use crate::format::manifest::{Key, KeyColumn};
+use super::{ReadColumn, UniqueKey};
+use crate::quote;
+
+/// A unique key without NULLs in whose order rows are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// The index's name.
+    pub index: String,
+    /// Its columns; a border has as many values.
+    pub columns: Vec<KeyColumn>,
+}
+
+/// One column of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyColumn {
+    /// Its name.
+    pub name: String,
+    /// Whether the index has the greatest value first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub descending: bool,
+    /// The members of an ENUM in their order, as SQL literals; none for other types.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
+}
 
 /// How a value of a column is written as an SQL literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Literal {
+pub enum Literal {
     /// As it is: whole numbers, which can be counted with.
     Whole,
     /// As it is: decimals, and years, of which some stand for others.
@@ -29,7 +52,7 @@ pub(crate) enum Literal {
 impl Literal {
     /// The literal for a value as the text protocol sends it; `None` if there is none that is sure to mean that value, such
     /// as for text that is invalid in its character set.
-    pub(crate) fn write(&self, value: &[u8]) -> Option<String> {
+    pub fn write(&self, value: &[u8]) -> Option<String> {
         let plain = |c: &u8| c.is_ascii_alphanumeric() || b"+-.: ".contains(c);
         match self {
             Self::Whole | Self::Bare | Self::Double | Self::Quoted if !value.iter().all(plain) => None,
@@ -51,8 +74,8 @@ impl Literal {
     }
 }
 
-/// Whether every character of a character set is one byte.
-pub(crate) fn is_one_byte(set: &str) -> bool {
+/// Whether every character of a character set, such as `latin1`, is one byte.
+pub fn is_one_byte(set: &str) -> bool {
     const ONE_BYTE: [&str; 24] = [
         "latin1", "latin2", "latin5", "latin7", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852",
         "cp866", "dec8", "hp8", "koi8r", "koi8u", "swe7", "hebrew", "greek", "armscii8", "geostd8",
@@ -74,23 +97,58 @@ fn is_valid(set: &str, text: &[u8]) -> bool {
     }
 }
 
-/// The columns in the key's order.
-pub(crate) fn order(key: &Key) -> String {
+/// The key of these columns in this index, to be walked and cut; `None` if a column is not among those that are read, or has
+/// values for which there is no literal.
+pub fn key_of(found: UniqueKey, columns: &[ReadColumn]) -> Option<Key> {
+    let column = |(name, descending): (String, bool)| {
+        let members = match field_of(columns, &name)?.1 {
+            Literal::Member(members) => members.iter().map(|(_, literal)| literal.clone()).collect(),
+            _ => Vec::new(),
+        };
+        Some(KeyColumn { name, descending, members })
+    };
+    let columns: Option<_> = found.columns.into_iter().map(column).collect();
+    Some(Key { index: found.index, columns: columns? })
+}
+
+/// Where the columns of a key are among those that are read (from 0), and how their values are written; only those for
+/// which both are known, which are all for a key of [`key_of`].
+pub fn key_fields<'a>(key: &Key, columns: &'a [ReadColumn]) -> Vec<(usize, &'a Literal)> {
+    key.columns.iter().filter_map(|column| field_of(columns, &column.name)).collect()
+}
+
+fn field_of<'a>(columns: &'a [ReadColumn], name: &str) -> Option<(usize, &'a Literal)> {
+    let at = columns.iter().position(|column| column.column.name == name)?;
+    Some((at, columns[at].literal.as_ref()?))
+}
+
+/// The columns in the key's order, as ORDER BY takes them.
+pub fn order(key: &Key) -> String {
+    in_order(key, true)
+}
+
+/// The same from the key's end to its beginning.
+pub fn reverse_order(key: &Key) -> String {
+    in_order(key, false)
+}
+
+fn in_order(key: &Key, forwards: bool) -> String {
     let columns = key.columns.iter().map(|column| {
         let name = quote::identifier(&column.name);
-        if column.descending { name + " DESC" } else { name }
+        if column.descending == forwards { name + " DESC" } else { name }
     });
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// The condition for all rows behind the one with these values, or behind all that begin with them, if they are fewer. It is written so that the servers find its beginning and
-/// its end in the index: they do not for `(a, b) > (1, 2)`.
-pub(crate) fn behind(key: &Key, values: &[String]) -> String {
+/// The condition for all rows behind the one with these values, as SQL literals, or behind all that begin with them, if they
+/// are fewer. It is written so that the servers find its beginning and its end in the index: they do not for
+/// `(a, b) > (1, 2)`.
+pub fn behind(key: &Key, values: &[String]) -> String {
     condition(&key.columns, values, later, later)
 }
 
 /// The condition for the row with these values, or all that begin with them, and all before.
-pub(crate) fn up_to(key: &Key, values: &[String]) -> String {
+pub fn up_to(key: &Key, values: &[String]) -> String {
     condition(&key.columns, values, earlier, |column, value| match column.members.is_empty() {
         true => compare(column, if column.descending { ">=" } else { "<=" }, value),
         false => format!("({} OR {})", earlier(column, value), compare(column, "=", value)),
@@ -146,6 +204,7 @@ fn beyond(column: &KeyColumn, value: &str, less: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{ColumnFacts, to_read};
     use super::*;
     use proptest::prelude::*;
 
@@ -172,10 +231,34 @@ mod tests {
         let two = key(vec![column("a", false, &[]), column("b", true, &[])]);
         assert_eq!(behind(&two, &values(&["1", "2"])), "(`a` > 1 OR (`a` = 1 AND `b` < 2))");
         assert_eq!(up_to(&two, &values(&["1", "2"])), "(`a` < 1 OR (`a` = 1 AND `b` >= 2))");
-        assert_eq!(order(&two), "`a`, `b` DESC");
+        assert_eq!((order(&two), reverse_order(&two)), ("`a`, `b` DESC".into(), "`a` DESC, `b`".into()));
         assert_eq!(behind(&two, &values(&["1"])), "`a` > 1");
         assert_eq!(up_to(&two, &values(&["1"])), "`a` <= 1");
         assert_eq!(behind(&one, &values(&["1", "2"])), "(`a` > 1 OR (`a` = 1 AND FALSE))");
+    }
+
+    #[test]
+    fn a_key_is_one_whose_values_can_all_be_written() {
+        let facts = |name: &str, data_type: &str, column_type: &str| ColumnFacts {
+            name: name.into(),
+            data_type: data_type.into(),
+            column_type: column_type.into(),
+            character_set: None,
+            generation: String::new(),
+            stored: false,
+        };
+        let facts =
+            [facts("a", "int", "int"), facts("s", "set", "set('x')"), facts("e", "enum", "enum('z','y')")];
+        let columns = to_read(&facts, false);
+        let of = |names: &[&str]| {
+            let names = names.iter().map(|&name| (name.to_owned(), name == "a"));
+            key_of(UniqueKey { index: "PRIMARY".into(), columns: names.collect() }, &columns)
+        };
+        let both = key(vec![column("e", false, &["'z'", "'y'"]), column("a", true, &[])]);
+        assert_eq!(of(&["e", "a"]).as_ref(), Some(&both));
+        assert_eq!((of(&["a", "s"]), of(&["a", "elsewhere"])), (None, None));
+        let fields = key_fields(&both, &columns);
+        assert_eq!((fields[0].0, fields[1]), (2, (0, &Literal::Whole)));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! What a column's text is, for files in which not all columns are written alike.
+//! What a column's text is, for what does not write all columns alike.
 
 /// What a column's text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ValueKind {
+pub enum ValueKind {
     /// A number.
     Number,
     /// Letters, digits and signs of ASCII: a date, a time, an address.
@@ -20,8 +20,8 @@ pub(crate) enum ValueKind {
 }
 
 impl ValueKind {
-    /// Of a column with such a type and character set in the catalogue.
-    pub(crate) fn of(data_type: &str, character_set: Option<&str>) -> Self {
+    /// Of a column with such a type, in lower case, and character set in the catalogue.
+    pub fn of(data_type: &str, character_set: Option<&str>) -> Self {
         match (data_type, character_set) {
             ("tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "float" | "double", _) => {
                 Self::Number
@@ -39,7 +39,7 @@ impl ValueKind {
 }
 
 /// Whether it is one of the types of geometries.
-pub(crate) fn is_geometry(data_type: &str) -> bool {
+fn is_geometry(data_type: &str) -> bool {
     const GEOMETRIES: [&str; 9] = [
         "geometry",
         "point",

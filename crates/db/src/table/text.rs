@@ -1,7 +1,7 @@
 //! Rows as LOAD DATA reads them: fields ended by tab, lines by newline, `\` as the escape character, `\N` for NULL.
 //! Everything else is the value's bytes as they are.
 
-use drover_db::wire::{Field, next_field};
+use crate::wire::{Field, next_field};
 
 /// What stands behind the backslash for a byte that cannot stand for itself; 0 for all others.
 const ESCAPES: [u8; 256] = {
@@ -15,7 +15,7 @@ const ESCAPES: [u8; 256] = {
 
 /// The byte for which `escaped` stands behind a backslash.
 #[inline]
-pub(super) fn unescaped(escaped: u8) -> u8 {
+pub fn unescaped(escaped: u8) -> u8 {
     match escaped {
         b't' => b'\t',
         b'n' => b'\n',
@@ -26,7 +26,7 @@ pub(super) fn unescaped(escaped: u8) -> u8 {
 
 /// Appends a value, escaped.
 #[inline]
-pub(crate) fn escape_into(out: &mut Vec<u8>, mut value: &[u8]) {
+pub fn escape_into(out: &mut Vec<u8>, mut value: &[u8]) {
     while let Some(at) = find_special(value) {
         out.extend_from_slice(&value[..at]);
         out.extend_from_slice(&[b'\\', ESCAPES[usize::from(value[at])]]);
@@ -43,13 +43,13 @@ fn find_special(value: &[u8]) -> Option<usize> {
 
 /// The place of the first byte in rows' text that is one of `marks`, or ends a field or a line.
 #[inline]
-pub(super) fn find_end(text: &[u8], marks: [u8; 2]) -> Option<usize> {
+pub fn find_end(text: &[u8], marks: [u8; 2]) -> Option<usize> {
     find(text, marks, |byte| matches!(byte, b'\t' | b'\n') || marks.contains(&byte))
 }
 
 /// The place of the first `mark`.
 #[inline]
-pub(super) fn find_mark(text: &[u8], mark: u8) -> Option<usize> {
+pub fn find_mark(text: &[u8], mark: u8) -> Option<usize> {
     find(text, [mark; 2], |byte| byte == mark)
 }
 
@@ -97,7 +97,7 @@ fn is_suspect(words: &[[u8; 8]], marks: [u8; 2]) -> bool {
 /// Appends the line of a row's first `columns` fields, without the newline, and gives the fields that are left; `None` if the
 /// row does not hold so many.
 #[inline]
-pub(crate) fn line_into<'a>(out: &mut Vec<u8>, mut row: &'a [u8], columns: usize) -> Option<&'a [u8]> {
+pub fn line_into<'a>(out: &mut Vec<u8>, mut row: &'a [u8], columns: usize) -> Option<&'a [u8]> {
     for column in 0..columns {
         if column > 0 {
             out.push(b'\t');
