@@ -61,8 +61,12 @@ pub(crate) fn across(source: &Server, target: &Server, schema: &str) -> Vec<Stri
 /// Rows and definitions.
 pub(crate) fn everything(server: &Server, schema: &str) -> Contents {
     let catalogue = Catalogue::read(server, schema);
-    let mut contents = ask(server, &catalogue.definition_questions());
-    contents.extend(catalogue.rows(server));
+    let mut contents = ask(server, &[catalogue.definition_questions(), catalogue.row_questions()].concat());
+    if !contents[ERRORS].is_empty() {
+        // Of a definition an error is an answer, of rows it is none.
+        contents = ask(server, &catalogue.definition_questions());
+        contents.extend(catalogue.rows(server));
+    }
     contents.insert("objects".into(), catalogue.objects.iter().map(|object| format!("{object:?}")).collect());
     contents
 }
@@ -170,21 +174,20 @@ struct Catalogue {
 
 impl Catalogue {
     fn read(server: &Server, schema: &str) -> Self {
-        let of_schema = |table: &str| {
-            let rows = sql(server, list(server.flavour(), table, schema));
-            // The comparison in the server may not tell upper from lower case.
-            rows.into_iter().filter(|row| unhex(&row[0]) == schema).collect::<Rows>()
-        };
+        let rows = sql(server, list(server.flavour(), schema)).into_iter();
+        // The comparison in the server may not tell upper from lower case.
+        let rows = rows.filter(|row| unhex(&row[0]) == schema);
+        let (of_columns, of_objects): (Rows, Rows) = rows.partition(|row| row[1] == COLUMN);
         let object =
             |row: Vec<String>| Object { kind: row[1].clone(), name: unhex(&row[2]), more: row[3].clone() };
-        let mut objects: Vec<_> = of_schema("objects").into_iter().map(object).collect();
+        let mut objects: Vec<_> = of_objects.into_iter().map(object).collect();
         objects.sort(); // the server's order depends on its collation
         objects.dedup(); // MySQL lists libraries among the routines, too
         let mut columns = BTreeMap::<_, Vec<_>>::new();
-        for row in of_schema("columns") {
+        for row in of_columns {
             let column =
-                Column { name: unhex(&row[2]), data_type: row[3].clone(), generation: row[4].clone() };
-            columns.entry(unhex(&row[1])).or_default().push(column);
+                Column { name: unhex(&row[3]), data_type: row[4].clone(), generation: row[5].clone() };
+            columns.entry(unhex(&row[2])).or_default().push(column);
         }
         Self { schema: schema.into(), objects, columns }
     }
@@ -236,8 +239,11 @@ impl Catalogue {
     }
 }
 
-/// Lists a schema's objects or columns: the schema first, names in hexadecimal.
-fn list(flavour: Flavour, what: &str, schema: &str) -> String {
+/// What stands where others have the kind of their object.
+const COLUMN: &str = "COLUMN";
+
+/// Lists a schema's objects and columns: the schema first, then the kind, names in hexadecimal.
+fn list(flavour: Flavour, schema: &str) -> String {
     let literal = format!("'{}'", schema.replace('\\', "\\\\").replace('\'', "''"));
     let select = |columns: [&str; 4], table: &str| {
         let [schema, kind, name, more] = columns;
@@ -246,13 +252,6 @@ fn list(flavour: Flavour, what: &str, schema: &str) -> String {
              ORDER BY {name};\n"
         )
     };
-    if what == "columns" {
-        return format!(
-            "{SETTINGS}SELECT HEX(TABLE_SCHEMA), HEX(TABLE_NAME), HEX(COLUMN_NAME), DATA_TYPE, \
-             COALESCE(GENERATION_EXPRESSION, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {literal} ORDER BY \
-             TABLE_NAME, ORDINAL_POSITION"
-        );
-    }
     let order = "CONCAT_WS(' ', HEX(EVENT_OBJECT_TABLE), ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER)";
     let mut text = String::from(SETTINGS);
     text += &select(["TABLE_SCHEMA", "TABLE_TYPE", "TABLE_NAME", "COALESCE(ENGINE, '')"], "TABLES");
@@ -262,10 +261,14 @@ fn list(flavour: Flavour, what: &str, schema: &str) -> String {
     if flavour == Flavour::MySql {
         text += &select(["LIBRARY_SCHEMA", "'LIBRARY'", "LIBRARY_NAME", "''"], "LIBRARIES");
     }
-    text
+    text + &format!(
+        "SELECT HEX(TABLE_SCHEMA), '{COLUMN}', HEX(TABLE_NAME), HEX(COLUMN_NAME), DATA_TYPE, COALESCE(GENERATION_EXPRESSION, '') \
+         FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {literal} ORDER BY TABLE_NAME, ORDINAL_POSITION"
+    )
 }
 
 /// Something that the client is asked.
+#[derive(Clone)]
 struct Question {
     title: String,
     sql: String,
