@@ -105,19 +105,25 @@ fn every_case(flavour: Flavour, option: &str, words: impl Fn(&Server) -> Vec<Str
 
 /// The logs that are written meanwhile.
 pub(super) fn logged(server: &Server, work: impl FnOnce()) -> Vec<PathBuf> {
-    sql(server, "FLUSH BINARY LOGS");
-    let before = logs_of(server).len();
+    let before = next_log(server).len();
     work();
-    sql(server, "FLUSH BINARY LOGS");
-    let mut logs = logs_of(server);
+    let mut logs = next_log(server);
     logs.pop();
     logs.split_off(before - 1)
 }
 
+/// Has the server begin another log; all logs, that one last.
+fn next_log(server: &Server) -> Vec<PathBuf> {
+    paths(server, "FLUSH BINARY LOGS; SHOW BINARY LOGS")
+}
+
 /// The server's logs, the oldest first.
 pub(super) fn logs_of(server: &Server) -> Vec<PathBuf> {
-    let logs = sql(server, "SHOW BINARY LOGS");
-    logs.into_iter().map(|row| server.datadir().join(&row[0])).collect()
+    paths(server, "SHOW BINARY LOGS")
+}
+
+fn paths(server: &Server, list: &str) -> Vec<PathBuf> {
+    sql(server, list).into_iter().map(|row| server.datadir().join(&row[0])).collect()
 }
 
 /// Feeds what a program makes of logs to the target, and compares.
