@@ -12,7 +12,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::{run_script, try_sql};
 use crate::compare;
 use crate::drover::{Output, dump, restore, run};
-use crate::servers::{is_wanted, on_both, source, start, start_mariadb_11, target};
+use crate::servers::{is_wanted, on_both, source, start_mariadb_11, start_unsynced, target};
 
 const AT_ONCE: usize = 3;
 
@@ -32,7 +32,7 @@ fn every_case_to_mariadb_11() {
     }
     let options = ["--max-connections=400", "--local-infile=ON"];
     // Both are private: the shared servers have the same cases at work.
-    let (source, target) = (start(Flavour::MariaDb, &options), start_mariadb_11(&options));
+    let (source, target) = (start_unsynced(Flavour::MariaDb, &options), start_mariadb_11(&options));
     assert_all(&Case::all(Flavour::MariaDb), |case| upgraded(case, &source, &target));
 }
 

@@ -45,14 +45,14 @@ type PerFlavour = [OnceLock<Server>; 2];
 pub(crate) fn source(flavour: Flavour) -> &'static Server {
     static SERVERS: PerFlavour = [const { OnceLock::new() }; 2];
     SERVERS[flavour as usize]
-        .get_or_init(|| start(flavour, &["--max-connections=400", "--default-time-zone=+05:30"]))
+        .get_or_init(|| start_unsynced(flavour, &["--max-connections=400", "--default-time-zone=+05:30"]))
 }
 
 /// The shared server to restore into. Its time zone is another one than the source's: no value may depend on it.
 pub(crate) fn target(flavour: Flavour) -> &'static Server {
     static SERVERS: PerFlavour = [const { OnceLock::new() }; 2];
     SERVERS[flavour as usize]
-        .get_or_init(|| start(flavour, &["--max-connections=400", "--default-time-zone=-08:00"]))
+        .get_or_init(|| start_unsynced(flavour, &["--max-connections=400", "--default-time-zone=-08:00"]))
 }
 
 /// A private server, gone when the value is dropped.
@@ -60,10 +60,23 @@ pub(crate) fn start(flavour: Flavour, options: &[&str]) -> Server {
     start_at(flavour, None, options)
 }
 
+/// The same, for thousands of definitions: it leaves out what is there for a loss of power, which takes the longest of them. Never for a
+/// test that kills its server, or looks at what a server syncs.
+pub(crate) fn start_unsynced(flavour: Flavour, options: &[&str]) -> Server {
+    start(flavour, &[unsynced(flavour), options].concat())
+}
+
+fn unsynced(flavour: Flavour) -> &'static [&'static str] {
+    match flavour {
+        Flavour::MariaDb => &["--innodb-flush-method=nosync", "--debug-no-sync", "--sync-frm=0"],
+        Flavour::MySql => &["--innodb-flush-method=nosync"],
+    }
+}
+
 /// The same of a MariaDB of the next series, which `scripts/setup` put where none is found by itself.
 pub(crate) fn start_mariadb_11(options: &[&str]) -> Server {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mariadb-11.8");
-    start_at(Flavour::MariaDb, Some(place), options)
+    start_at(Flavour::MariaDb, Some(place), &[unsynced(Flavour::MariaDb), options].concat())
 }
 
 /// The same of the server at that place, or else of the one that is found by itself.

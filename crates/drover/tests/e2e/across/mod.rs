@@ -7,16 +7,16 @@ mod restored;
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{sql, value, wait_until};
-use crate::servers::{is_wanted, start, start_mariadb_11};
+use crate::servers::{is_wanted, start_mariadb_11, start_unsynced};
 
 /// A private server of each vendor; `None` if the tests are to do without one of them. Either is the other's target.
 pub(crate) fn both() -> Option<[Server; 2]> {
-    both_wanted().then(|| [Flavour::MariaDb, Flavour::MySql].map(|flavour| start(flavour, &OPTIONS)))
+    both_wanted().then(|| [Flavour::MariaDb, Flavour::MySql].map(|flavour| start_unsynced(flavour, &OPTIONS)))
 }
 
 /// The same with MariaDB 11.8.
 pub(crate) fn both_with_mariadb_11() -> Option<[Server; 2]> {
-    both_wanted().then(|| [start_mariadb_11(&OPTIONS), start(Flavour::MySql, &OPTIONS)])
+    both_wanted().then(|| [start_mariadb_11(&OPTIONS), start_unsynced(Flavour::MySql, &OPTIONS)])
 }
 
 const OPTIONS: [&str; 2] = ["--max-connections=400", "--local-infile=ON"];

@@ -14,7 +14,7 @@ use crate::cases::Case;
 use crate::client::{client, feed, rows_of, run_script, sql, value};
 use crate::compare::{self, Contents};
 use crate::drover::{Output, Running, drover, drover_on, run};
-use crate::servers::{is_wanted, on_both, start};
+use crate::servers::{is_wanted, on_both, start, start_unsynced};
 
 on_both!(
     rows_come_back,
@@ -350,7 +350,7 @@ const CASES: [&str; 26] = [
 
 /// The folders of tests/cases: all rows are deleted and come back, and then all that came in by the case's setup goes.
 fn cases_there_and_back(flavour: Flavour) {
-    let server = start_logging(flavour, &["--max-connections=400"]);
+    let server = start_unsynced(flavour, &[&FULL[..], &["--max-connections=400"]].concat());
     let mut failures = Vec::new();
     for case in Case::all(flavour).iter().filter(|case| CASES.contains(&&case.name[..])) {
         let setup = logged(&server, || case.build(&server).unwrap());

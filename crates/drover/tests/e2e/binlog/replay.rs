@@ -8,7 +8,7 @@ use crate::cases::Case;
 use crate::client::{sql, value};
 use crate::compare;
 use crate::drover::{drover_on, dump, restore, run};
-use crate::servers::{on_both, start};
+use crate::servers::{on_both, start, start_unsynced};
 
 use super::sql::{logged, logs_of};
 
@@ -40,7 +40,8 @@ const LIMITS: [(&str, Option<Flavour>, &str); 5] = [
 fn every_case_by_its_log(flavour: Flavour) {
     // Columns' names are not needed.
     let logs = ["--log-bin", "--binlog-format=ROW", "--max-connections=400"];
-    let (source, target) = (start(flavour, &logs), start(flavour, &["--max-connections=400"]));
+    let (source, target) =
+        (start_unsynced(flavour, &logs), start_unsynced(flavour, &["--max-connections=400"]));
     let mut failures = Vec::new();
     for case in Case::all(flavour) {
         let logs = logged(&source, || case.build(&source).unwrap());

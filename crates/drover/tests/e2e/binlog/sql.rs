@@ -8,7 +8,7 @@ use crate::cases::Case;
 use crate::client::{client, feed, sql};
 use crate::compare;
 use crate::drover::drover;
-use crate::servers::{on_both, start};
+use crate::servers::{on_both, start_unsynced};
 
 on_both!(every_case_by_its_log, every_case_by_its_log_and_its_tables);
 
@@ -71,7 +71,8 @@ fn every_case_by_its_log_and_its_tables(flavour: Flavour) {
 
 fn every_case(flavour: Flavour, option: &str, words: impl Fn(&Server) -> Vec<String>) {
     let logs = ["--log-bin", "--binlog-format=ROW", option, "--max-connections=400"];
-    let (source, target) = (start(flavour, &logs), start(flavour, &["--max-connections=400"]));
+    let (source, target) =
+        (start_unsynced(flavour, &logs), start_unsynced(flavour, &["--max-connections=400"]));
     let words = words(&source);
     // Tables tell what is generated.
     let applies = |limit: &Said| limit.3 != GENERATED || words.is_empty();

@@ -6,13 +6,13 @@ use crate::across::{both, cases::expected_file};
 use crate::cases::{Case, assert_all, quoted};
 use crate::compare;
 use crate::drover::{copy, run};
-use crate::servers::{on_both, start};
+use crate::servers::{on_both, start_unsynced};
 
 on_both!(every_case);
 
 /// A server of this test's own: the schemas of the cases are used by other tests too.
 fn server(flavour: Flavour) -> Server {
-    start(flavour, &["--max-connections=400", "--local-infile=ON"])
+    start_unsynced(flavour, &["--max-connections=400", "--local-infile=ON"])
 }
 
 fn every_case(flavour: Flavour) {

@@ -16,7 +16,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::{client, feed, run_script, sql, try_sql};
 use crate::compare;
 use crate::drover::{Output, restore, run};
-use crate::servers::start;
+use crate::servers::start_unsynced;
 
 /// Two servers that only these tests use: the cases are set up under their own names, which the tests of cases use too.
 fn servers(flavour: Flavour) -> (&'static Server, &'static Server) {
@@ -24,8 +24,8 @@ fn servers(flavour: Flavour) -> (&'static Server, &'static Server) {
     let [source, target] = SERVERS[flavour as usize].get_or_init(|| {
         let options = |zone| ["--max-connections=400", "--event-scheduler=ON", zone];
         [
-            start(flavour, &options("--default-time-zone=+05:30")),
-            start(flavour, &options("--default-time-zone=-08:00")),
+            start_unsynced(flavour, &options("--default-time-zone=+05:30")),
+            start_unsynced(flavour, &options("--default-time-zone=-08:00")),
         ]
     });
     (source, target)
