@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Copy(drover_dump::CopyArgs),
     /// Compare a server with a dump, row by row, without changing anything
     Verify(drover_dump::VerifyArgs),
+    /// Run one big DELETE, UPDATE or INSERT … SELECT as small transactions, so that no replica falls behind
+    Chunk(drover_chunk::ChunkArgs),
     /// Binary logs: what is in them, and what it costs
     Binlog(drover_binlog::BinlogArgs),
     /// An offline task queue in MySQL and MariaDB tables, on any number of servers

@@ -54,6 +54,12 @@ impl From<drover_dump::Error> for Failure {
     }
 }
 
+impl From<drover_chunk::Error> for Failure {
+    fn from(error: drover_chunk::Error) -> Self {
+        Self { hint: error.hint(), error: error.to_string() }
+    }
+}
+
 impl From<drover_queue::Error> for Failure {
     fn from(error: drover_queue::Error) -> Self {
         Self { hint: error.hint(), error: error.to_string() }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod binlog;
+mod chunk;
 mod cli;
 mod cost;
 mod failure;
@@ -105,6 +106,7 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
             printer.verify(&report)
         }
         Command::Bench(args) => bench::run(args, printer, stop),
+        Command::Chunk(args) => chunk::run(args, printer, stop),
         Command::Binlog(args) => binlog::run(args, printer, stop),
         Command::Queue(args) => queue::run(args, printer, stop),
         Command::Sandbox(args) => {

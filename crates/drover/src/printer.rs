@@ -136,6 +136,12 @@ impl Printer {
         self.result(value, text)
     }
 
+    /// What was done in parts, or would be.
+    pub(crate) fn chunk(self, report: &drover_chunk::Report) -> Result<(), Failure> {
+        crate::chunk::warnings(report).iter().for_each(|warning| self.warning(warning));
+        self.result(report, crate::chunk::text(report))
+    }
+
     /// What cannot be applied is a finding.
     pub(crate) fn replay(self, replay: &ReplayReport) -> Result<Outcome, Failure> {
         for at in &replay.abandoned {

@@ -177,7 +177,7 @@ fn lag_of_replicas(flavour: Flavour) {
 }
 
 /// Seconds_Behind_Source, which is the 33rd column on both vendors.
-fn lag_of(replica: &Server) -> Option<u64> {
+pub(crate) fn lag_of(replica: &Server) -> Option<u64> {
     sql(replica, "SHOW REPLICA STATUS")[0][32].parse().ok()
 }
 

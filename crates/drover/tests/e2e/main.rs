@@ -17,6 +17,7 @@ mod bench;
 mod binlog;
 mod by_hand;
 mod cases;
+mod chunk;
 mod chunks;
 mod consistency;
 mod copy;

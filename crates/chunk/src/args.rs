@@ -1,0 +1,125 @@
+//! The options of `drover chunk`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use drover_db::options::{Load, Secret, ServerArgs, Size};
+
+/// How the lag of a replica is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LagBy {
+    /// By a row that is written at the primary ten times a second, and read at the replica: what is seen there was applied. Also
+    /// where a replica has its changes from another replica.
+    Heartbeat,
+    /// By the position up to which the replica says that it has applied its source's log (SHOW REPLICA STATUS). Takes a privilege
+    /// there, and a replica of this very server.
+    Status,
+}
+
+/// A length of time: `2s`, `2`, `1.5s` or `500ms`; from 1 ms to a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub Duration);
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (digits, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+            (Some(digits), _) => (digits, 0.001),
+            (None, Some(digits)) => (digits, 1.0),
+            (None, None) => (text, 1.0),
+        };
+        let seconds = digits.parse::<f64>().ok().map(|number| number * unit);
+        let seconds = seconds.filter(|seconds| (0.001..=86_400.0).contains(seconds));
+        let expected = || "expected a time from 1ms to a day, such as 2s or 500ms".to_owned();
+        seconds.map(|seconds| Self(Duration::from_secs_f64(seconds))).ok_or_else(expected)
+    }
+}
+
+// Given to each option by itself: clap's `next_help_heading` would go on to the options of the command.
+const THROTTLE: &str = "Throttle";
+
+/// Runs one big DELETE, UPDATE or INSERT … SELECT as small transactions over ranges of the table's key.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ChunkArgs {
+    /// The statement: 'DELETE FROM t WHERE …', 'UPDATE t SET … WHERE …' or 'INSERT INTO u SELECT … FROM t WHERE …'
+    pub statement: String,
+
+    /// The schema of tables that the statement names without one [default: that of --url]
+    #[arg(short = 'D', long, value_name = "NAME")]
+    pub database: Option<String>,
+
+    /// Print what would be done, and change nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+
+    /// Walk the table along this unique key [default: the primary key, or another one that the statement does not change]
+    #[arg(long, value_name = "NAME")]
+    pub key: Option<String>,
+
+    /// Keep the rows that a DELETE removes in this file, in the form of a dump's row files; packed if its name ends with .zst
+    #[arg(long, value_name = "FILE")]
+    pub archive: Option<PathBuf>,
+
+    /// The most that a transaction adds to the binary log, about
+    #[arg(long, value_name = "SIZE", default_value = "512k", help_heading = THROTTLE)]
+    pub chunk_size: Size,
+
+    /// The longest that a transaction takes, about
+    #[arg(long, value_name = "TIME", default_value = "100ms", help_heading = THROTTLE)]
+    pub chunk_time: Time,
+
+    /// Keep each replica's lag below this; without it replicas are not looked at: 2s
+    #[arg(long, value_name = "TIME", help_heading = THROTTLE)]
+    pub max_lag: Option<Time>,
+
+    /// A replica to watch for --max-lag, instead of those that SHOW REPLICAS names: mysql://HOST:PORT (repeatable)
+    #[arg(long, value_name = "URL", value_parser = clap::value_parser!(Secret), requires = "max_lag", help_heading = THROTTLE)]
+    pub replica: Vec<Secret>,
+
+    /// How the lag is read
+    #[arg(long, value_name = "HOW", default_value = "heartbeat", help_heading = THROTTLE)]
+    pub lag_by: LagBy,
+
+    /// Write no more than so many bytes of binary log a second: 2M
+    #[arg(long, value_name = "SIZE", help_heading = THROTTLE)]
+    pub max_rate: Option<Size>,
+
+    /// Pause while a status variable of the server is above its limit: Threads_running=50 (repeatable, or with commas between)
+    #[arg(long, value_name = "NAME=LIMIT", value_delimiter = ',', help_heading = THROTTLE)]
+    pub max_load: Vec<Load>,
+
+    /// Stop, with exit code 2, when a status variable is above its limit; the same command goes on (repeatable)
+    #[arg(long, value_name = "NAME=LIMIT", value_delimiter = ',', help_heading = THROTTLE)]
+    pub critical_load: Vec<Load>,
+
+    /// Pause while InnoDB's history list is longer than this
+    #[arg(long, value_name = "N", help_heading = THROTTLE)]
+    pub max_history: Option<u64>,
+
+    /// Pause while this file exists
+    #[arg(long, value_name = "FILE", help_heading = THROTTLE)]
+    pub pause_file: Option<PathBuf>,
+
+    /// Where the server is.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        let time = |text: &str| text.parse::<Time>().map(|time| time.0.as_millis());
+        assert_eq!(
+            [time("2s"), time("2"), time("1.5s"), time("500ms")],
+            [Ok(2000), Ok(2000), Ok(1500), Ok(500)]
+        );
+        for wrong in ["", "s", "0", "-1s", "2m", "nan", "inf", "1e9"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+}

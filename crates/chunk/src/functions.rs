@@ -1,0 +1,204 @@
+//! The functions that a statement calls: those that give another value each time, those that look at all rows together, and those
+//! that tell the time of the statement, which all parts must agree on.
+
+use std::ops::Range;
+
+use drover_db::sql::Kind;
+
+use crate::statement::{Code, Reference, Verb};
+use crate::{Error, Result};
+
+/// What a statement calls.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) calls: Vec<Reference>,
+    pub(crate) moments: Vec<Range<usize>>,
+}
+
+/// Functions whose value, or effect, is another one each time (manuals of both servers: Functions and Operators).
+const CHANGING: [&str; 32] = [
+    "RAND",
+    "UUID",
+    "UUID_SHORT",
+    "UUID_V4",
+    "UUID_V7",
+    "SYS_GUID",
+    "RANDOM_BYTES",
+    "SYSDATE",
+    "SLEEP",
+    "BENCHMARK",
+    "CONNECTION_ID",
+    "LAST_INSERT_ID",
+    "ROW_COUNT",
+    "FOUND_ROWS",
+    "GET_LOCK",
+    "RELEASE_LOCK",
+    "RELEASE_ALL_LOCKS",
+    "IS_FREE_LOCK",
+    "IS_USED_LOCK",
+    "LOAD_FILE",
+    "MASTER_POS_WAIT",
+    "SOURCE_POS_WAIT",
+    "MASTER_GTID_WAIT",
+    "WAIT_FOR_EXECUTED_GTID_SET",
+    "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
+    "NEXTVAL",
+    "LASTVAL",
+    "SETVAL",
+    "ENCRYPT",
+    "PS_CURRENT_THREAD_ID",
+    "PS_THREAD_ID",
+    "STATEMENT_DIGEST",
+];
+
+/// Functions of all rows of a group.
+const AGGREGATES: [&str; 22] = [
+    "COUNT",
+    "SUM",
+    "MIN",
+    "MAX",
+    "AVG",
+    "GROUP_CONCAT",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "STD",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "VAR_POP",
+    "VAR_SAMP",
+    "VARIANCE",
+    "JSON_ARRAYAGG",
+    "JSON_OBJECTAGG",
+    "ANY_VALUE",
+    "ST_COLLECT",
+    "MEDIAN",
+    "PERCENTILE_CONT",
+];
+
+/// Functions that tell the time of the statement, with or without a number of digits.
+const MOMENTS: [&str; 10] = [
+    "NOW",
+    "CURRENT_TIMESTAMP",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "UTC_TIMESTAMP",
+    "CURDATE",
+    "CURTIME",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UNIX_TIMESTAMP",
+];
+
+/// Those of them, and others, that need no parentheses.
+const BARE: [&str; 8] = [
+    "CURRENT_TIMESTAMP",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "UTC_TIMESTAMP",
+    "CURRENT_DATE",
+    "CURRENT_TIME",
+    "UTC_DATE",
+    "UTC_TIME",
+];
+
+/// Looks at what a statement calls.
+///
+/// # Errors
+/// If something would not come to the same in parts.
+pub(crate) fn look(code: &[Code<'_>], verb: Verb) -> Result<Found> {
+    let mut found = Found::default();
+    let mut depth_of_queries = Vec::new();
+    for (at, next) in code.iter().enumerate() {
+        let follows = |symbol| code.get(at + 1).is_some_and(|code| code.is_symbol(symbol));
+        if next.is_symbol(b'(') {
+            depth_of_queries.push(code.get(at + 1).is_some_and(|code| code.is("SELECT")));
+        } else if next.is_symbol(b')') {
+            depth_of_queries.pop();
+        } else if next.is_symbol(b'@') {
+            return refused("a variable", "its value may be another one in the next part: write the value");
+        } else if next.is("NEXT") && code.get(at + 1).is_some_and(|code| code.is_any(&["VALUE", "VALUES"])) {
+            return refused("NEXT VALUE FOR", "it gives another value each time");
+        }
+        let is_in_subquery = depth_of_queries.contains(&true);
+        let looks_at_groups = verb == Verb::Insert && !is_in_subquery;
+        if looks_at_groups && next.is("OVER") {
+            return refused("a window function", "a window may reach over several parts");
+        }
+        let is_qualified = at > 0 && code[at - 1].is_symbol(b'.');
+        if follows(b'(') && matches!(next.token.kind, Kind::Word | Kind::Quoted) {
+            check(next, looks_at_groups && !is_qualified)?;
+            found.calls.extend(call(code, at));
+        }
+        if !is_qualified {
+            found.moments.extend(moment(code, at));
+        }
+    }
+    Ok(found)
+}
+
+fn refused<T>(what: &str, hint: &str) -> Result<T> {
+    Err(Error::with_hint(format!("the statement has {what}: in parts it would not come to the same"), hint))
+}
+
+fn check(name: &Code<'_>, looks_at_groups: bool) -> Result<()> {
+    let what = || format!("{}()", name.text());
+    if name.is_any(&CHANGING) {
+        return refused(&what(), "it gives another value each time");
+    }
+    if looks_at_groups && name.is_any(&AGGREGATES) {
+        return refused(&what(), "it looks at all rows together, which may lie in several parts");
+    }
+    Ok(())
+}
+
+/// What is called at this place.
+fn call(code: &[Code<'_>], at: usize) -> Option<Reference> {
+    let schema = (at > 1 && code[at - 1].is_symbol(b'.')).then(|| code[at - 2].name()).flatten();
+    Some(Reference { schema, name: code[at].name()? })
+}
+
+/// The text at this place that tells the time of the statement.
+fn moment(code: &[Code<'_>], at: usize) -> Option<Range<usize>> {
+    let first = code.get(at)?;
+    let is = |offset: usize, symbol| code.get(at + offset).is_some_and(|code| code.is_symbol(symbol));
+    let end = |offset: usize| code.get(at + offset).map(Code::end);
+    if is(1, b'(') {
+        let is_known = first.is_any(&MOMENTS) || first.is_any(&BARE);
+        let is_digits =
+            || code.get(at + 2).is_some_and(|code| code.token.text.iter().all(u8::is_ascii_digit));
+        let end = match (is_known, is(2, b')'), is(3, b')')) {
+            (true, true, _) => end(2),
+            (true, false, true) if is_digits() && !first.is("UNIX_TIMESTAMP") => end(3),
+            _ => None,
+        };
+        return Some(first.at..end?);
+    }
+    first.is_any(&BARE).then(|| first.at..first.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use drover_db::sql::Dialect;
+
+    use crate::statement::Statement;
+
+    #[test]
+    fn moments_are_found() {
+        let text = "UPDATE t SET a = NOW(3), b = current_timestamp, c = UNIX_TIMESTAMP(), d = UNIX_TIMESTAMP(c), e = t.curdate \
+                    WHERE x < CURRENT_DATE() - INTERVAL 1 DAY AND y = 'NOW()'";
+        let statement = Statement::read(text, Dialect::default()).unwrap();
+        let found: Vec<_> = statement.moments.into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["NOW(3)", "current_timestamp", "UNIX_TIMESTAMP()", "CURRENT_DATE()"]);
+    }
+
+    #[test]
+    fn aggregates_matter_where_rows_come_from() {
+        let read = |text: &str| Statement::read(text, Dialect::default());
+        assert!(read("INSERT INTO u SELECT COUNT(*) FROM t").is_err());
+        assert!(read("INSERT INTO u SELECT (SELECT COUNT(*) FROM v) FROM t").is_ok());
+        assert!(read("INSERT INTO u SELECT ROW_NUMBER() OVER (ORDER BY a) FROM t").is_err());
+        assert!(read("UPDATE t SET a = (SELECT MAX(b) FROM v)").is_ok());
+    }
+}

@@ -1,0 +1,31 @@
+//! One big DELETE, UPDATE or INSERT … SELECT as many small transactions over ranges of a key, so that neither a replica nor live
+//! traffic waits for it; what each part costs, and how far the replicas are, says how large the next one is and when it may come.
+//!
+//! docs/chunk.md is about its use.
+
+mod archive;
+mod args;
+mod clock;
+mod error;
+mod fixed;
+mod flow;
+mod functions;
+mod key;
+mod load;
+mod plan;
+mod replica;
+mod report;
+mod run;
+mod size;
+mod state;
+mod statement;
+mod subquery;
+mod table;
+mod worker;
+
+pub use args::{ChunkArgs, LagBy};
+pub use error::{Error, Result};
+pub use report::{Archived, ChunkReport, PlanReport, Report};
+pub use run::{Done, chunk};
+#[doc(hidden)]
+pub use statement::why_not;

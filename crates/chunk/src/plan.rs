@@ -1,0 +1,233 @@
+//! What is to be done, before anything is: the statement, the key, the replicas, and what an earlier run of the same command has done.
+
+use std::path::{Path, PathBuf};
+
+use drover_db::options::{ConnectOptions, beside};
+use drover_db::sql::Dialect;
+use drover_db::{Connection, health, server};
+
+use crate::args::ChunkArgs;
+use crate::error::Doing;
+use crate::fixed;
+use crate::key::{self, Walk};
+use crate::report::PlanReport;
+use crate::state::{State, Tally, Task};
+use crate::statement::{Statement, Verb};
+use crate::table::{self, Table};
+use crate::{Error, Result};
+
+/// A run that can begin, or go on.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) statement: Statement,
+    pub(crate) table: Table,
+    pub(crate) walk: Walk,
+    pub(crate) state: State,
+    /// `None` for a table without rows.
+    pub(crate) task: Option<Task>,
+    pub(crate) tally: Tally,
+    /// How many parts were done before; `None` for a run that begins.
+    pub(crate) parts_before: Option<u64>,
+    pub(crate) takes_hints: bool,
+    pub(crate) isolation: &'static str,
+    pub(crate) replicas: Vec<ConnectOptions>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Plan {
+    /// Looks at all that is needed; changes nothing, but keeps others from running the same.
+    ///
+    /// # Errors
+    /// Why the statement cannot be run in parts, or be gone on with.
+    pub(crate) fn make(
+        connection: &mut Connection,
+        args: &ChunkArgs,
+        options: &ConnectOptions,
+    ) -> Result<Self> {
+        let mut warnings = Vec::new();
+        let dialect = dialect(connection)?;
+        let given = Statement::read(&args.statement, dialect)?;
+        if args.archive.is_some() && given.verb != Verb::Delete {
+            return Err(Error::with_hint(
+                "--archive is for a DELETE: nothing else removes rows",
+                "leave it out",
+            ));
+        }
+        let table = table::examine(connection, &given, args.archive.is_some(), &mut warnings)?;
+        let state = State::of(&table.name, &args.statement);
+        if !args.dry_run {
+            state.lock(connection)?;
+        }
+        let archive = args.archive.as_deref().map(absolute).transpose()?;
+        let earlier = state.read(connection)?;
+        let (statement, walk, task, tally, parts_before) = match earlier {
+            Some((task, tally, parts)) => {
+                let statement = Statement::read(&task.text, dialect)?;
+                let walk = go_on(connection, args, &statement, &table, &task, archive.as_deref())?;
+                (statement, walk, Some(task), tally, Some(parts))
+            }
+            None => {
+                let text = fixed::fixed(connection, &args.statement, &given.moments)?;
+                let statement = Statement::read(&text, dialect)?;
+                let walk = Walk::choose(connection, &statement, &table, args.key.as_deref())?;
+                let task = walk.last(connection)?.map(|end| task(&args.statement, text, &walk, end, archive));
+                (statement, walk, task, Tally::default(), None)
+            }
+        };
+        let replicas = replicas(connection, args, options, &mut warnings)?;
+        Ok(Self {
+            takes_hints: key::takes_hints(connection)?,
+            isolation: isolation(connection)?,
+            statement,
+            table,
+            walk,
+            state,
+            task,
+            tally,
+            parts_before,
+            replicas,
+            warnings,
+        })
+    }
+
+    /// The text of a part.
+    pub(crate) fn part(&self, range: &str) -> String {
+        self.statement.part(&self.walk.key.index, range, self.takes_hints)
+    }
+
+    /// What would be done.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub(crate) fn report(self, connection: &mut Connection, first_rows: u64) -> Result<PlanReport> {
+        let end = self.task.as_ref().map(|task| task.end.clone()).unwrap_or_default();
+        let first_part = match end.is_empty() {
+            true => None,
+            false => {
+                let last = self.tally.last.as_deref();
+                let border = self.walk.border(connection, last, &end, first_rows)?;
+                Some(self.part(&self.walk.range(last, &border.values)))
+            }
+        };
+        Ok(PlanReport {
+            dry_run: true,
+            table: self.table.name.to_string(),
+            key: self.walk.key.index.clone(),
+            rows: self.table.rows,
+            end,
+            first_part,
+            isolation: self.isolation.into(),
+            replicas: self.replicas.iter().map(|replica| replica.address.to_string()).collect(),
+            parts_before: self.parts_before,
+            warnings: self.warnings,
+        })
+    }
+}
+
+fn dialect(connection: &mut Connection) -> Result<Dialect> {
+    let mode = server::variable(connection, "sql_mode").doing(|| "reading sql_mode")?;
+    Ok(Dialect::of(&mode.unwrap_or_default(), "utf8mb4"))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(Error::file(path))
+}
+
+fn task(given: &str, text: String, walk: &Walk, end: Vec<String>, archive: Option<PathBuf>) -> Task {
+    Task {
+        statement: given.to_owned(),
+        text,
+        index: walk.key.index.clone(),
+        columns: walk.key.columns.iter().map(|column| column.name.clone()).collect(),
+        end,
+        archive,
+    }
+}
+
+/// The key of a run that was begun, if it can be gone on with.
+fn go_on(
+    connection: &mut Connection,
+    args: &ChunkArgs,
+    statement: &Statement,
+    table: &Table,
+    task: &Task,
+    archive: Option<&Path>,
+) -> Result<Walk> {
+    let state = State::of(&table.name, &args.statement).name();
+    let anew = format!("or DROP TABLE {state}, and what was done so far is forgotten");
+    if task.archive.as_deref() != archive {
+        let kept = task.archive.as_deref().map_or("no archive".into(), |path| path.display().to_string());
+        return Err(Error::with_hint(
+            format!("an earlier run of this statement was not finished; it had {kept}"),
+            format!("go on with the same --archive, {anew}"),
+        ));
+    }
+    let walk = Walk::choose(connection, statement, table, Some(&task.index))?;
+    let is_same = walk.key.columns.iter().map(|column| &column.name).eq(&task.columns);
+    let is_wanted = args.key.as_ref().is_none_or(|key| key.eq_ignore_ascii_case(&task.index));
+    match is_same && is_wanted {
+        true => Ok(walk),
+        false => Err(Error::with_hint(
+            format!(
+                "an earlier run of this statement was not finished; it walked along {} ({})",
+                task.index,
+                task.columns.join(", ")
+            ),
+            format!("go on with the same key, {anew}"),
+        )),
+    }
+}
+
+/// Statements are safe to log only where reads can be repeated; rows are logged in any level, and lock less in the other.
+fn isolation(connection: &mut Connection) -> Result<&'static str> {
+    let mut value = |name: &str| server::variable(connection, name).doing(|| format!("reading {name}"));
+    let is_logged = value("log_bin")?.is_some_and(|value| value == "1");
+    let format = value("binlog_format")?.unwrap_or_else(|| "ROW".into());
+    Ok(if is_logged && format != "ROW" { "REPEATABLE READ" } else { "READ COMMITTED" })
+}
+
+/// The replicas that are watched.
+fn replicas(
+    connection: &mut Connection,
+    args: &ChunkArgs,
+    options: &ConnectOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<ConnectOptions>> {
+    if args.max_lag.is_none() {
+        // Who may not ask is not warned.
+        let count = health::registered_replicas(connection).map_or(0, |replicas| replicas.len());
+        if count > 0 {
+            warnings.push(format!(
+                "{count} of this server's replicas are not watched: --max-lag 2s keeps their lag low"
+            ));
+        }
+        return Ok(Vec::new());
+    }
+    if !args.replica.is_empty() {
+        let named = args.replica.iter().map(|url| beside(&args.server, url));
+        return named
+            .map(|found| found.map_err(|error| Error::found(format!("--replica: {error}"))))
+            .collect();
+    }
+    let found = health::registered_replicas(connection).doing(|| "--max-lag: asking for the replicas")?;
+    let addresses = found.into_iter().map(|replica| {
+        let address = replica.address.ok_or_else(|| {
+            Error::with_hint(
+                format!(
+                    "--max-lag: the replica with server id {} does not say where it is",
+                    replica.server_id
+                ),
+                "name all replicas with --replica mysql://HOST:PORT, or set report_host there",
+            )
+        })?;
+        Ok(ConnectOptions { address, ..options.clone() })
+    });
+    let all = addresses.collect::<Result<Vec<_>>>()?;
+    match all.is_empty() {
+        true => Err(Error::with_hint(
+            "--max-lag: the server knows of no replica",
+            "name the replicas with --replica mysql://HOST:PORT, or leave --max-lag out",
+        )),
+        false => Ok(all),
+    }
+}

@@ -1,0 +1,302 @@
+//! What the server knows of the tables that a statement names, and what speaks against running it in parts.
+
+use drover_db::table::{ColumnFacts, Name, columns};
+use drover_db::{Connection, Row, quote, server};
+
+use crate::error::Doing;
+use crate::statement::{Reference, Statement, Verb};
+use crate::{Error, Result};
+
+/// The table that is walked.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: Name,
+    pub(crate) columns: Vec<ColumnFacts>,
+    /// Columns that get the time whenever a row is updated.
+    pub(crate) timed: Vec<String>,
+    /// The server's guess.
+    pub(crate) rows: u64,
+}
+
+/// What a table is in the catalogue.
+struct Relation {
+    name: Name,
+    kind: String,
+    engine: String,
+    rows: u64,
+}
+
+/// Looks at all tables that a statement names.
+///
+/// # Errors
+/// If one is not there, or the statement would not come to the same in parts.
+pub(crate) fn examine(
+    connection: &mut Connection,
+    statement: &Statement,
+    archives: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Table> {
+    let walked = transactional(connection, &statement.table)?;
+    check_target(connection, statement, &walked.name)?;
+    check_reads(connection, statement, &walked.name, warnings)?;
+    check_calls(connection, statement)?;
+    check_foreign_keys(connection, statement.verb, &walked.name, archives, warnings)?;
+    note_triggers(connection, statement, &walked.name, warnings)?;
+    let columns =
+        columns(connection, &walked.name).doing(|| format!("reading the columns of {}", walked.name))?;
+    let timed = timed_columns(connection, &walked.name)?;
+    note_times(statement, &timed, warnings);
+    Ok(Table { name: walked.name, columns, timed, rows: walked.rows })
+}
+
+/// The table's full name.
+fn named(connection: &mut Connection, reference: &Reference) -> Result<Name> {
+    let schema = match &reference.schema {
+        Some(schema) => Some(schema.clone()),
+        None => connection
+            .first("SELECT DATABASE()")
+            .doing(|| "asking for the schema")?
+            .and_then(|row| row.text(0)),
+    };
+    let schema = schema.ok_or_else(|| {
+        Error::with_hint(
+            format!("which schema is the table '{}' in?", reference.name),
+            "name it with -D, or write SCHEMA.TABLE in the statement",
+        )
+    })?;
+    Ok(Name::new(&schema, &reference.name))
+}
+
+fn relation(connection: &mut Connection, reference: &Reference) -> Result<Relation> {
+    let name = named(connection, reference)?;
+    let sql = format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, ''), TABLE_ROWS FROM information_schema.TABLES WHERE \
+         TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        quote::string(&name.schema),
+        quote::string(&name.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("looking for {name}"))?;
+    let folds = server::variable(connection, "lower_case_table_names")
+        .doing(|| "reading lower_case_table_names")?
+        .is_some_and(|value| value != "0");
+    // The catalogue takes `Shop` and `shop` for the same, also where the server does not.
+    let is_it = |row: &&Row| folds || row.string(0) == name.schema && row.string(1) == name.name;
+    let row = rows.rows.iter().find(is_it).ok_or_else(|| {
+        Error::with_hint(
+            format!("there is no table {name}"),
+            "is it the right server and schema, and may this account see it?",
+        )
+    })?;
+    Ok(Relation {
+        name: Name::new(&row.string(0), &row.string(1)),
+        kind: row.string(2),
+        engine: row.string(3),
+        rows: row.parse(4).unwrap_or(0),
+    })
+}
+
+/// A table whose rows a transaction changes all or none of.
+fn transactional(connection: &mut Connection, reference: &Reference) -> Result<Relation> {
+    let found = relation(connection, reference)?;
+    if !matches!(found.kind.as_str(), "BASE TABLE" | "SYSTEM VERSIONED") {
+        return Err(Error::with_hint(
+            format!("{} is a {}, which has no key to go along", found.name, found.kind.to_lowercase()),
+            "name the table that holds the rows",
+        ));
+    }
+    let sql = format!(
+        "SELECT TRANSACTIONS FROM information_schema.ENGINES WHERE ENGINE = {}",
+        quote::string(&found.engine)
+    );
+    let row = connection.first(sql).doing(|| "reading what the storage engines can do")?;
+    match row.is_some_and(|row| row.string(0) == "YES") {
+        true => Ok(found),
+        false => Err(Error::with_hint(
+            format!(
+                "{} is a table of {}, which has no transactions: a part that fails could not be undone",
+                found.name, found.engine
+            ),
+            "ALTER TABLE … ENGINE = InnoDB",
+        )),
+    }
+}
+
+fn check_target(connection: &mut Connection, statement: &Statement, walked: &Name) -> Result<()> {
+    let Some(target) = &statement.target else { return Ok(()) };
+    let target = transactional(connection, target)?;
+    match target.name == *walked {
+        true => Err(Error::with_hint(
+            format!(
+                "the statement inserts into the table {walked} that it reads: later parts would read what earlier ones inserted"
+            ),
+            "insert into another table first",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn check_reads(
+    connection: &mut Connection,
+    statement: &Statement,
+    walked: &Name,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let target = statement.target.as_ref().map(|target| named(connection, target)).transpose()?;
+    for reference in &statement.reads {
+        let read = relation(connection, reference)?;
+        if read.name == *walked || Some(&read.name) == target.as_ref() {
+            return Err(Error::with_hint(
+                format!(
+                    "a subquery reads {}, which the statement changes or walks: in parts it would not come to the same",
+                    read.name
+                ),
+                "put what it finds into a table first, and read that",
+            ));
+        }
+        if !matches!(read.kind.as_str(), "BASE TABLE" | "SYSTEM VERSIONED") {
+            return Err(Error::with_hint(
+                format!(
+                    "a subquery reads {}, a {}: what is behind it may be the table that is changed",
+                    read.name,
+                    read.kind.to_lowercase()
+                ),
+                "name the tables behind it",
+            ));
+        }
+        warnings.push(format!("each part reads {} anew: it must not change meanwhile", read.name));
+    }
+    Ok(())
+}
+
+/// Functions that somebody wrote may do anything.
+fn check_calls(connection: &mut Connection, statement: &Statement) -> Result<()> {
+    if statement.calls.is_empty() {
+        return Ok(());
+    }
+    let names = statement.calls.iter().map(|call| quote::string(&call.name)).collect::<Vec<_>>().join(", ");
+    let sql = format!(
+        "SELECT ROUTINE_SCHEMA, ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_TYPE = 'FUNCTION' AND ROUTINE_NAME IN ({names})"
+    );
+    let stored = connection.query(sql).doing(|| "looking for stored functions")?;
+    let default =
+        connection.first("SELECT DATABASE()").doing(|| "asking for the schema")?.and_then(|row| row.text(0));
+    let is_called = |row: &Row| {
+        statement.calls.iter().any(|call| {
+            let schema = call.schema.as_ref().or(default.as_ref());
+            call.name.eq_ignore_ascii_case(&row.string(1))
+                && schema.is_some_and(|schema| schema.eq_ignore_ascii_case(&row.string(0)))
+        })
+    };
+    let mut found = stored.rows.iter().find(|row| is_called(row)).map(|row| row.string(1));
+    if found.is_none() {
+        // Who may not read this list does not see them; the privilege to read it is rarely had.
+        let loadable = connection.first(format!("SELECT name FROM mysql.func WHERE name IN ({names})"));
+        found = loadable.ok().flatten().map(|row| row.string(0));
+    }
+    match found {
+        None => Ok(()),
+        Some(name) => Err(Error::with_hint(
+            format!(
+                "the statement calls the function {name}(), of which nobody knows whether it comes to the same in parts"
+            ),
+            "write what it computes into the statement",
+        )),
+    }
+}
+
+fn check_foreign_keys(
+    connection: &mut Connection,
+    verb: Verb,
+    walked: &Name,
+    archives: bool,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let rule = match verb {
+        Verb::Delete => "DELETE_RULE",
+        Verb::Update => "UPDATE_RULE",
+        Verb::Insert => return Ok(()),
+    };
+    let sql = format!(
+        "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, {rule} FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE \
+         UNIQUE_CONSTRAINT_SCHEMA = {} AND REFERENCED_TABLE_NAME = {} AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
+        quote::string(&walked.schema),
+        quote::string(&walked.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the foreign keys to {walked}"))?;
+    for row in rows {
+        let (child, constraint, rule) =
+            (Name::new(&row.string(0), &row.string(1)), row.string(2), row.string(3));
+        if child == *walked {
+            return Err(Error::with_hint(
+                format!(
+                    "the foreign key {constraint} of {walked} refers to the table itself, with {rule}: a part would change rows of others"
+                ),
+                "drop the key for the time of the change, or run the statement as it is",
+            ));
+        }
+        if archives {
+            return Err(Error::with_hint(
+                format!(
+                    "the foreign key {constraint} of {child} has {rule}: what it removes or changes there would not be in the archive"
+                ),
+                "delete from that table first, with an archive of its own",
+            ));
+        }
+        warnings.push(format!(
+            "the foreign key {constraint} changes rows of {child} with it ({rule}); those are not counted"
+        ));
+    }
+    Ok(())
+}
+
+fn note_triggers(
+    connection: &mut Connection,
+    statement: &Statement,
+    walked: &Name,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let (table, event) = match (statement.verb, &statement.target) {
+        (Verb::Delete, _) => (walked.clone(), "DELETE"),
+        (Verb::Update, _) => (walked.clone(), "UPDATE"),
+        (Verb::Insert, Some(target)) => (named(connection, target)?, "INSERT"),
+        (Verb::Insert, None) => return Ok(()),
+    };
+    let sql = format!(
+        "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND EVENT_OBJECT_TABLE = {} AND \
+         EVENT_MANIPULATION = {}",
+        quote::string(&table.schema),
+        quote::string(&table.name),
+        quote::string(event)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the triggers of {table}"))?;
+    let named = |row: Row| {
+        format!("the trigger {} of {table} runs for each row: it must not look at other rows", row.string(0))
+    };
+    warnings.extend(rows.into_iter().map(named));
+    Ok(())
+}
+
+/// Columns that get the time whenever a row is updated.
+fn timed_columns(connection: &mut Connection, table: &Name) -> Result<Vec<String>> {
+    let sql = format!(
+        "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} AND LOWER(EXTRA) LIKE \
+         '%on update%'",
+        quote::string(&table.schema),
+        quote::string(&table.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the columns of {table}"))?;
+    Ok(rows.into_iter().map(|row| row.string(0)).collect())
+}
+
+fn note_times(statement: &Statement, timed: &[String], warnings: &mut Vec<String>) {
+    if statement.verb != Verb::Update {
+        return;
+    }
+    let is_set = |column: &&String| statement.assigned.iter().any(|set| set.eq_ignore_ascii_case(column));
+    let own = timed.iter().filter(|column| !is_set(column));
+    warnings.extend(
+        own.map(|column| {
+            format!("the column {column} gets the time of the part that a row is in (ON UPDATE)")
+        }),
+    );
+}

@@ -1,0 +1,185 @@
+//! The session that changes rows: a part is one transaction, and notes in it that it was done.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, Stop, Watched};
+
+use crate::archive::Archive;
+use crate::clock::LogClock;
+use crate::error::Doing;
+use crate::key::Border;
+use crate::plan::Plan;
+use crate::state::Tally;
+use crate::{Error, Result};
+
+/// What the session needs to be as it is written to be.
+const NEEDED: [&str; 4] = [
+    "SET NAMES utf8mb4",
+    // Values of keys, and of rows that are kept, come as the bytes that are stored.
+    "SET SESSION character_set_results = NULL",
+    "SET SESSION autocommit = 1",
+    "SET SESSION sql_select_limit = DEFAULT",
+];
+
+/// What it has if the server knows it, and lets this account set it.
+const WANTED: [&str; 10] = [
+    // Who waits for a lock holds others up: it is rather tried again.
+    "SET SESSION innodb_lock_wait_timeout = 2",
+    "SET SESSION lock_wait_timeout = 5",
+    "SET SESSION wait_timeout = 604800",
+    "SET SESSION net_read_timeout = 600",
+    "SET SESSION net_write_timeout = 600",
+    "SET SESSION max_statement_time = 0",
+    "SET SESSION max_execution_time = 0",
+    "SET SESSION idle_transaction_timeout = 0",
+    "SET SESSION idle_write_transaction_timeout = 0",
+    "SET SESSION sql_safe_updates = 0",
+];
+
+/// ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD (MariaDB: a row changed since it was read): the part is tried again.
+const TRY_AGAIN: [u16; 3] = [1205, 1213, 1020];
+
+/// Opens a session.
+///
+/// # Errors
+/// If it cannot be made as it has to be.
+pub(crate) fn open(stop: &Arc<Stop>, options: &ConnectOptions) -> Result<(Connection, Watched<'static>)> {
+    let (mut connection, watched) = stop.connect(options).doing(|| "connecting")?;
+    for sql in NEEDED {
+        connection.execute(sql).doing(|| sql)?;
+    }
+    for sql in WANTED {
+        match connection.execute(sql) {
+            Err(drover_db::Error::Server(_)) => {}
+            other => drop(other.doing(|| sql)?),
+        }
+    }
+    Ok((connection, watched))
+}
+
+/// What came of a part.
+#[derive(Debug)]
+pub(crate) enum Attempt {
+    /// It is done: what all parts so far come to, and what this one took.
+    Done { tally: Tally, bytes: u64, time: Duration },
+    /// Somebody holds a lock that it needs.
+    Locked(String),
+}
+
+/// The session, and what it writes.
+#[derive(Debug)]
+pub(crate) struct Worker<'a> {
+    pub(crate) connection: &'a mut Connection,
+    pub(crate) plan: &'a Plan,
+    pub(crate) archive: Option<Archive>,
+    /// `None` where there is no log, or this account may not see how long it is.
+    pub(crate) clock: Option<LogClock>,
+}
+
+impl Worker<'_> {
+    /// Prepares the session for parts.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub(crate) fn prepare(&mut self) -> Result<()> {
+        let sql = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.plan.isolation);
+        self.connection.execute(&sql).map(drop).doing(|| sql)
+    }
+
+    /// Runs a part: the rows behind those of the tally, up to the border.
+    ///
+    /// # Errors
+    /// What the server or the system said; the part was not done then.
+    pub(crate) fn part(
+        &mut self,
+        parts: u64,
+        before: &Tally,
+        border: &Border,
+        seconds: f64,
+    ) -> Result<Attempt> {
+        let (begun, log_before) = (Instant::now(), self.log_bytes()?);
+        let result = self.transaction(parts, before, border, seconds);
+        match result {
+            Ok(tally) => {
+                let time = begun.elapsed();
+                let bytes = self.log_bytes()?.saturating_sub(log_before);
+                let binlog_bytes = tally.binlog_bytes + bytes;
+                Ok(Attempt::Done { tally: Tally { binlog_bytes, ..tally }, bytes, time })
+            }
+            Err(error) => {
+                let undone = self.connection.execute("ROLLBACK").map(drop).doing(|| "undoing a part");
+                if let Some(archive) = &mut self.archive {
+                    archive.cut(before.archived_bytes)?;
+                }
+                match error.code().is_some_and(|code| TRY_AGAIN.contains(&code)) {
+                    true => undone.map(|()| Attempt::Locked(error.to_string())),
+                    false => Err(error),
+                }
+            }
+        }
+    }
+
+    fn log_bytes(&mut self) -> Result<u64> {
+        let Some(clock) = &mut self.clock else { return Ok(0) };
+        Ok(clock.read(self.connection)?.unwrap_or(0))
+    }
+
+    fn transaction(&mut self, parts: u64, before: &Tally, border: &Border, seconds: f64) -> Result<Tally> {
+        let Self { connection, plan, archive, .. } = self;
+        let range = plan.walk.range(before.last.as_deref(), &border.values);
+        let doing = || format!("{} rows of {}", plan.statement.verb.doing(), plan.table.name);
+        connection.execute("START TRANSACTION").doing(doing)?;
+        let mut tally = Tally {
+            last: Some(border.values.clone()),
+            walked: before.walked + border.rows,
+            is_finished: border.is_last,
+            seconds,
+            ..before.clone()
+        };
+        let kept = match archive {
+            Some(archive) => Some(archive.keep(connection, &plan.rows_of(&range))?),
+            None => None,
+        };
+        let changed = connection.execute(plan.part(&range)).doing(doing)?.affected;
+        tally.rows += changed;
+        if let Some((rows, length)) = kept {
+            if rows != changed {
+                return Err(Error::found(format!(
+                    "{rows} rows of {} were kept in the archive, but {changed} would be deleted: the part was undone",
+                    plan.table.name
+                )));
+            }
+            (tally.archived_rows, tally.archived_bytes) = (tally.archived_rows + rows, length);
+        }
+        let noted =
+            connection.execute(plan.state.advance(parts, &tally)?).doing(|| "noting that a part is done")?;
+        if noted.affected != 1 {
+            return Err(Error::with_hint(
+                format!(
+                    "{} says that somebody else has gone on with this run: this part was undone",
+                    plan.state.name()
+                ),
+                "only one drover runs a statement at a time",
+            ));
+        }
+        connection.execute("COMMIT").doing(|| "committing a part")?;
+        Ok(tally)
+    }
+}
+
+impl Plan {
+    /// What selects the rows that a part changes.
+    fn rows_of(&self, range: &str) -> String {
+        let index = drover_db::quote::identifier(&self.walk.key.index);
+        let called = &self.statement.called;
+        let alias = if *called == drover_db::quote::identifier(&self.table.name.name) {
+            String::new()
+        } else {
+            format!(" AS {called}")
+        };
+        let own = self.statement.condition.as_ref().map(|own| format!("({own}\n) AND ")).unwrap_or_default();
+        format!("FROM {}{alias} FORCE INDEX ({index}) WHERE {own}{range}", self.table.name)
+    }
+}

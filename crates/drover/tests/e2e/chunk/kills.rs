@@ -1,0 +1,149 @@
+//! A run that is killed goes on, and does nothing twice.
+
+use std::fs::File;
+
+use drover_sandbox::{Flavour, Server};
+
+use super::{assert_forgotten, chunk, make, parts_done};
+use crate::client::{Session, sql, value};
+use crate::drover::{Running, run};
+use crate::servers::{on_both, source};
+
+on_both!(
+    ten_kills,
+    ten_kills_with_an_archive,
+    killed_before_its_report,
+    only_one_at_a_time,
+    a_lock_of_others,
+    the_same_run_only
+);
+
+/// Kills a run ten times, each time a few parts further; then lets it come to its end. What it says.
+fn killed_ten_times(server: &Server, schema: &str, options: &str, statement: &str) -> serde_json::Value {
+    for kill in 1..=10 {
+        let mut running = Running::start(&mut chunk(
+            server,
+            schema,
+            &format!("{options} --chunk-size 8k --max-rate 60k"),
+            statement,
+        ));
+        let before = parts_done(server, schema);
+        while parts_done(server, schema) < before + 1 + kill % 3 {
+            assert!(!running.has_ended(), "it ended before kill {kill}: {}", running.finish());
+        }
+        running.signal("KILL");
+        running.finish();
+    }
+    let json = run(&mut chunk(server, schema, &format!("{options} --chunk-size 8k --json"), statement))
+        .done()
+        .json();
+    assert!(json["chunks_before"].as_u64().unwrap() >= 10, "{json}");
+    json
+}
+
+fn ten_kills(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_kills");
+    make(server, schema, 20);
+    let sums =
+        || sql(server, format!("SELECT COUNT(*), SUM(a), SUM(a * id), SUM(LENGTH(v)) FROM {schema}.t"));
+    let expected = sql(
+        server,
+        format!("SELECT COUNT(*), SUM(a + 1), SUM((a + 1) * id), SUM(LENGTH(v) + 1) FROM {schema}.t"),
+    );
+    let json = killed_ten_times(server, schema, "", "UPDATE t SET a = a + 1, v = CONCAT(v, '!')");
+    assert_eq!(sums(), expected);
+    assert_eq!(json["rows"].as_u64(), Some(20_000), "{json}");
+    assert_forgotten(server, schema);
+}
+
+fn ten_kills_with_an_archive(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_archive_kills");
+    make(server, schema, 20);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("kept");
+    let expected: Vec<_> = sql(server, format!("SELECT * FROM {schema}.t WHERE a > 1 ORDER BY id"))
+        .iter()
+        .map(|row| row.join("\t"))
+        .collect();
+    let options = format!("--archive {}", file.display());
+    killed_ten_times(server, schema, &options, "DELETE FROM t WHERE a > 1");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(kept.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(value(server, format!("SELECT COUNT(*) FROM {schema}.t WHERE a > 1")), "0");
+    assert_forgotten(server, schema);
+}
+
+fn killed_before_its_report(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_report");
+    make(server, schema, 2);
+    let statement = "UPDATE t SET a = a + 1";
+    let sum = || value(server, format!("SELECT SUM(a) FROM {schema}.t"));
+    let before: u64 = sum().parse().unwrap();
+    // A report that nobody can have read.
+    let mut command = chunk(server, schema, "", statement);
+    let status = command.stdout(File::create("/dev/full").unwrap()).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+    let json = run(&mut chunk(server, schema, "--json", statement)).done().json();
+    assert_eq!((json["rows"].as_u64(), &json["chunks"]), (Some(2000), &json["chunks_before"]), "{json}");
+    assert_eq!(sum(), (before + 2000).to_string());
+    // From now on it is another run.
+    run(&mut chunk(server, schema, "", statement)).done();
+    assert_eq!(sum(), (before + 4000).to_string());
+}
+
+fn only_one_at_a_time(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_two");
+    make(server, schema, 10);
+    let statement = "UPDATE t SET a = a + 1";
+    let mut first = Running::start(&mut chunk(server, schema, "--max-rate 20k", statement));
+    first.freeze_when("its first parts are done", || parts_done(server, schema) > 1);
+    run(&mut chunk(server, schema, "", statement)).refused(&["being run by another drover", "connection"]);
+    first.signal("CONT");
+    first.signal("INT");
+    let stopped = first.finish().refused(&["stopped by a signal"]);
+    assert!(stopped.stderr.contains("hint: the same command goes on"), "{stopped}");
+    let json = run(&mut chunk(server, schema, "--json", statement)).done().json();
+    assert_eq!(json["rows"].as_u64(), Some(10_000), "{json}");
+}
+
+fn a_lock_of_others(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_lock");
+    make(server, schema, 2);
+    let mut other = Session::open(server);
+    other.run(&format!("BEGIN; UPDATE {schema}.t SET v = 'mine' WHERE id = 1500"));
+    let running = Running::start(&mut chunk(server, schema, "--json", "UPDATE t SET a = a + 1"));
+    crate::client::wait_until("it has met the lock", || parts_done(server, schema) > 2);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    other.run("COMMIT");
+    let json = running.finish().done().json();
+    assert_eq!(json["rows"].as_u64(), Some(2000), "{json}");
+    assert!(json["waited"]["lock"].as_f64().unwrap() > 0.0, "{json}");
+    assert_eq!(value(server, format!("SELECT v FROM {schema}.t WHERE id = 1500")), "mine");
+}
+
+/// What has changed since a run was begun is told.
+fn the_same_run_only(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_other");
+    make(server, schema, 20);
+    let statement = "DELETE FROM t WHERE a < 9";
+    let mut running = Running::start(&mut chunk(server, schema, "--chunk-size 8k --max-rate 20k", statement));
+    while parts_done(server, schema) < 2 {
+        assert!(!running.has_ended());
+    }
+    running.signal("KILL");
+    running.finish();
+    let dir = tempfile::tempdir().unwrap();
+    let options = format!("--archive {}", dir.path().join("kept").display());
+    run(&mut chunk(server, schema, &options, statement)).refused(&["an earlier run", "no archive"]);
+    sql(
+        server,
+        format!(
+            "ALTER TABLE {schema}.t ADD w INT NOT NULL DEFAULT 0, DROP PRIMARY KEY, ADD PRIMARY KEY (a, id)"
+        ),
+    );
+    run(&mut chunk(server, schema, "", statement))
+        .refused(&["an earlier run", "it walked along PRIMARY (id)"]);
+    sql(server, format!("ALTER TABLE {schema}.t DROP PRIMARY KEY, ADD PRIMARY KEY (id)"));
+    run(&mut chunk(server, schema, "", statement)).done();
+    assert_eq!(value(server, format!("SELECT COUNT(*) FROM {schema}.t")), "2000");
+}

@@ -1,0 +1,121 @@
+//! What would not come to the same in parts is refused, with the reason, and before anything is changed.
+
+use drover_sandbox::Flavour;
+
+use super::{assert_forgotten, chunk};
+use crate::client::sql;
+use crate::drover::run;
+use crate::servers::{on_both, source};
+
+on_both!(statements, tables);
+
+fn statements(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_refused");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, a INT, u INT NOT NULL UNIQUE);
+             INSERT INTO t VALUES (1, 1, 1); CREATE TABLE other (id INT PRIMARY KEY, a INT, u INT); CREATE VIEW v AS SELECT * FROM t;
+             CREATE FUNCTION own(x INT) RETURNS INT DETERMINISTIC RETURN x"
+        ),
+    );
+    let cases: &[(&str, &str)] = &[
+        ("DELETE FROM t ORDER BY a", "ORDER BY"),
+        ("DELETE FROM t WHERE a = 1 LIMIT 5", "LIMIT"),
+        ("UPDATE t SET a = 1 ORDER BY id", "ORDER BY"),
+        ("UPDATE t SET a = 1 LIMIT 1", "LIMIT"),
+        ("DELETE FROM t WHERE a = 1 RETURNING id", "RETURNING"),
+        ("DELETE t FROM t JOIN other USING (id)", "several tables"),
+        ("DELETE FROM t USING t JOIN other USING (id)", "a join"),
+        ("DELETE FROM t, other USING t JOIN other", "several tables"),
+        ("UPDATE t, other SET t.a = other.a WHERE t.id = other.id", "several tables"),
+        ("UPDATE t JOIN other USING (id) SET t.a = 1", "a join"),
+        ("UPDATE t LEFT JOIN other USING (id) SET t.a = 1", "a join"),
+        ("DELETE IGNORE FROM t", "IGNORE"),
+        ("UPDATE IGNORE t SET a = 1", "IGNORE"),
+        ("INSERT IGNORE INTO other SELECT * FROM t", "IGNORE"),
+        ("DELETE FROM t PARTITION (p0)", "PARTITION"),
+        ("DELETE FROM t WHERE a > (SELECT AVG(a) FROM t)", "a subquery reads `chunk_refused`.`t`"),
+        (
+            "DELETE FROM t WHERE a > (SELECT AVG(a) FROM (SELECT a FROM chunk_refused.t x) y)",
+            "a subquery reads",
+        ),
+        ("DELETE FROM t WHERE id IN (SELECT id FROM v)", "a view"),
+        ("DELETE FROM t WHERE id IN (SELECT id FROM nowhere)", "there is no table"),
+        ("DELETE FROM t WHERE id IN (WITH x AS (SELECT 1 id) SELECT id FROM x)", "WITH"),
+        ("UPDATE t SET id = id + 1, u = u + 1", "cannot be walked"),
+        ("DELETE FROM t WHERE RAND() < 0.5", "RAND()"),
+        ("UPDATE t SET a = uuid_short ()", "uuid_short()"),
+        ("UPDATE t SET a = SYSDATE() + 0", "SYSDATE()"),
+        ("UPDATE t SET a = own(a)", "own()"),
+        ("UPDATE t SET a = chunk_refused.own(a)", "own()"),
+        ("UPDATE t SET a = @x := @x + 1", "a variable"),
+        ("DELETE FROM t WHERE a < @@server_id", "a variable"),
+        ("DELETE FROM t WHERE a = 1; DELETE FROM t", "several statements"),
+        ("DELETE FROM t WHERE a = 1) OR (a = 2", "parentheses"),
+        ("DELETE FROM t WHERE /*!50000 a = 1 AND */ id = 1", "version comment"),
+        ("DELETE FROM t WHERE", "nothing behind WHERE"),
+        ("INSERT INTO other SELECT COUNT(*), 1, 1 FROM t", "COUNT()"),
+        ("INSERT INTO other SELECT DISTINCT id, a, u FROM t", "DISTINCT"),
+        ("INSERT INTO other SELECT id, a, u FROM t GROUP BY id", "GROUP BY"),
+        ("INSERT INTO other SELECT ROW_NUMBER() OVER (ORDER BY id), a, u FROM t", "a window function"),
+        ("INSERT INTO other SELECT * FROM t UNION SELECT * FROM t", "UNION"),
+        ("INSERT INTO other SELECT * FROM t ON DUPLICATE KEY UPDATE a = 1", "ON DUPLICATE KEY"),
+        ("INSERT INTO t SELECT id + 10, a, u + 10 FROM t", "inserts into the table"),
+        ("INSERT INTO other SELECT * FROM t WHERE id IN (SELECT id FROM other)", "a subquery reads"),
+        ("INSERT INTO other VALUES (1, 2, 3)", "INSERT with a SELECT"),
+        ("INSERT INTO other SELECT 1, 2, 3", "reads from no table"),
+        ("REPLACE INTO other SELECT * FROM t", "not a statement"),
+        ("TRUNCATE t", "not a statement"),
+        ("", "not a statement"),
+        ("DELETE FROM nowhere", "there is no table"),
+        ("DELETE FROM v", "a view"),
+    ];
+    for (statement, culprit) in cases {
+        run(&mut chunk(server, schema, "", statement)).refused(&[culprit]);
+    }
+    assert_eq!(sql(server, format!("SELECT * FROM {schema}.t")), [["1", "1", "1"]]);
+    assert_forgotten(server, schema);
+}
+
+fn tables(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_tables");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE nokey (a INT); CREATE TABLE nullable (a INT UNIQUE);
+             CREATE TABLE aria (id INT PRIMARY KEY) ENGINE = MyISAM; CREATE TABLE prefix (a VARCHAR(90) NOT NULL, UNIQUE KEY (a(5)));
+             CREATE TABLE parent (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES parent (id) ON DELETE CASCADE);
+             CREATE TABLE shop (id INT PRIMARY KEY);
+             CREATE TABLE item (id INT PRIMARY KEY, shop INT, CONSTRAINT of_shop FOREIGN KEY (shop) REFERENCES shop (id) ON DELETE SET NULL);
+             CREATE TABLE log (id INT); CREATE TABLE noted (id INT PRIMARY KEY);
+             CREATE TRIGGER note AFTER DELETE ON noted FOR EACH ROW INSERT INTO log VALUES (OLD.id);
+             INSERT INTO shop VALUES (1); INSERT INTO item VALUES (1, 1); INSERT INTO noted VALUES (1), (2)"
+        ),
+    );
+    let delete = |table: &str, options: &str| {
+        run(&mut chunk(server, schema, options, &format!("DELETE FROM {table}")))
+    };
+    for (table, options, culprits) in [
+        ("nokey", "", ["`chunk_tables`.`nokey`", "no primary key"]),
+        ("nullable", "", ["nullable", "no primary key"]),
+        ("prefix", "", ["prefix", "no primary key"]),
+        ("aria", "", ["MyISAM", "no transactions"]),
+        ("parent", "", ["parent", "refers to the table itself"]),
+        ("shop", "--archive /nonexistent/file", ["of_shop", "archive"]),
+        ("noted", "--archive /nonexistent/file", ["/nonexistent/file", "No such file"]),
+        ("noted", "--key nokey", ["noted", "no key nokey"]),
+        ("noted", "--max-lag 2s", ["--max-lag", "replica"]),
+        ("noted", "--max-load Threads_walking=5", ["no status variable", "Threads_walking"]),
+    ] {
+        delete(table, options).refused(&culprits);
+    }
+    let output = delete("shop", "").done();
+    assert!(
+        output.stderr.contains("warning: the foreign key of_shop changes rows of `chunk_tables`.`item`"),
+        "{output}"
+    );
+    let output = delete("noted", "").done();
+    assert!(output.stderr.contains("warning: the trigger note of"), "{output}");
+    assert_eq!(sql(server, format!("SELECT * FROM {schema}.log ORDER BY id")), [["1"], ["2"]]);
+}
