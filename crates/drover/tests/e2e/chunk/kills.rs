@@ -1,6 +1,7 @@
 //! A run that is killed goes on, and does nothing twice.
 
 use std::fs::File;
+use std::time::Duration;
 
 use drover_sandbox::{Flavour, Server};
 
@@ -111,9 +112,16 @@ fn a_lock_of_others(flavour: Flavour) {
     make(server, schema, 2);
     let mut other = Session::open(server);
     other.run(&format!("BEGIN; UPDATE {schema}.t SET v = 'mine' WHERE id = 1500"));
-    let running = Running::start(&mut chunk(server, schema, "--json", "UPDATE t SET a = a + 1"));
-    crate::client::wait_until("it has met the lock", || parts_done(server, schema) > 2);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    let running = Running::start(&mut chunk(server, schema, "--json", "UPDATE t SET a = a + 7"));
+    let waiting = "SELECT COUNT(*) FROM information_schema.INNODB_TRX
+         WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%a = a + 7%'";
+    crate::client::wait_until("it has met the lock", || {
+        // The table is filled anew only when nobody has read it for 100 ms.
+        std::thread::sleep(Duration::from_millis(200));
+        value(server, waiting) == "1"
+    });
+    // It gives up after 2 s, and says so.
+    std::thread::sleep(Duration::from_secs(3));
     other.run("COMMIT");
     let json = running.finish().done().json();
     assert_eq!(json["rows"].as_u64(), Some(2000), "{json}");
