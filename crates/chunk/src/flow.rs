@@ -4,6 +4,8 @@
 //! known which mark it has reached. The age of the first mark that it has not is its lag; the bytes behind the one that it has are under
 //! way to it. What may be under way is so much as it has lately applied in 0.4 times the longest lag: enough to keep the link and the
 //! replica at work while a mark makes its way back, and little enough that the lag stays below what is allowed.
+//!
+//! Where replicas hold the run back, it has time to spare, and spends it on small parts, which hold others up less on the primary.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,6 +19,8 @@ const UNDER_WAY: f64 = 0.4;
 const HOLD: f64 = 0.75;
 /// So much may always be under way, in bytes: the rate is found by sending.
 const LEAST: f64 = 256.0 * 1024.0;
+/// A part is at most one of so many that may be under way.
+const PARTS: f64 = 128.0;
 /// The best rate of this time counts: it is lower while we hold back.
 const REMEMBERED: Duration = Duration::from_secs(6);
 /// A replica or mark that was not heard of for so long is not known.
@@ -173,7 +177,7 @@ impl Flow {
         let allowed = self.allowed?;
         let state = self.lock();
         let budgets = state.replicas.iter().map(|replica| replica.budget(allowed));
-        budgets.min_by(f64::total_cmp).map(|budget| (budget / 4.0) as u64)
+        budgets.min_by(f64::total_cmp).map(|budget| (budget / PARTS) as u64)
     }
 
     /// Whether a part of about so many bytes may be written.
@@ -327,7 +331,7 @@ mod tests {
             flow.mark(mark(number, at(number * 100), number * 250_000));
             flow.seen(0, number - 1, at(number * 100));
         }
-        let budget = flow.most_bytes().unwrap() * 4;
+        let budget = flow.most_bytes().unwrap() * 128;
         assert!((1_900_000..=2_100_000).contains(&budget), "{budget}");
         assert_eq!(flow.verdict(1_000_000, at(4000)), Verdict::Go);
         flow.wrote(1_500_000);
