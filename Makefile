@@ -30,9 +30,10 @@ bench: ## Compare with bare readers and with peers; results go to benchmarks/res
 	$(CARGO) build --release
 	$(CARGO) build --release -p drover-queue --examples
 	benchmarks/dump --peers --shape all; dump=$$?; benchmarks/restore --peers; restore=$$?; \
-	benchmarks/foreign; foreign=$$?; benchmarks/binlog; binlog=$$?; benchmarks/cost; cost=$$?; benchmarks/queue; queue=$$?; \
+	benchmarks/foreign; foreign=$$?; benchmarks/binlog; binlog=$$?; benchmarks/cost; cost=$$?; benchmarks/chunk; chunk=$$?; \
+	benchmarks/queue; queue=$$?; \
 	benchmarks/tpcc; tpcc=$$?; benchmarks/disk; disk=$$?; benchmarks/findings; findings=$$?; \
-	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$cost$$queue$$tpcc$$disk$$findings = 000000000 ]
+	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$cost$$chunk$$queue$$tpcc$$disk$$findings = 0000000000 ]
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz
