@@ -19,8 +19,10 @@ const UNDER_WAY: f64 = 0.4;
 const HOLD: f64 = 0.75;
 /// So much may always be under way, in bytes: the rate is found by sending.
 const LEAST: f64 = 256.0 * 1024.0;
-/// A part is at most one of so many that may be under way.
+/// A part is at most one of so many that may be under way,
 const PARTS: f64 = 128.0;
+/// but not for less than so many bytes: what a part costs besides its rows would hold up the run, and with it what may be under way.
+const SMALL: u64 = 16 * 1024;
 /// The best rate of this time counts: it is lower while we hold back.
 const REMEMBERED: Duration = Duration::from_secs(6);
 /// A replica or mark that was not heard of for so long is not known.
@@ -177,7 +179,7 @@ impl Flow {
         let allowed = self.allowed?;
         let state = self.lock();
         let budgets = state.replicas.iter().map(|replica| replica.budget(allowed));
-        budgets.min_by(f64::total_cmp).map(|budget| (budget / PARTS) as u64)
+        budgets.min_by(f64::total_cmp).map(|budget| SMALL.max((budget / PARTS) as u64))
     }
 
     /// Whether a part of about so many bytes may be written.
@@ -326,16 +328,17 @@ mod tests {
         let flow = Flow::new(Some(ALLOWED), &["r".into()]);
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        // 2.5 MB a second, seen 100 ms after they were written.
+        assert_eq!(flow.most_bytes(), Some(16 * 1024), "nothing is known yet");
+        // 5 MB a second, seen 100 ms after they were written.
         for number in 1..=40 {
-            flow.mark(mark(number, at(number * 100), number * 250_000));
+            flow.mark(mark(number, at(number * 100), number * 500_000));
             flow.seen(0, number - 1, at(number * 100));
         }
         let budget = flow.most_bytes().unwrap() * 128;
-        assert!((1_900_000..=2_100_000).contains(&budget), "{budget}");
-        assert_eq!(flow.verdict(1_000_000, at(4000)), Verdict::Go);
-        flow.wrote(1_500_000);
-        assert!(matches!(flow.verdict(500_000, at(4000)), Verdict::Wait("link", _)));
+        assert!((3_800_000..=4_200_000).contains(&budget), "{budget}");
+        assert_eq!(flow.verdict(2_000_000, at(4000)), Verdict::Go);
+        flow.wrote(3_000_000);
+        assert!(matches!(flow.verdict(1_000_000, at(4000)), Verdict::Wait("link", _)));
     }
 
     #[test]

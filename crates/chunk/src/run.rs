@@ -25,6 +25,8 @@ use crate::{Error, Result};
 
 /// How often it is looked whether the next part may come.
 const GLANCE: Duration = Duration::from_millis(5);
+/// Time that a part took beyond its share of --max-rate is made up for by those after it, up to so much.
+const CREDIT: Duration = Duration::from_millis(100);
 /// A wait is told from this length on.
 const TOLD: Duration = Duration::from_secs(1);
 /// How long to try again where others hold a lock.
@@ -140,7 +142,7 @@ impl Run<'_> {
         let mut warnings = Vec::new();
         let clock = clock(connection, &mut warnings)?;
         let has_log = clock.is_some();
-        let mut worker = Worker { connection, plan, archive, clock };
+        let mut worker = Worker { connection, plan, archive, clock, looked: None };
         let (tally, chunks) = match plan.tally.is_finished {
             true => (plan.tally.clone(), plan.parts_before.unwrap_or(0)),
             false => self.watched(&mut worker)?,
@@ -280,11 +282,13 @@ impl<'r, 'w, 'c> Work<'r, 'w, 'c> {
         let rows = self.sizer.rows(self.flow.most_bytes());
         let last = self.tally.last.as_deref();
         let border = self.run.plan.walk.border(self.worker.connection, last, &self.run.task.end, rows)?;
-        self.wait(self.sizer.bytes_of(border.rows))?;
+        let expected = self.sizer.bytes_of(border.rows);
+        self.wait(expected)?;
         self.note_lag();
-        match self.worker.part(self.parts, &self.tally, &border, self.seconds())? {
+        match self.worker.part(self.parts, &self.tally, &border, self.seconds(), expected)? {
             Attempt::Done { tally, bytes, time } => {
                 self.sizer.learn(border.rows, bytes, time);
+                let bytes = bytes.unwrap_or(expected);
                 self.flow.wrote(bytes);
                 self.run.progress.done(border.rows);
                 self.run.progress.count(tally.rows - self.tally.rows, bytes);
@@ -300,7 +304,8 @@ impl<'r, 'w, 'c> Work<'r, 'w, 'c> {
     fn spend(&mut self, bytes: u64) {
         if let Some(rate) = self.run.args.max_rate {
             let cost = Duration::from_secs_f64(bytes as f64 / rate.0.max(1) as f64);
-            self.not_before = self.not_before.max(Instant::now()) + cost;
+            let now = Instant::now();
+            self.not_before = self.not_before.max(now.checked_sub(CREDIT).unwrap_or(now)) + cost;
         }
     }
 

@@ -17,13 +17,16 @@ pub(crate) struct Sizer {
     time: Duration,
     /// How many rows the last part had.
     rows: f64,
+    /// The worst of late, as a part is to stay below what is allowed.
     bytes_per_row: f64,
     seconds_per_row: f64,
+    /// What a row adds to the log on average of late.
+    usual_bytes: f64,
 }
 
 impl Sizer {
     pub(crate) fn new(bytes: u64, time: Duration) -> Self {
-        Self { bytes, time, rows: FIRST / 2.0, bytes_per_row: 0.0, seconds_per_row: 0.0 }
+        Self { bytes, time, rows: FIRST / 2.0, bytes_per_row: 0.0, seconds_per_row: 0.0, usual_bytes: 0.0 }
     }
 
     /// Rows of the next part; `most` bytes are allowed for now.
@@ -36,16 +39,21 @@ impl Sizer {
 
     /// What a part of so many rows is expected to add to the log.
     pub(crate) fn bytes_of(&self, rows: u64) -> u64 {
-        (self.bytes_per_row * rows as f64) as u64
+        (self.usual_bytes * rows as f64) as u64
     }
 
-    /// Notes what a part has cost.
-    pub(crate) fn learn(&mut self, rows: u64, bytes: u64, time: Duration) {
+    /// Notes what a part has cost; its bytes if they are known.
+    pub(crate) fn learn(&mut self, rows: u64, bytes: Option<u64>, time: Duration) {
         let rows = rows.max(1) as f64;
         let is_first = self.seconds_per_row == 0.0;
         let learn =
             |known: f64, now: f64| if is_first || now > known { now } else { known + (now - known) * WEIGHT };
-        self.bytes_per_row = learn(self.bytes_per_row, bytes as f64 / rows);
+        if let Some(bytes) = bytes {
+            let of_one = bytes as f64 / rows;
+            self.bytes_per_row = learn(self.bytes_per_row, of_one);
+            let weight = if is_first { 1.0 } else { WEIGHT };
+            self.usual_bytes += (of_one - self.usual_bytes) * weight;
+        }
         self.seconds_per_row = learn(self.seconds_per_row, time.as_secs_f64().max(1e-9) / rows);
         self.rows = rows;
     }
@@ -68,14 +76,14 @@ mod tests {
         assert_eq!(sizer.rows(None), 200);
         for _ in 0..20 {
             let rows = sizer.rows(None);
-            sizer.learn(rows, rows * 100, Duration::from_micros(rows));
+            sizer.learn(rows, Some(rows * 100), Duration::from_micros(rows));
         }
         assert_eq!(sizer.rows(None), 1000);
         assert_eq!((sizer.rows(Some(20_000)), sizer.bytes_of(200)), (200, 20_000));
-        sizer.learn(1000, 100_000, Duration::from_secs(1));
+        sizer.learn(1000, Some(100_000), Duration::from_secs(1));
         assert_eq!(sizer.rows(None), 100);
         sizer.shrink();
-        sizer.learn(1, 100, Duration::from_micros(1));
+        sizer.learn(1, None, Duration::from_micros(1));
         assert_eq!(sizer.rows(None), 2);
     }
 
@@ -84,7 +92,7 @@ mod tests {
         let mut sizer = Sizer::new(100_000, TIME);
         for _ in 0..40 {
             let rows = sizer.rows(None);
-            sizer.learn(rows, 0, Duration::from_nanos(rows));
+            sizer.learn(rows, Some(0), Duration::from_nanos(rows));
         }
         assert_eq!(sizer.rows(None), 100_000);
     }

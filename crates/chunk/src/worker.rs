@@ -62,8 +62,8 @@ pub(crate) fn open(stop: &Arc<Stop>, options: &ConnectOptions) -> Result<(Connec
 /// What came of a part.
 #[derive(Debug)]
 pub(crate) enum Attempt {
-    /// It is done: what all parts so far come to, and what this one took.
-    Done { tally: Tally, bytes: u64, time: Duration },
+    /// It is done: what all parts so far come to, and what this one took; bytes if they were looked at.
+    Done { tally: Tally, bytes: Option<u64>, time: Duration },
     /// Somebody holds a lock that it needs.
     Locked(String),
 }
@@ -76,7 +76,12 @@ pub(crate) struct Worker<'a> {
     pub(crate) archive: Option<Archive>,
     /// `None` where there is no log, or this account may not see how long it is.
     pub(crate) clock: Option<LogClock>,
+    /// When it was looked at how many bytes a part had written.
+    pub(crate) looked: Option<Instant>,
 }
+
+/// It is looked no more often how many bytes a part has written: to tell it, MySQL takes the lock that all commits take.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Worker<'_> {
     /// Prepares the session for parts.
@@ -88,7 +93,8 @@ impl Worker<'_> {
         self.connection.execute(&sql).map(drop).doing(|| sql)
     }
 
-    /// Runs a part: the rows behind those of the tally, up to the border.
+    /// Runs a part: the rows behind those of the tally, up to the border. It counts as so many bytes as are expected of it where these
+    /// are not looked at.
     ///
     /// # Errors
     /// What the server or the system said; the part was not done then.
@@ -98,14 +104,18 @@ impl Worker<'_> {
         before: &Tally,
         border: &Border,
         seconds: f64,
+        expected: u64,
     ) -> Result<Attempt> {
-        let (begun, log_before) = (Instant::now(), self.log_bytes()?);
+        let looks = self.looked.is_none_or(|at| at.elapsed() >= LOOK);
+        let log_before = if looks { self.log_bytes()? } else { 0 };
+        let begun = Instant::now();
         let result = self.transaction(parts, before, border, seconds);
         match result {
             Ok(tally) => {
                 let time = begun.elapsed();
-                let bytes = self.log_bytes()?.saturating_sub(log_before);
-                let binlog_bytes = tally.binlog_bytes + bytes;
+                let bytes = if looks { Some(self.log_bytes()?.saturating_sub(log_before)) } else { None };
+                self.looked = if looks { Some(Instant::now()) } else { self.looked };
+                let binlog_bytes = tally.binlog_bytes + bytes.unwrap_or(expected);
                 Ok(Attempt::Done { tally: Tally { binlog_bytes, ..tally }, bytes, time })
             }
             Err(error) => {
