@@ -27,7 +27,7 @@ pub enum BenchCommand {
     /// Tell whether one result differs from another beyond the noise
     Compare(CompareArgs),
     /// Undo what another process did to this host, as soon as that has ended; it is told what on standard input
-    #[command(name = crate::undo::COMMAND, hide = true)]
+    #[command(name = drover_host::undo::COMMAND, hide = true)]
     PutBack,
 }
 

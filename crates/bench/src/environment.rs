@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use drover_db::Connection;
+use drover_host::Storage;
 use drover_report::size;
 use serde::{Deserialize, Serialize};
 
-use crate::device::Storage;
 use crate::{Error, Result};
 
 /// The machine, and what of it was measured.
@@ -109,7 +109,7 @@ impl Environment {
     /// # Errors
     /// If one of them is not there.
     pub fn with_paths<'a>(mut self, paths: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
-        self.storage = paths.into_iter().map(Storage::of).collect::<Result<_>>()?;
+        self.storage = paths.into_iter().map(Storage::of).collect::<drover_host::Result<_>>()?;
         Ok(self)
     }
 

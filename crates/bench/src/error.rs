@@ -17,6 +17,9 @@ pub enum Error {
     /// A private server could not be started.
     #[error(transparent)]
     Sandbox(#[from] drover_sandbox::Error),
+    /// The host could not be read or changed.
+    #[error(transparent)]
+    Host(#[from] drover_host::Error),
     /// A file, a directory or a device could not be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -72,6 +75,7 @@ impl Error {
         match self {
             Self::Server { source, .. } => source.hint(),
             Self::Sandbox(source) => source.hint(),
+            Self::Host(source) => source.hint(),
             Self::Found { hint, .. } => hint.clone(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("run it as a user who may, such as root".into())

@@ -6,7 +6,6 @@
 pub mod args;
 pub mod compare;
 pub mod connect;
-pub mod device;
 pub mod disk;
 mod environment;
 mod error;
@@ -16,10 +15,8 @@ mod page;
 pub mod private;
 mod progress;
 mod report;
-mod scheduler;
 pub mod statistics;
 pub mod tpcc;
-pub mod undo;
 
 pub use environment::Environment;
 pub use error::Error;

@@ -7,7 +7,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::undo::{Step, Undo};
+use drover_host::undo::{Step, Undo};
+
 use crate::{Error, Result};
 
 /// A mounted file system on a loop device. `undo` takes it away.

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use drover_db::Stop;
+use drover_host::Storage;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::Serialize;
 
 use super::fill::fill;
 use super::place::Place;
 use super::sweep::size_name;
-use crate::device::Storage;
 use crate::{Error, Progress, Result};
 
 /// A file in a directory of its own, which is removed when this is dropped.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use drover_bench::device::Storage;
 use drover_bench::disk::args::DiskArgs;
 use drover_bench::disk::knee::KneeFinding;
 use drover_bench::disk::require::{Reach, Required};
@@ -10,6 +9,7 @@ use drover_bench::disk::sweep::size_name;
 use drover_bench::disk::{Curve, DiskDetail, FileFacts, Latency, Point};
 use drover_bench::{Report, figure};
 use drover_db::Stop;
+use drover_host::Storage;
 use drover_report::{Unit, size};
 
 use super::{columns, watched};

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer, stop: &Arc<Stop>) -> Resu
 
 /// Whoever has started this reads what could not be undone.
 fn put_back(printer: &Printer) -> Result<Outcome, Failure> {
-    let failures = drover_bench::undo::put_back(std::io::stdin());
+    let failures = drover_host::undo::put_back(std::io::stdin());
     printer.bench(&failures, failures.join("\n"))?;
     Ok(if failures.is_empty() { Outcome::Done } else { Outcome::Found })
 }

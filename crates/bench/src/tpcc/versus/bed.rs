@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use drover_db::options::{ConnectOptions, ServerArgs};
 use drover_db::{Connection, Stop};
+use drover_host::scheduler::Switch;
+use drover_host::undo::{Step, Undo};
 
 use super::SCHEMA;
 use super::args::{Subject, VersusArgs};
@@ -12,10 +14,8 @@ use super::room::Room;
 use crate::environment::Environment;
 use crate::loops::LoopFileSystem;
 use crate::private::{Plan, Private};
-use crate::scheduler::Switch;
 use crate::tpcc::args::{LoadArgs, PlaceArgs};
 use crate::tpcc::load;
-use crate::undo::{Step, Undo};
 use crate::{Error, Progress, Result};
 
 /// Servers and what is changed. Dropped, it puts everything back.
@@ -126,7 +126,7 @@ impl Bed {
     /// What could not be put back.
     pub(super) fn put_back(self) -> Result<()> {
         drop(self.sites);
-        self.undo.finish()
+        Ok(self.undo.finish()?)
     }
 }
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use drover_db::Stop;
 use drover_db::options::ServerArgs;
+pub use drover_host::scheduler::Intent;
+use drover_host::scheduler::{intents, udev_rule};
 use serde::Serialize;
 
 use self::args::{Subject, VersusArgs};
@@ -22,8 +24,6 @@ use super::{Kind, RunDetail};
 use crate::args::MeasureArgs;
 use crate::compare::{Verdict, verdict};
 use crate::report::Begun;
-pub use crate::scheduler::Intent;
-use crate::scheduler::{intents, udev_rule};
 use crate::statistics::{self, Interval};
 use crate::{Better, Error, Measure, Progress, Report, Result};
 
@@ -70,7 +70,7 @@ pub struct Variant {
 pub fn dry_run(args: &VersusArgs) -> Result<Option<Vec<Intent>>> {
     match (&args.compare, &args.data) {
         (Some(Subject::Scheduler(wanted)), Some(data)) if args.loop_bytes.is_none() && !args.yes => {
-            intents(data, wanted).map(Some)
+            Ok(Some(intents(data, wanted)?))
         }
         _ => Ok(None),
     }

@@ -23,7 +23,7 @@ pub const COMMAND: &str = "put-back";
 /// What is to be undone, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Step {
+pub enum Step {
     /// A file of the kernel's is to hold this again.
     Write {
         /// The file.
@@ -45,7 +45,7 @@ pub(crate) enum Step {
 
 /// The list of what is to be undone. Dropped, it undoes all, and what fails then is not told: use [`Undo::finish`].
 #[derive(Debug)]
-pub(crate) struct Undo {
+pub struct Undo {
     child: Child,
     /// Closed to have it begin.
     steps: Option<ChildStdin>,
@@ -53,7 +53,10 @@ pub(crate) struct Undo {
 
 impl Undo {
     /// Starts the second process.
-    pub(crate) fn start() -> Result<Self> {
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start() -> Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command.args(["bench", COMMAND]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let child = in_own_session(&mut command).spawn();
@@ -64,7 +67,10 @@ impl Undo {
 
     /// Adds a step, before what it undoes is done: undoing what was not done yet does no harm. Only what is to be removed is made
     /// first, as it may turn out to be there already, and somebody else's.
-    pub(crate) fn add(&mut self, step: &Step) -> Result<()> {
+    ///
+    /// # Errors
+    /// If the second process is gone.
+    pub fn add(&mut self, step: &Step) -> Result<()> {
         let lost = |error: io::Error| {
             Error::found(format!("the process that puts everything back is gone: {error}"))
         };
@@ -76,8 +82,11 @@ impl Undo {
         steps.write_all(&line).map_err(lost)
     }
 
-    /// Has all undone, and waits for it. What could not be is an error that names each.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    /// Has all undone, and waits for it.
+    ///
+    /// # Errors
+    /// If something could not be undone; it names each.
+    pub fn finish(mut self) -> Result<()> {
         match self.undo() {
             Ok(failures) if failures.is_empty() => Ok(()),
             Ok(failures) => Err(Error::with_hint(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::device::{Device, Storage, mounts_on};
+use crate::device::{Device, Devices, Storage};
 use crate::undo::{Step, Undo};
 use crate::{Error, Result};
 
@@ -29,33 +29,36 @@ pub struct Intent {
 ///
 /// # Errors
 /// If no device below it has a scheduler that could be changed, or one does not offer all of `wanted`.
-pub(crate) fn intents(path: &Path, wanted: &[String]) -> Result<Vec<Intent>> {
+pub fn intents(path: &Path, wanted: &[String]) -> Result<Vec<Intent>> {
     let intent = |device: &Device| {
         Ok(Intent {
             device: device.name.clone(),
             scheduler: check_offer(device, wanted)?,
             to: wanted.to_vec(),
-            mounts: mounts_on(&device.name),
+            mounts: Devices::here().mounts_on(&device.name),
         })
     };
     devices_below(path)?.iter().map(intent).collect()
 }
 
 /// The rule that has udev(7) set a scheduler whenever a device of this name appears.
-pub(crate) fn udev_rule(device: &str, scheduler: &str) -> String {
+pub fn udev_rule(device: &str, scheduler: &str) -> String {
     format!(r#"ACTION=="add|change", KERNEL=="{device}", ATTR{{queue/scheduler}}="{scheduler}""#)
 }
 
 /// The devices whose schedulers are switched while something is measured.
 #[derive(Debug)]
-pub(crate) struct Switch {
+pub struct Switch {
     devices: Vec<Device>,
 }
 
 impl Switch {
     /// Takes note of how the devices below a path are set, to have it put back by `undo`, and checks that they can be set to each of
     /// `wanted`.
-    pub(crate) fn below(path: &Path, wanted: &[String], undo: &mut Undo) -> Result<Self> {
+    ///
+    /// # Errors
+    /// As for [`intents`], and if `undo` cannot take note of it.
+    pub fn below(path: &Path, wanted: &[String], undo: &mut Undo) -> Result<Self> {
         let devices = devices_below(path)?;
         for device in &devices {
             let value = check_offer(device, wanted)?;
@@ -71,12 +74,15 @@ impl Switch {
     }
 
     /// Sets a scheduler, and reads it back.
-    pub(crate) fn set(&self, scheduler: &str) -> Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be set, or another one is in use afterwards.
+    pub fn set(&self, scheduler: &str) -> Result<()> {
         self.devices.iter().try_for_each(|device| set(device, scheduler))
     }
 
     /// The names of the devices.
-    pub(crate) fn devices(&self) -> Vec<String> {
+    pub fn devices(&self) -> Vec<String> {
         self.devices.iter().map(|device| device.name.clone()).collect()
     }
 }
@@ -115,7 +121,7 @@ fn check_offer(device: &Device, wanted: &[String]) -> Result<String> {
 
 fn devices_below(path: &Path) -> Result<Vec<Device>> {
     let storage = Storage::of(path)?;
-    let devices = storage.scheduled();
+    let devices = Devices::here().scheduled(&storage);
     if !devices.is_empty() {
         return Ok(devices);
     }

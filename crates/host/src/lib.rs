@@ -1,0 +1,16 @@
+//! A host: its files, the devices below them, and changes to it that are undone whatever becomes of this process.
+//!
+//! What is only looked at goes by way of [`Files`], so that a copy of another host can be looked at too. What is changed is this host.
+
+pub mod device;
+mod error;
+mod files;
+pub mod scheduler;
+pub mod undo;
+
+pub use device::{Device, Devices, Storage};
+pub use error::Error;
+pub use files::{Files, Here, Tree};
+
+/// What looking at a host or changing it gives.
+pub type Result<T> = std::result::Result<T, Error>;
