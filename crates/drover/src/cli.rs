@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Queue(drover_queue::args::QueueArgs),
     /// Measure what a server, a disk, an allocator and a login can bear
     Bench(drover_bench::args::BenchArgs),
+    /// Look at a host and its server, and say what is wrong, how it is known, and what it costs here
+    Doctor(Box<drover_doctor::args::DoctorArgs>),
     /// Private throw-away servers
     Sandbox(drover_sandbox::SandboxArgs),
 }

@@ -60,6 +60,12 @@ impl From<drover_chunk::Error> for Failure {
     }
 }
 
+impl From<drover_doctor::Error> for Failure {
+    fn from(error: drover_doctor::Error) -> Self {
+        Self { hint: error.hint(), error: error.to_string() }
+    }
+}
+
 impl From<drover_queue::Error> for Failure {
     fn from(error: drover_queue::Error) -> Self {
         Self { hint: error.hint(), error: error.to_string() }

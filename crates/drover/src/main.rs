@@ -6,6 +6,7 @@ mod binlog;
 mod chunk;
 mod cli;
 mod cost;
+mod doctor;
 mod failure;
 mod printer;
 mod progress;
@@ -108,6 +109,7 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
         Command::Bench(args) => bench::run(args, printer, stop),
         Command::Chunk(args) => chunk::run(args, printer, stop),
         Command::Binlog(args) => binlog::run(args, printer, stop),
+        Command::Doctor(args) => doctor::run(args, printer),
         Command::Queue(args) => queue::run(args, printer, stop),
         Command::Sandbox(args) => {
             let mut printed = Ok(());

@@ -136,6 +136,11 @@ impl Printer {
         self.result(value, text)
     }
 
+    /// What is wrong with a host and a server.
+    pub(crate) fn doctor(self, report: &drover_doctor::Report, text: String) -> Result<(), Failure> {
+        self.result(report, text)
+    }
+
     /// What was done in parts, or would be.
     pub(crate) fn chunk(self, report: &drover_chunk::Report) -> Result<(), Failure> {
         crate::chunk::warnings(report).iter().for_each(|warning| self.warning(warning));

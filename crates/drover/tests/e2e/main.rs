@@ -8,6 +8,7 @@ mod big;
 mod browser;
 mod client;
 mod compare;
+mod doctor;
 mod drover;
 mod files;
 mod servers;

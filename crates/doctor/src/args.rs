@@ -1,0 +1,84 @@
+//! The command line of `drover doctor`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use drover_db::options::ServerArgs;
+use drover_report::read::duration;
+
+use crate::check::Area;
+
+/// Looks at a host and its server, and says what is wrong, how it knows, and what it costs here.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct DoctorArgs {
+    /// What to do else.
+    #[command(subcommand)]
+    pub command: Option<DoctorCommand>,
+
+    /// How to look.
+    #[command(flatten)]
+    pub examine: ExamineArgs,
+}
+
+/// What is not an examination.
+#[derive(Debug, clap::Subcommand)]
+pub enum DoctorCommand {
+    /// Keep what the checks look at in a file, to be looked at elsewhere with --root
+    Collect(CollectArgs),
+}
+
+/// Options of an examination.
+#[derive(Debug, clap::Args)]
+pub struct ExamineArgs {
+    /// What to look at [default: all]
+    #[arg(value_enum, value_name = "AREA")]
+    pub areas: Vec<Area>,
+
+    /// What is looked at.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+
+    /// Pass over the findings of this rule from now on, or over the one on a subject: RULE or RULE=SUBJECT
+    #[arg(long, value_name = "RULE", requires = "because")]
+    pub ignore: Option<String>,
+
+    /// Why they are passed over
+    #[arg(long, value_name = "TEXT", requires = "ignore")]
+    pub because: Option<String>,
+
+    /// The file that keeps what is passed over [default: drover/doctor-ignore.json in $XDG_CONFIG_HOME or ~/.config]
+    #[arg(long, value_name = "FILE")]
+    pub ignore_file: Option<PathBuf>,
+}
+
+/// What is looked at.
+#[derive(Debug, clap::Args)]
+pub struct PlaceArgs {
+    /// Look at what `doctor collect` has kept, or at a copy of a host's /proc, /sys and /etc in this directory
+    #[arg(long, value_name = "PATH")]
+    pub root: Option<PathBuf>,
+
+    /// Look at the host only
+    #[arg(long)]
+    pub no_server: bool,
+
+    /// For how long to watch what grows
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    pub interval: Duration,
+
+    /// Where the server is.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// Options of `collect`.
+#[derive(Debug, clap::Args)]
+pub struct CollectArgs {
+    /// The file to write
+    pub file: PathBuf,
+
+    /// What is looked at.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}

@@ -1,0 +1,3 @@
+//! Network interfaces that are bound together.
+
+pub(super) mod watch;

@@ -1,0 +1,3 @@
+//! The host at large.
+
+pub(super) mod swap;

@@ -1,0 +1,50 @@
+//! Memory that is moved to disk and back while the server works.
+
+use drover_report::size;
+
+use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::evidence::Seen;
+use crate::facts::Facts;
+
+pub(crate) const CHECK: Check = Check {
+    rule: "host.swap",
+    area: Area::Host,
+    looks_for: "memory that is moved to disk and back",
+    needs: "/proc/vmstat; /proc/PID/status for what of the server lies there",
+    source: "proc(5) on pswpin and pswpout in /proc/vmstat and VmSwap in /proc/PID/status",
+    refuted_by: "no page is brought back while the server is at work: what lies there is not needed",
+    look,
+};
+
+fn look(facts: &Facts) -> Seen<Outcome> {
+    let (read, seconds) = facts.vmstat_growth("pswpin")?;
+    let (written, _) = facts.vmstat_growth("pswpout")?;
+    let of_server = facts.evidence.pid().and_then(|pid| swapped(facts, pid));
+    let mut seen = vec![format!("{read:.0} pages a second read, {written:.0} written, over {seconds:.1} s")];
+    if let Ok(bytes) = &of_server {
+        seen.push(format!("{} of the server lie in swap", size::bytes(*bytes)));
+    }
+    if read < 1.0 && of_server.unwrap_or(0) == 0 {
+        return Ok(Outcome::fine(seen.join("; ")));
+    }
+    let weight = if read >= 1.0 { Weight::Red } else { Weight::Note };
+    let what = if read >= 1.0 { "memory is read back from swap" } else { "part of the server lies in swap" };
+    let advice = "give the server less memory, or the host more; a process that reads back its memory waits for the disk each time";
+    let mut finding = Finding::observed(weight, what, advice);
+    finding.seen = seen;
+    if read >= 1.0 {
+        finding = finding.effect(format!("{} a second from the disk", size::bytes((read * PAGE) as u64)));
+    }
+    Ok(Outcome::found(finding))
+}
+
+/// Of x86-64; where pages are larger the effect is more than told.
+const PAGE: f64 = 4096.0;
+
+/// Bytes of a process that lie in swap.
+fn swapped(facts: &Facts, pid: u32) -> Seen<u64> {
+    let status = facts.evidence.text(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSwap:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kibibytes.unwrap_or(0) * 1024)
+}

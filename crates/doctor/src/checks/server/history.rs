@@ -1,0 +1,94 @@
+//! Old versions of rows that purge has not removed, and the transaction that keeps them.
+
+use drover_db::Vendor;
+use drover_report::size;
+
+use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::evidence::Seen;
+use crate::facts::Facts;
+
+pub(crate) const CHECK: Check = Check {
+    rule: "server.history",
+    area: Area::Server,
+    looks_for: "a transaction that keeps InnoDB from removing old versions of rows",
+    needs: "information_schema.INNODB_TRX (PROCESS); the length of the history list: status variable \
+            Innodb_history_list_length on MariaDB, information_schema.INNODB_METRICS on MySQL",
+    source: "MySQL manual, InnoDB Multi-Versioning and Purge Configuration",
+    refuted_by: "the history list does not get shorter after the oldest transaction has ended: purge itself is too slow",
+    look,
+};
+
+/// Transactions that purge is behind by, from which on a reader notices: each costs a look at an older version.
+const LONG: u64 = 100_000;
+/// Seconds.
+const OLD: u64 = 600;
+
+const OLDEST: &str = "SELECT trx_mysql_thread_id AS id, TIMESTAMPDIFF(SECOND, trx_started, NOW()) AS age, trx_query AS query \
+                      FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT 1";
+const LENGTH: &str = "SELECT COUNT AS length FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len' AND \
+                      STATUS = 'enabled'";
+
+fn look(facts: &Facts) -> Seen<Outcome> {
+    let length = length(facts)?;
+    let oldest = facts.ask(OLDEST)?;
+    let number = |column| oldest.first(column).and_then(|value| value.parse::<u64>().ok());
+    let (id, age) = (number("id"), number("age").unwrap_or(0));
+    let seen = format!(
+        "{} transactions of which old rows are kept; the oldest open one is {} old",
+        size::count(length),
+        size::span(age)
+    );
+    if length < LONG && age < OLD {
+        return Ok(Outcome::fine(seen));
+    }
+    let finding = match id {
+        Some(id) if age >= OLD => Finding::observed(
+            if length >= LONG { Weight::Red } else { Weight::Yellow },
+            format!("session {id} has a transaction open for {}", size::span(age)),
+            "end that transaction: all that others change meanwhile is kept, and read over",
+        )
+        .about(format!("session {id}"))
+        .sql(format!("KILL {id}"), None),
+        _ => Finding::observed(
+            Weight::Yellow,
+            "purge is behind",
+            "see whether the list gets shorter by itself; large statements are done in parts by `drover chunk --max-history`",
+        ),
+    };
+    Ok(Outcome::found(finding.seen(seen)))
+}
+
+fn length(facts: &Facts) -> Seen<u64> {
+    match facts.vendor()? {
+        Vendor::MariaDb => Ok(facts.status("Innodb_history_list_length")? as u64),
+        Vendor::MySql => {
+            let answer = facts.ask(LENGTH)?;
+            answer.first("length").and_then(|length| length.parse().ok()).ok_or(crate::Unseen::Missing)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{is_fine, is_unknown, on_server, weights};
+
+    #[test]
+    fn a_transaction_that_was_left_open() {
+        let of = |length: &'static str, age: &'static str| {
+            on_server(
+                &CHECK,
+                &[
+                    ("SHOW GLOBAL VARIABLES", Ok(vec![("Variable_name", "version"), ("Value", "9.7.4")])),
+                    (OLDEST, Ok(vec![("id", "17"), ("age", age), ("query", "")])),
+                    (LENGTH, Ok(vec![("length", length)])),
+                ],
+            )
+        };
+        assert_eq!(weights(&of("200000", "7200")), [Weight::Red]);
+        assert_eq!(weights(&of("10", "7200")), [Weight::Yellow]);
+        assert_eq!(weights(&of("200000", "5")), [Weight::Yellow]);
+        assert!(is_fine(&of("10", "5")));
+        assert!(is_unknown(&on_server(&CHECK, &[])));
+    }
+}

@@ -1,0 +1,3 @@
+//! The server at large.
+
+pub(super) mod history;

@@ -1,0 +1,29 @@
+//! Looks at a host and the server on it, and says what is wrong, how it knows, what it costs here, and what to do.
+//!
+//! A [`Check`] is data and a small function over [`Facts`]; there is a file for each below `checks/`. What a check cannot see it
+//! says, and that is never taken for being in order. Nothing here changes anything, but for what is asked for by name: see
+//! `scheduler set`.
+
+pub mod args;
+mod bond;
+mod check;
+mod checks;
+mod error;
+mod evidence;
+mod examine;
+mod facts;
+pub mod ignore;
+mod report;
+mod run;
+#[cfg(test)]
+mod testing;
+
+pub use check::{Area, Check, Finding, Grade, Outcome, Remedy, Tool, Weight};
+pub use error::Error;
+pub use evidence::{Answer, Evidence, Kept, Moment, Seen, Unseen};
+pub use facts::Facts;
+pub use report::{Checked, IgnoredFinding, Report, State};
+pub use run::{collect, run};
+
+/// What an examination gives.
+pub type Result<T> = std::result::Result<T, Error>;

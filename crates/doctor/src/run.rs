@@ -1,0 +1,103 @@
+//! Carries out the commands.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use drover_db::Connection;
+use drover_db::options::ConnectOptions;
+
+use crate::args::{CollectArgs, ExamineArgs, PlaceArgs};
+use crate::check::Area;
+use crate::evidence::{Evidence, Kept};
+use crate::facts::Facts;
+use crate::ignore::{self, Ignored};
+use crate::report::Report;
+use crate::{Error, Result, examine};
+
+/// Looks at a host and a server. `options` say where the server is; none where none is to be asked.
+///
+/// # Errors
+/// If what is looked at is not there, or a file cannot be read or written. A server that does not answer is none: what is to be
+/// seen of it is unknown then.
+pub fn run(args: &ExamineArgs, options: Option<&ConnectOptions>) -> Result<Report> {
+    let file = args.ignore_file.clone().or_else(ignore::default_file);
+    let ignored = match &file {
+        Some(file) => {
+            add_ignored(args, file)?;
+            ignore::read(file)?
+        }
+        None if args.ignore.is_some() => {
+            return Err(Error::with_hint(
+                "nobody's home directory is known",
+                "name a file with --ignore-file",
+            ));
+        }
+        None => Vec::new(),
+    };
+    let begun = Instant::now();
+    let areas = if args.areas.is_empty() { Area::ALL.to_vec() } else { args.areas.clone() };
+    let facts = facts(&args.place, options)?;
+    Ok(examine::examine(&facts, &areas, &ignored, begun))
+}
+
+fn add_ignored(args: &ExamineArgs, file: &Path) -> Result<()> {
+    let (Some(what), Some(because)) = (&args.ignore, &args.because) else { return Ok(()) };
+    let (rule, subject) = match what.split_once('=') {
+        Some((rule, subject)) => (rule, Some(subject.to_owned())),
+        None => (what.as_str(), None),
+    };
+    if !examine::is_rule(rule) {
+        return Err(Error::with_hint(
+            format!("there is no rule '{rule}'"),
+            "`drover doctor` names the rule of each finding",
+        ));
+    }
+    let since = now();
+    ignore::add(file, Ignored { rule: rule.to_owned(), subject, because: because.clone(), since })
+}
+
+/// Keeps what all checks look at in a file.
+///
+/// # Errors
+/// As for [`run`].
+pub fn collect(args: &CollectArgs, options: Option<&ConnectOptions>) -> Result<Report> {
+    let begun = Instant::now();
+    let facts = facts(&args.place, options)?;
+    let report = examine::examine(&facts, &Area::ALL, &[], begun);
+    let kept = serde_json::to_string_pretty(&facts.evidence.into_kept());
+    let kept = kept.map_err(|error| Error::found(error.to_string()))?;
+    fs::write(&args.file, kept + "\n").map_err(Error::file(&args.file))?;
+    Ok(report)
+}
+
+fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {
+    if let Some(file) = place.root.as_deref().filter(|root| root.is_file()) {
+        let text = fs::read_to_string(file).map_err(Error::file(file))?;
+        let kept: Kept = serde_json::from_str(&text).map_err(|error| {
+            Error::with_hint(
+                format!("{}: {error}", file.display()),
+                "`drover doctor collect` makes such files",
+            )
+        })?;
+        return Ok(Facts::gather(Evidence::kept(kept), place.interval));
+    }
+    let server = match options {
+        Some(options) => Connection::open(options).map_err(|error| error.to_string()),
+        None => Err("no server was asked".to_owned()),
+    };
+    let pid = match &server {
+        Ok(connection) if place.root.is_none() => connection.peer_pid(),
+        _ => None,
+    };
+    let root = place.root.as_deref();
+    let evidence =
+        Evidence::of(root, server, pid, now()).map_err(Error::file(root.unwrap_or(Path::new("/"))))?;
+    Ok(Facts::gather(evidence, place.interval))
+}
+
+/// The time, in UTC, by RFC 3339.
+fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    jiff::Timestamp::from_second(seconds as i64).map(|time| time.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,52 @@
+//! What tests of checks share: a host made of a few files, a server made of a few answers.
+
+use crate::check::{Check, Outcome, Weight};
+use crate::evidence::{Answer, Evidence, Kept};
+use crate::facts::Facts;
+use crate::{Seen, Unseen};
+
+/// What a check says of files that hold these texts; others are not there.
+pub(crate) fn on_host(check: &Check, files: &[(&str, &str)]) -> Seen<Outcome> {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let evidence = Evidence::of(Some(dir.path()), Err("no server".into()), None, String::new()).unwrap();
+    (check.look)(&Facts::gather(evidence, std::time::Duration::ZERO))
+}
+
+/// Columns and values.
+type Row = Vec<(&'static str, &'static str)>;
+
+/// What a check says of a server that gives these answers, each a row of columns and values.
+pub(crate) fn on_server(check: &Check, answers: &[(&str, Seen<Row>)]) -> Seen<Outcome> {
+    let mut kept = Kept::default();
+    for (sql, answer) in answers {
+        let answer = answer.clone().map(|row| Answer {
+            columns: row.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            rows: vec![row.iter().map(|(_, value)| Some((*value).to_owned())).collect()],
+        });
+        kept.answers.insert((*sql).to_owned(), answer);
+    }
+    (check.look)(&Facts::gather(Evidence::kept(kept), std::time::Duration::ZERO))
+}
+
+/// The weights of what was found.
+pub(crate) fn weights(outcome: &Seen<Outcome>) -> Vec<Weight> {
+    outcome.as_ref().unwrap().findings.iter().map(|finding| finding.weight).collect()
+}
+
+/// Whether all was seen and is in order.
+pub(crate) fn is_fine(outcome: &Seen<Outcome>) -> bool {
+    outcome.as_ref().is_ok_and(|outcome| outcome.findings.is_empty() && outcome.unknown.is_empty())
+}
+
+/// Whether it could not be told.
+pub(crate) fn is_unknown(outcome: &Seen<Outcome>) -> bool {
+    match outcome {
+        Ok(outcome) => outcome.findings.is_empty() && !outcome.unknown.is_empty(),
+        Err(unseen) => !matches!(unseen, Unseen::Failed(_)),
+    }
+}
