@@ -8,7 +8,6 @@ pub mod args;
 mod bond;
 mod check;
 mod checks;
-mod error;
 mod evidence;
 mod examine;
 mod facts;
@@ -19,7 +18,7 @@ mod run;
 mod testing;
 
 pub use check::{Area, Check, Finding, Grade, Outcome, Remedy, Tool, Weight};
-pub use error::Error;
+pub use drover_host::Error;
 pub use evidence::{Answer, Evidence, Kept, Moment, Seen, Unseen};
 pub use facts::Facts;
 pub use report::{Checked, IgnoredFinding, Report, State};

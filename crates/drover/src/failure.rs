@@ -60,8 +60,8 @@ impl From<drover_chunk::Error> for Failure {
     }
 }
 
-impl From<drover_doctor::Error> for Failure {
-    fn from(error: drover_doctor::Error) -> Self {
+impl From<drover_host::Error> for Failure {
+    fn from(error: drover_host::Error) -> Self {
         Self { hint: error.hint(), error: error.to_string() }
     }
 }

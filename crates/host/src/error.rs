@@ -26,12 +26,12 @@ pub enum Error {
 
 impl Error {
     /// An error without a hint.
-    pub(crate) fn found(what: impl Into<String>) -> Self {
+    pub fn found(what: impl Into<String>) -> Self {
         Self::Found { what: what.into(), hint: None }
     }
 
     /// An error with a hint.
-    pub(crate) fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Found { what: what.into(), hint: Some(hint.into()) }
     }
 
