@@ -11,14 +11,8 @@ use crate::facts::Facts;
 pub enum Area {
     /// The devices below the server's files, and who orders their requests
     Scheduler,
-    /// The server's memory: its allocator, what a connection costs, huge pages
-    Memory,
     /// Network interfaces that are bound together
     Bonding,
-    /// Binary logs, replication, and what a crash would cost
-    Binlog,
-    /// What of this server a newer one would not take
-    Upgrade,
     /// The server at large
     Server,
     /// The host at large
@@ -27,21 +21,7 @@ pub enum Area {
 
 impl Area {
     /// All, in the order in which they are told.
-    pub const ALL: [Self; 7] =
-        [Self::Scheduler, Self::Memory, Self::Bonding, Self::Binlog, Self::Upgrade, Self::Server, Self::Host];
-
-    /// The word for it on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Scheduler => "scheduler",
-            Self::Memory => "memory",
-            Self::Bonding => "bonding",
-            Self::Binlog => "binlog",
-            Self::Upgrade => "upgrade",
-            Self::Server => "server",
-            Self::Host => "host",
-        }
-    }
+    pub const ALL: [Self; 4] = [Self::Scheduler, Self::Bonding, Self::Server, Self::Host];
 }
 
 /// One check: data, and a small function.

@@ -1,8 +1,7 @@
 //! Looks at a host and the server on it, and says what is wrong, how it knows, what it costs here, and what to do.
 //!
 //! A [`Check`] is data and a small function over [`Facts`]; there is a file for each below `checks/`. What a check cannot see it
-//! says, and that is never taken for being in order. Nothing here changes anything, but for what is asked for by name: see
-//! `scheduler set`.
+//! says, and that is never taken for being in order. Nothing here changes anything.
 
 pub mod args;
 mod bond;

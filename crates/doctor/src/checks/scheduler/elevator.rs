@@ -9,7 +9,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Scheduler,
     looks_for: "elevator= on the kernel's command line, which kernels with blk-mq alone ignore",
     needs: "/proc/cmdline, /proc/sys/kernel/osrelease",
-    source: "Linux commit f8db38310d97 of 5.4: elevator= has no effect since the single-queue block layer is gone (5.0)",
+    source: "the kernel's block/elevator.c, which says so itself: the parameter does not have any effect anymore; the single-queue \
+             block layer that heeded it is gone since 5.0",
     refuted_by: "the kernel is older than 5.0 and uses single-queue block devices: there the option counts",
     look,
 };
@@ -29,7 +30,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let finding = Finding::observed(
         Weight::Yellow,
         format!("elevator={asked} does nothing on kernel {release}"),
-        "take it from the boot loader's settings, and set schedulers by a rule of udev: `drover doctor scheduler set DEVICE NAME --persist` prints it",
+        "take it from the boot loader\'s settings, and set schedulers by a rule of udev",
     );
     Ok(Outcome::found(finding.seen(format!("/proc/cmdline: elevator={asked}"))))
 }
