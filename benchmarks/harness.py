@@ -84,14 +84,22 @@ class Server:
 
     def settle(self):
         """Waits until the server has flushed what was written before, or flushes no more: while it does, all else is slow."""
-        self.limit_dirty_pages("0")
+        if self.options is None:
+            self.wait_for_flush()
+            return
+        capacity, largest = self.sql("SELECT @@innodb_io_capacity, @@innodb_io_capacity_max")[0]
+        self.flush_by("0", "20000", "40000")
         self.wait_for_flush()
         # What is measured next is to write as the server writes by itself.
-        self.limit_dirty_pages("DEFAULT")
+        self.flush_by("DEFAULT", capacity, largest)
 
-    def limit_dirty_pages(self, percent):
-        if self.options is not None:
-            self.sql(f"SET GLOBAL innodb_max_dirty_pages_pct_lwm = {percent}, GLOBAL innodb_max_dirty_pages_pct = {percent}")
+    def flush_by(self, percent, capacity, largest):
+        """Sets how many dirty pages are too many, and how many a second are flushed then; the lower limit has to stay below the upper one."""
+        limits = [f"innodb_io_capacity_max = {largest}", f"innodb_io_capacity = {capacity}"]
+        if percent != "0":
+            limits.reverse()
+        pages = [f"innodb_max_dirty_pages_pct_lwm = {percent}", f"innodb_max_dirty_pages_pct = {percent}"]
+        self.sql("SET " + ", ".join(f"GLOBAL {name}" for name in limits + pages))
 
     def wait_for_flush(self):
         least, least_since = None, time.monotonic()
