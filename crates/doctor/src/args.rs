@@ -63,6 +63,10 @@ pub struct PlaceArgs {
     #[arg(long)]
     pub no_server: bool,
 
+    /// What `drover --json bench` or `binlog cost` printed, to be quoted; a directory of such files; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub results: Vec<PathBuf>,
+
     /// For how long to watch what grows
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub interval: Duration,

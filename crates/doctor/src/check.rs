@@ -11,8 +11,14 @@ use crate::facts::Facts;
 pub enum Area {
     /// The devices below the server's files, and who orders their requests
     Scheduler,
+    /// What the server's memory is asked of, and what its sessions take
+    Memory,
     /// Network interfaces that are bound together
     Bonding,
+    /// The binary log, and the replicas that read it
+    Binlog,
+    /// What a newer server does not have
+    Upgrade,
     /// The server at large
     Server,
     /// The host at large
@@ -21,7 +27,8 @@ pub enum Area {
 
 impl Area {
     /// All, in the order in which they are told.
-    pub const ALL: [Self; 4] = [Self::Scheduler, Self::Bonding, Self::Server, Self::Host];
+    pub const ALL: [Self; 7] =
+        [Self::Scheduler, Self::Memory, Self::Bonding, Self::Binlog, Self::Upgrade, Self::Server, Self::Host];
 }
 
 /// One check: data, and a small function.
@@ -136,6 +143,11 @@ impl Finding {
             remedies: Vec::new(),
             measure: None,
         }
+    }
+
+    /// A finding whose effect was measured on this machine.
+    pub(crate) fn measured(weight: Weight, what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { grade: Grade::Measured, ..Self::observed(weight, what, advice) }
     }
 
     /// A finding that is known by a rule only; it is never red.

@@ -9,8 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use drover_db::{Connection, Row};
-use drover_host::{Files, Here, Tree};
+use drover_host::{Clock, Files, Here, Space, Tree};
 use serde::{Deserialize, Serialize};
+
+use crate::secret;
 
 /// Why something is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,8 +75,14 @@ pub struct Kept {
     pub folders: BTreeMap<PathBuf, Seen<Vec<String>>>,
     /// Where paths lead when all symbolic links are followed.
     pub links: BTreeMap<PathBuf, Seen<PathBuf>>,
+    /// How full the file systems are that paths lie on.
+    pub spaces: BTreeMap<PathBuf, Seen<Space>>,
+    /// What the kernel thinks of its clock.
+    pub clock: Option<Seen<Clock>>,
     /// What a server answered.
     pub answers: BTreeMap<String, Seen<Answer>>,
+    /// What `drover bench` and `drover binlog cost` have measured, by the names of their files.
+    pub results: BTreeMap<String, serde_json::Value>,
 }
 
 /// The ends of the interval over which something is seen to grow.
@@ -175,9 +183,14 @@ impl Evidence {
         matches!(self.server, Server::Live(_))
     }
 
-    /// The text of a file, without white space around it. All paths are those on the host, from its root.
+    /// The text of a file, without white space around it and, of a setting, without what is secret. All paths are those on the host,
+    /// from its root.
     pub fn text(&self, path: impl AsRef<Path>) -> Seen<String> {
-        self.look(path.as_ref(), |kept| &mut kept.files, |files, path| files.text(path))
+        let read = |files: &dyn Files, path: &Path| {
+            let text = files.text(path)?;
+            Ok(if path.starts_with("/proc") || path.starts_with("/sys") { text } else { secret::hide(&text) })
+        };
+        self.look(path.as_ref(), |kept| &mut kept.files, read)
     }
 
     /// The text of a file at one of several moments; each is read once.
@@ -204,6 +217,45 @@ impl Evidence {
     /// Where a path leads when all symbolic links are followed.
     pub fn real(&self, path: impl AsRef<Path>) -> Seen<PathBuf> {
         self.look(path.as_ref(), |kept| &mut kept.links, |files, path| files.real(path))
+    }
+
+    /// How full the file system is that a path lies on.
+    pub fn space(&self, path: impl AsRef<Path>) -> Seen<Space> {
+        let path = path.as_ref();
+        if let Some(known) = self.kept.borrow().spaces.get(path) {
+            return known.clone();
+        }
+        let space = match &self.files {
+            Source::Here => drover_host::space(path).map_err(|error| unseen(path, &error)),
+            Source::Tree(_) => Err(Unseen::NotAsked("a copy of a host does not tell how full it is".into())),
+            Source::Bundle => Err(not_kept()),
+        };
+        self.kept.borrow_mut().spaces.insert(path.to_owned(), space.clone());
+        space
+    }
+
+    /// What the kernel thinks of its clock.
+    pub fn clock(&self) -> Seen<Clock> {
+        if let Some(known) = &self.kept.borrow().clock {
+            return known.clone();
+        }
+        let clock = match &self.files {
+            Source::Here => drover_host::clock().map_err(|error| Unseen::Failed(error.to_string())),
+            Source::Tree(_) => Err(Unseen::NotAsked("a copy of a host has no clock".into())),
+            Source::Bundle => Err(not_kept()),
+        };
+        self.kept.borrow_mut().clock = Some(clock.clone());
+        clock
+    }
+
+    /// Adds what was measured, by the name of its file.
+    pub fn add_result(&self, file: String, result: serde_json::Value) {
+        self.kept.borrow_mut().results.insert(file, result);
+    }
+
+    /// What was measured, by the names of the files.
+    pub fn results(&self) -> BTreeMap<String, serde_json::Value> {
+        self.kept.borrow().results.clone()
     }
 
     /// What a server answers to a statement that changes nothing.
@@ -279,6 +331,8 @@ fn unseen(path: &Path, error: &io::Error) -> Unseen {
     }
 }
 
+/// Numbers of errors that say that a statement took longer than it may: MariaDB's and MySQL's.
+const TOO_LONG: [u16; 2] = [1969, 3024];
 /// Numbers of errors that say that an account may not see something.
 const DENIED: [u16; 5] = [1044, 1045, 1142, 1143, 1227];
 /// Numbers of errors that say that the server does not have something: database, column, table, variable, function.
@@ -291,19 +345,19 @@ fn query(connection: &mut Connection, sql: &str) -> Seen<Answer> {
             Err(Unseen::Denied(error.to_string()))
         }
         Err(error) if error.code().is_some_and(|code| MISSING.contains(&code)) => Err(Unseen::Missing),
+        Err(error) if error.code().is_some_and(|code| TOO_LONG.contains(&code)) => {
+            Err(Unseen::Failed("the server takes too long to tell".into()))
+        }
         Err(error) => Err(Unseen::Failed(error.to_string())),
     }
 }
 
-/// Variables that hold what nobody should read in a bundle.
-const SECRETS: [&str; 2] = ["report_password", "wsrep_sst_auth"];
-
 fn values(row: &Row) -> Vec<Option<String>> {
     let mut values: Vec<_> = (0..row.len()).map(|index| row.text(index)).collect();
     if let [Some(name), value] = values.as_mut_slice()
-        && SECRETS.contains(&name.as_str())
+        && secret::is_named(name)
     {
-        *value = Some("(hidden)".into());
+        *value = Some(secret::HIDDEN.into());
     }
     values
 }

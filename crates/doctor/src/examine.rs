@@ -11,9 +11,8 @@ use crate::report::{Checked, Report};
 
 /// Runs the checks of some areas, on what was gathered from `begun` on.
 pub(crate) fn examine(facts: &Facts, areas: &[Area], ignored: &[Ignored], begun: Instant) -> Report {
-    let mut chosen: Vec<&Check> = checks::ALL.iter().filter(|check| areas.contains(&check.area)).collect();
-    chosen.sort_by_key(|check| check.area);
-    let checks = chosen.into_iter().map(|check| Checked::of(check, run(check, facts), ignored)).collect();
+    let chosen = checks::all().filter(|check| areas.contains(&check.area));
+    let checks = chosen.map(|check| Checked::of(check, run(check, facts), ignored)).collect();
     Report {
         drover: env!("CARGO_PKG_VERSION").to_owned(),
         looked_at: facts.evidence.looked_at(),
@@ -26,7 +25,7 @@ pub(crate) fn examine(facts: &Facts, areas: &[Area], ignored: &[Ignored], begun:
 
 /// Whether there is a check of that name.
 pub(crate) fn is_rule(name: &str) -> bool {
-    checks::ALL.iter().any(|check| check.rule == name)
+    checks::all().any(|check| check.rule == name)
 }
 
 fn run(check: &Check, facts: &Facts) -> Outcome {

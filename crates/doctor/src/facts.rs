@@ -11,6 +11,8 @@ use crate::evidence::{Answer, Evidence, Moment, Seen, Unseen};
 const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
 /// Files that are read at both ends of the interval.
 const GROWING: [&str; 2] = ["/proc/uptime", "/proc/vmstat"];
+/// What the kernel's driver tells of each bond, counts of lost links among it.
+pub(crate) const PROC_BONDING: &str = "/proc/net/bonding";
 
 type Names = BTreeMap<String, String>;
 
@@ -37,7 +39,21 @@ impl Facts {
     fn look_at_growth(&self, moment: Moment) {
         // What cannot be seen is remembered as such, and told by who asks for it.
         drop(self.status_of(moment));
+        drop(self.log_end_at(moment));
         GROWING.iter().for_each(|path| drop(self.evidence.text_at(path, moment)));
+        for bond in self.evidence.list(PROC_BONDING).unwrap_or_default() {
+            drop(self.evidence.text_at(format!("{PROC_BONDING}/{bond}"), moment));
+        }
+    }
+
+    /// The name of the binary log that the server writes, and its length, at one end of the interval. No rows where it writes none.
+    pub fn log_end_at(&self, moment: Moment) -> Seen<Answer> {
+        let ask = |what: &str| self.evidence.ask(&format!("SHOW {what} STATUS /* {} */", moment.name()));
+        match ask("BINARY LOG") {
+            // MySQL before 8.2 knows the other name only; the message is that of a syntax error.
+            Err(Unseen::Failed(_) | Unseen::Missing) => ask("MASTER"),
+            other => other,
+        }
     }
 
     /// What the server answers.

@@ -12,7 +12,9 @@ mod examine;
 mod facts;
 pub mod ignore;
 mod report;
+mod results;
 mod run;
+mod secret;
 #[cfg(test)]
 mod testing;
 

@@ -13,7 +13,7 @@ use crate::evidence::{Evidence, Kept};
 use crate::facts::Facts;
 use crate::ignore::{self, Ignored};
 use crate::report::Report;
-use crate::{Error, Result, examine};
+use crate::{Error, Result, examine, results};
 
 /// Looks at a host and a server. `options` say where the server is; none where none is to be asked.
 ///
@@ -80,10 +80,12 @@ fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {
                 "`drover doctor collect` makes such files",
             )
         })?;
-        return Ok(Facts::gather(Evidence::kept(kept), place.interval));
+        let evidence = Evidence::kept(kept);
+        results::add(&evidence, &place.results)?;
+        return Ok(Facts::gather(evidence, place.interval));
     }
     let server = match options {
-        Some(options) => Connection::open(options).map_err(|error| error.to_string()),
+        Some(options) => open(options).map_err(|error| error.to_string()),
         None => Err("no server was asked".to_owned()),
     };
     let pid = match &server {
@@ -93,7 +95,23 @@ fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {
     let root = place.root.as_deref();
     let evidence =
         Evidence::of(root, server, pid, now()).map_err(Error::file(root.unwrap_or(Path::new("/"))))?;
+    results::add(&evidence, &place.results)?;
     Ok(Facts::gather(evidence, place.interval))
+}
+
+/// A session that does not get in the way: what takes longer than a few seconds, or waits for others, is given up.
+fn open(options: &ConnectOptions) -> drover_db::Result<Connection> {
+    let mut connection = Connection::open(options)?;
+    connection.execute("SET SESSION lock_wait_timeout = 1")?;
+    // The first is MariaDB's, in seconds, the other one MySQL's, in milliseconds; old servers have neither.
+    for limit in ["max_statement_time = 2", "max_execution_time = 2000"] {
+        match connection.execute(format!("SET SESSION {limit}")) {
+            // ER_UNKNOWN_SYSTEM_VARIABLE
+            Err(error) if error.code() == Some(1193) => {}
+            other => drop(other?),
+        }
+    }
+    Ok(connection)
 }
 
 /// The time, in UTC, by RFC 3339.

@@ -6,11 +6,13 @@ pub mod device;
 mod error;
 mod files;
 pub mod scheduler;
+mod system;
 pub mod undo;
 
 pub use device::{Device, Devices, Storage};
 pub use error::Error;
 pub use files::{Files, Here, Tree};
+pub use system::{Clock, Space, clock, space};
 
 /// What looking at a host or changing it gives.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,3 +1,8 @@
 //! Network interfaces that are bound together.
 
-pub(super) mod watch;
+mod watch;
+
+use crate::check::Check;
+
+/// Its checks.
+pub(super) const CHECKS: &[Check] = &[watch::CHECK];

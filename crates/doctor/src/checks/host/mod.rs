@@ -1,3 +1,8 @@
 //! The host at large.
 
-pub(super) mod swap;
+mod swap;
+
+use crate::check::Check;
+
+/// Its checks.
+pub(super) const CHECKS: &[Check] = &[swap::CHECK];

@@ -1,4 +1,9 @@
 //! The devices below the server's files, and who orders their requests.
 
-pub(super) mod choice;
-pub(super) mod elevator;
+mod choice;
+mod elevator;
+
+use crate::check::Check;
+
+/// Its checks.
+pub(super) const CHECKS: &[Check] = &[choice::CHECK, elevator::CHECK];

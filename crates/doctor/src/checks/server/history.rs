@@ -23,7 +23,7 @@ const LONG: u64 = 100_000;
 /// Seconds.
 const OLD: u64 = 600;
 
-const OLDEST: &str = "SELECT trx_mysql_thread_id AS id, TIMESTAMPDIFF(SECOND, trx_started, NOW()) AS age, trx_query AS query \
+const OLDEST: &str = "SELECT trx_mysql_thread_id AS id, TIMESTAMPDIFF(SECOND, trx_started, NOW()) AS age \
                       FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT 1";
 const LENGTH: &str = "SELECT COUNT AS length FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len' AND \
                       STATUS = 'enabled'";

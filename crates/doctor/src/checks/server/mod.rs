@@ -1,3 +1,8 @@
 //! The server at large.
 
-pub(super) mod history;
+mod history;
+
+use crate::check::Check;
+
+/// Its checks.
+pub(super) const CHECKS: &[Check] = &[history::CHECK];

@@ -1,5 +1,11 @@
 //! `drover doctor`: what it says of real servers and of this host.
 
+mod binlog;
+mod memory;
+mod scheduler;
+mod server;
+mod upgrade;
+
 use drover_sandbox::{Flavour, Server};
 use serde_json::Value;
 
@@ -9,14 +15,28 @@ use crate::servers::{on_both, source, start};
 
 on_both!(a_fresh_server, what_an_account_may_not_see);
 
+/// What it says, with or without findings.
 fn doctor(server: &Server, options: &str) -> Value {
-    run(&mut drover_on(server, &format!("--json doctor --interval 1s {options}"))).done().json()
+    let output = run(&mut drover_on(server, &format!("--json doctor --interval 1s {options}")));
+    assert!(matches!(output.code, Some(0 | 1)), "{}", output.stderr);
+    output.json()
 }
 
-/// What came of a check.
+/// What came of a check, in a word.
 fn state<'a>(report: &'a Value, rule: &str) -> &'a str {
+    check(report, rule)["state"].as_str().unwrap()
+}
+
+/// A check.
+fn check<'a>(report: &'a Value, rule: &str) -> &'a Value {
     let checks = report["checks"].as_array().unwrap();
-    checks.iter().find(|check| check["rule"] == rule).unwrap()["state"].as_str().unwrap()
+    checks.iter().find(|check| check["rule"] == rule).unwrap_or_else(|| panic!("no check {rule}"))
+}
+
+/// The findings of a check: weight, and the whole of it as text.
+fn findings(report: &Value, rule: &str) -> Vec<(String, String)> {
+    let found = check(report, rule)["findings"].as_array().unwrap().iter();
+    found.map(|finding| (finding["weight"].as_str().unwrap().to_owned(), finding.to_string())).collect()
 }
 
 fn a_fresh_server(flavour: Flavour) {

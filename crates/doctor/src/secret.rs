@@ -1,0 +1,40 @@
+//! What nobody should read in a report or a bundle, though a setting holds it.
+
+/// What stands in its place.
+pub(crate) const HIDDEN: &str = "(hidden)";
+
+/// Parts of the names of what is secret: of variables, and of keys in files of settings.
+const NAMES: [&str; 9] =
+    ["passw", "passphrase", "psk", "secret", "token", "sst_auth", "sst-auth", "private", "wep-key"];
+
+/// Whether something of this name is secret. What the name of a password's plugin or policy is called tells no password, but nobody
+/// misses it.
+pub(crate) fn is_named(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    NAMES.iter().any(|part| name.contains(part))
+}
+
+/// A file of settings, `NAME=VALUE` or `NAME: VALUE` in each line, without the values of what is secret.
+pub(crate) fn hide(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once(['=', ':']) {
+        // What stands before the sign is kept with its white space, which counts in YAML.
+        Some((name, value)) if is_named(name) && !value.trim().is_empty() => {
+            format!("{name}{}{HIDDEN}", &line[name.len()..=name.len()])
+        }
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_files() {
+        let text = "[client]\nuser = root\npassword = \"a b\"\n  psk: x\nkey-mgmt=wpa-psk\nport=1";
+        let hidden = "[client]\nuser = root\npassword =(hidden)\n  psk:(hidden)\nkey-mgmt=wpa-psk\nport=1";
+        assert_eq!(hide(text), hidden);
+        assert!(is_named("wsrep_sst_auth") && is_named("report_password") && !is_named("datadir"));
+    }
+}

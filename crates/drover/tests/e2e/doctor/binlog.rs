@@ -1,0 +1,1 @@
+//! What `drover doctor` says of the binary log and of replicas.

@@ -1,0 +1,1 @@
+//! What `drover doctor` says of memory and allocators.

@@ -1,0 +1,1 @@
+//! What `drover doctor` says of servers and hosts at large.

@@ -1,0 +1,1 @@
+//! What `drover doctor` says of what a newer server does not have.
