@@ -39,6 +39,14 @@ pub struct ExamineArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
 
+    /// Write the report as a page for a browser
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Write a script that does what is proposed, or undoes it, one at a time; it is not run
+    #[arg(long, value_name = "FILE")]
+    pub fix_script: Option<PathBuf>,
+
     /// Pass over the findings of this rule from now on, or over the one on a subject: RULE or RULE=SUBJECT
     #[arg(long, value_name = "RULE", requires = "because")]
     pub ignore: Option<String>,

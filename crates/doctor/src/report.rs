@@ -1,9 +1,12 @@
 //! What an examination leaves.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::check::{Area, Check, Finding, Weight};
 use crate::ignore::Ignored;
+use crate::{Error, Result, fix_script, page};
 
 /// What was found, as `--json` prints it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -117,6 +120,22 @@ impl Report {
     /// Whether anything is wrong: notes are only good to know.
     pub fn has_findings(&self) -> bool {
         self.findings().iter().any(|(_, finding)| finding.weight < Weight::Note)
+    }
+
+    /// Writes it as a page for a browser, which needs nothing else.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_page(&self, file: &Path) -> Result<()> {
+        std::fs::write(file, page::page(self).to_string()).map_err(Error::file(file))
+    }
+
+    /// Writes a script that does what the findings propose, and undoes it, one at a time; it does nothing by itself.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_fix_script(&self, file: &Path) -> Result<()> {
+        std::fs::write(file, fix_script::script(self)).map_err(Error::file(file))
     }
 
     /// How many checks came to that.

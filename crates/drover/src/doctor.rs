@@ -16,6 +16,12 @@ pub(crate) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Outcome, Failu
         None => {
             let options = server(&args.examine.place, printer)?;
             let report = drover_doctor::run(&args.examine, options.as_ref())?;
+            if let Some(file) = &args.examine.html {
+                report.write_page(file)?;
+            }
+            if let Some(file) = &args.examine.fix_script {
+                report.write_fix_script(file)?;
+            }
             printer.doctor(&report, text(&report))?;
             Ok(if report.has_findings() { Outcome::Found } else { Outcome::Done })
         }

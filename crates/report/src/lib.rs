@@ -16,6 +16,7 @@ mod progress;
 pub mod read;
 pub mod size;
 mod table;
+mod terms;
 mod timeline;
 mod unit;
 
@@ -25,5 +26,6 @@ pub use page::{Block, Page, STYLE, Section};
 pub use parts::Parts;
 pub use progress::{Progress, ProgressSnapshot};
 pub use table::{Cell, Column, Table};
+pub use terms::Terms;
 pub use timeline::Timeline;
 pub use unit::Unit;

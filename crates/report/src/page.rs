@@ -7,6 +7,7 @@ use crate::figures::Figures;
 use crate::lines::Lines;
 use crate::parts::Parts;
 use crate::table::Table;
+use crate::terms::Terms;
 use crate::timeline::Timeline;
 
 /// The style of pages: colours of both schemes, type, tables and charts.
@@ -34,6 +35,8 @@ pub struct Section {
 pub enum Block {
     /// A paragraph.
     Text(String),
+    /// Texts with a word before each.
+    Terms(Terms),
     /// The few numbers that say the most.
     Figures(Figures),
     /// A table.
@@ -111,6 +114,7 @@ impl Block {
     fn html(&self, f: &mut Formatter<'_>, id: &str) -> fmt::Result {
         match self {
             Self::Text(text) => paragraph(f, "text", text),
+            Self::Terms(terms) => terms.html(f),
             Self::Figures(figures) => figures.html(f),
             Self::Table(table) => table.html(f),
             Self::Folded(summary, table) => {
@@ -128,6 +132,12 @@ impl Block {
 impl From<Figures> for Block {
     fn from(figures: Figures) -> Self {
         Self::Figures(figures)
+    }
+}
+
+impl From<Terms> for Block {
+    fn from(terms: Terms) -> Self {
+        Self::Terms(terms)
     }
 }
 
@@ -215,6 +225,7 @@ mod tests {
         let section = Section::new(text).note(text).with(Figures::new().with(text, text, text)).with(parts);
         let section =
             section.with(Block::Text(text.to_owned())).with(Block::Folded(text.to_owned(), table.clone()));
+        let section = section.with(Terms::new().text(text, text).code(text, text));
         let section = section.with(table).with(timeline).with(lines);
         Page::new(text)
             .subtitle(text)
