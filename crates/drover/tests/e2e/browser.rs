@@ -101,6 +101,20 @@ impl Browser {
         });
     }
 
+    /// Whether the page fits a telephone and a desk in both schemes, and fetches nothing.
+    pub(crate) fn assert_fits(&mut self) {
+        for scheme in ["light", "dark"] {
+            self.prefer(scheme);
+            assert_eq!(self.value(&format!("matchMedia('(prefers-color-scheme: {scheme})').matches")), true);
+            for width in [400, 1200] {
+                self.resize(width);
+                let fits = self.value("document.documentElement.scrollWidth <= innerWidth");
+                assert_eq!(fits, true, "{scheme} at {width}");
+            }
+        }
+        assert_eq!(self.value("performance.getEntriesByType('resource').length"), 0);
+    }
+
     /// What the browser complained of so far: what the page was not allowed to do, or could not load.
     pub(crate) fn complaints(&self) -> &[String] {
         &self.complaints

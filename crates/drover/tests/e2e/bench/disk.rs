@@ -307,12 +307,7 @@ fn the_page_is_shown_in_a_browser() {
     run(command.arg(&page).arg(dir.path())).done();
     let mut browser = Browser::open(kept.path(), &format!("file://{}", page.display()));
     browser.wait_for("h1", "How the disk bears random reads and writes");
-    browser.resize(400);
-    for scheme in ["light", "dark"] {
-        browser.prefer(scheme);
-        assert_eq!(browser.value("document.documentElement.scrollWidth <= innerWidth"), true, "{scheme}");
-        assert_eq!(browser.value(&format!("matchMedia('(prefers-color-scheme: {scheme})').matches")), true);
-    }
+    browser.assert_fits();
     // Throughput, and a chart of each kind of requests; two curves each.
     assert_eq!(browser.value("document.querySelectorAll('svg.chart').length"), 4);
     assert_eq!(browser.value("document.querySelectorAll('svg.chart path.curve').length"), 8);

@@ -256,12 +256,6 @@ fn the_page_reads_well_on_a_phone() {
         browser.wait_for("body", words);
     }
     assert!(browser.value("document.querySelectorAll('svg.chart').length").as_u64() >= Some(4));
-    for scheme in ["light", "dark"] {
-        browser.prefer(scheme);
-        browser.resize(400);
-        let fits = browser.value("document.documentElement.scrollWidth <= innerWidth");
-        assert_eq!(fits, true, "it is wider than 400 pixels ({scheme})");
-    }
-    assert_eq!(browser.value("performance.getEntriesByType('resource').length"), 0);
+    browser.assert_fits();
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
 }

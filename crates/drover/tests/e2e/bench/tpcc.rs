@@ -193,12 +193,7 @@ fn run_is_told(tpcc: &Tpcc<'_>, report: &Value) {
 fn page_is_readable(dir: &Path, page: &Path) {
     let mut browser = Browser::open(dir, &format!("file://{}", page.display()));
     browser.wait_for("body", "Compliance card");
-    for scheme in ["light", "dark"] {
-        browser.prefer(scheme);
-        browser.resize(400);
-        assert_eq!(browser.value("document.documentElement.scrollWidth <= innerWidth"), true, "{scheme}");
-    }
-    assert_eq!(browser.value("performance.getEntriesByType('resource').length"), 0);
+    browser.assert_fits();
     browser.wait_for("body", "New-Orders a minute, second by second");
     assert!(browser.value("document.querySelectorAll('path.curve').length").as_u64().unwrap() > 5);
 }

@@ -128,13 +128,8 @@ fn schedulers_are_switched_and_put_back(flavour: Flavour) {
 fn page_is_readable(dir: &Path, page: &Path) {
     let mut browser = Browser::open(dir, &format!("file://{}", page.display()));
     browser.wait_for("h1", "New-Orders a minute, by scheduler");
-    browser.resize(400);
-    for scheme in ["light", "dark"] {
-        browser.prefer(scheme);
-        assert_eq!(browser.value("document.documentElement.scrollWidth <= innerWidth"), true, "{scheme}");
-    }
+    browser.assert_fits();
     assert_eq!(browser.value("document.querySelectorAll('svg.chart path.curve').length"), 3);
-    assert_eq!(browser.value("performance.getEntriesByType('resource').length"), 0);
 }
 
 fn all_is_put_back_after_a_kill(flavour: Flavour) {

@@ -9,11 +9,12 @@ mod upgrade;
 use drover_sandbox::{Flavour, Server};
 use serde_json::Value;
 
-use crate::client::sql;
+use crate::browser::Browser;
+use crate::client::{sql, value};
 use crate::drover::{drover_on, run};
 use crate::servers::{on_both, source, start};
 
-on_both!(a_fresh_server, what_an_account_may_not_see);
+on_both!(a_fresh_server, what_an_account_may_not_see, page_and_script);
 
 /// What it says, with or without findings.
 fn doctor(server: &Server, options: &str) -> Value {
@@ -63,4 +64,38 @@ fn what_an_account_may_not_see(flavour: Flavour) {
     let report = doctor(server, "server -u doctor_nobody --password=a-secret");
     assert_eq!(state(&report, "server.history"), "unknown", "{report}");
     assert!(!report.to_string().contains("a-secret"));
+}
+
+/// The page holds what was found, and the script mends it and undoes that, each when it is told to.
+fn page_and_script(flavour: Flavour) {
+    let server =
+        &start(flavour, &["--log-bin=binlog", "--server-id=1", "--innodb-flush-log-at-trx-commit=2"]);
+    let dir = tempfile::tempdir().unwrap();
+    let (page, script) = (dir.path().join("doctor.html"), dir.path().join("fix.sh"));
+    let options = format!("binlog --html {} --fix-script {}", page.display(), script.display());
+    let report = doctor(server, &options);
+    let mut browser = Browser::open(dir.path(), &format!("file://{}", page.display()));
+    browser.wait_for("main", "innodb_flush_log_at_trx_commit");
+    browser.assert_fits();
+    assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
+
+    let client = server.client("mysql");
+    let words = [client.get_program()].into_iter().chain(client.get_args());
+    let client = words.collect::<Vec<_>>().join(std::ffi::OsStr::new(" "));
+    let fix = |words: &[&str]| {
+        let mut command = std::process::Command::new("sh");
+        command.arg(&script).args(words).env("CLIENT", &client);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let list = fix(&[]);
+    let line = list.lines().position(|line| line.contains("innodb_flush_log_at_trx_commit = 1")).unwrap();
+    let number = list.lines().nth(line - 1).unwrap().split_whitespace().next().unwrap();
+    let flush = || value(server, "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit");
+    assert_eq!(flush(), "2", "{report}");
+    fix(&["do", number]);
+    assert_eq!(flush(), "1");
+    fix(&["undo", number]);
+    assert_eq!(flush(), "2");
 }
