@@ -13,6 +13,7 @@ mod facts;
 mod fix_script;
 pub mod ignore;
 mod page;
+mod places;
 mod report;
 mod results;
 mod run;
