@@ -340,7 +340,10 @@ const MISSING: [u16; 6] = [1049, 1054, 1109, 1146, 1193, 1305];
 
 fn query(connection: &mut Connection, sql: &str) -> Seen<Answer> {
     match connection.query(sql) {
-        Ok(rows) => Ok(Answer { rows: rows.rows.iter().map(values).collect(), columns: rows.columns }),
+        Ok(rows) => Ok(without_secrets(Answer {
+            rows: rows.rows.iter().map(values).collect(),
+            columns: rows.columns,
+        })),
         Err(error) if error.code().is_some_and(|code| DENIED.contains(&code)) => {
             Err(Unseen::Denied(error.to_string()))
         }
@@ -360,4 +363,29 @@ fn values(row: &Row) -> Vec<Option<String>> {
         *value = Some(secret::HIDDEN.into());
     }
     values
+}
+
+/// SHOW REPLICAS has a column of passwords, with `show-replica-auth-info`.
+fn without_secrets(mut answer: Answer) -> Answer {
+    for (column, _) in answer.columns.iter().enumerate().filter(|(_, name)| secret::is_named(name)) {
+        for value in answer.rows.iter_mut().filter_map(|row| row.get_mut(column)?.as_mut()) {
+            secret::HIDDEN.clone_into(value);
+        }
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_passwords() {
+        let columns = ["Server_Id", "User", "Password"].map(str::to_owned).to_vec();
+        let row = |password: Option<&str>| {
+            vec![Some("2".to_owned()), Some("repl".to_owned()), password.map(str::to_owned)]
+        };
+        let answer = without_secrets(Answer { columns, rows: vec![row(Some("a-secret")), row(None)] });
+        assert_eq!(answer.rows, [row(Some(secret::HIDDEN)), row(None)]);
+    }
 }

@@ -1,7 +1,7 @@
-//! What tests of checks share: a host made of a few files, a server made of a few answers.
+//! What tests of checks share: a host made of a few files.
 
 use crate::check::{Check, Outcome, Weight};
-use crate::evidence::{Answer, Evidence, Kept};
+use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::{Seen, Unseen};
 
@@ -15,22 +15,6 @@ pub(crate) fn on_host(check: &Check, files: &[(&str, &str)]) -> Seen<Outcome> {
     }
     let evidence = Evidence::of(Some(dir.path()), Err("no server".into()), None, String::new()).unwrap();
     (check.look)(&Facts::gather(evidence, std::time::Duration::ZERO))
-}
-
-/// Columns and values.
-type Row = Vec<(&'static str, &'static str)>;
-
-/// What a check says of a server that gives these answers, each a row of columns and values.
-pub(crate) fn on_server(check: &Check, answers: &[(&str, Seen<Row>)]) -> Seen<Outcome> {
-    let mut kept = Kept::default();
-    for (sql, answer) in answers {
-        let answer = answer.clone().map(|row| Answer {
-            columns: row.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            rows: vec![row.iter().map(|(_, value)| Some((*value).to_owned())).collect()],
-        });
-        kept.answers.insert((*sql).to_owned(), answer);
-    }
-    (check.look)(&Facts::gather(Evidence::kept(kept), std::time::Duration::ZERO))
 }
 
 /// The weights of what was found.

@@ -24,7 +24,9 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     match format(facts)?.as_deref() {
         Some("STATEMENT") => {}
         Some(format) => {
-            return Ok(Outcome::not_here(format!("with binlog_format {format} unsafe statements go as rows")));
+            return Ok(Outcome::not_here(format!(
+                "with binlog_format {format} unsafe statements go as rows"
+            )));
         }
         None => return Ok(Outcome::not_here("it writes no binary log")),
     }

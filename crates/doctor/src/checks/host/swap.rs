@@ -48,3 +48,28 @@ fn swapped(facts: &Facts, pid: u32) -> Seen<u64> {
     let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     Ok(kibibytes.unwrap_or(0) * 1024)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::over_time;
+    use super::*;
+    use crate::testing::{is_fine, is_unknown, on_host, weights};
+
+    #[test]
+    fn memory_that_comes_back_from_disk() {
+        let busy = over_time(&CHECK, "pswpin 1000\npswpout 5", "pswpin 6000\npswpout 5", |_| {});
+        assert_eq!(weights(&busy), [Weight::Red]);
+        let effect = busy.unwrap().findings[0].effect.clone();
+        assert_eq!(effect.as_deref(), Some("4.10 MB a second from the disk"));
+        let calm = "pswpin 1000\npswpout 5";
+        assert!(is_fine(&over_time(&CHECK, calm, calm, |_| {})));
+        let out = over_time(&CHECK, calm, calm, |kept| {
+            kept.pid = Some(17);
+            kept.files.insert("/proc/17/status".into(), Ok("VmRSS:\t900 kB\nVmSwap:\t 12 kB".to_owned()));
+        });
+        assert_eq!(weights(&out), [Weight::Note]);
+        // A copy of a host does not change; a kernel without swap has no such numbers.
+        assert!(is_unknown(&on_host(&CHECK, &[("proc/vmstat", calm)])));
+        assert!(is_unknown(&over_time(&CHECK, "nr_free_pages 1", "nr_free_pages 1", |_| {})));
+    }
+}

@@ -38,24 +38,31 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         size::count(length),
         size::span(age)
     );
-    if length < LONG && age < OLD {
-        return Ok(Outcome::fine(seen));
-    }
-    let finding = match id {
-        Some(id) if age >= OLD => Finding::observed(
-            if length >= LONG { Weight::Red } else { Weight::Yellow },
-            format!("session {id} has a transaction open for {}", size::span(age)),
-            "end that transaction: all that others change meanwhile is kept, and read over",
-        )
-        .about(format!("session {id}"))
-        .sql(format!("KILL {id}"), None),
-        _ => Finding::observed(
+    Ok(match judge(length, id, age) {
+        Some(finding) => Outcome::found(finding.seen(seen)),
+        None => Outcome::fine(seen),
+    })
+}
+
+/// What is wrong with a history of that length, whose oldest open transaction is that of session `id`, `age` seconds old.
+fn judge(length: u64, id: Option<u64>, age: u64) -> Option<Finding> {
+    match id {
+        Some(id) if age >= OLD => Some(
+            Finding::observed(
+                if length >= LONG { Weight::Red } else { Weight::Yellow },
+                format!("session {id} has a transaction open for {}", size::span(age)),
+                "end that transaction: all that others change meanwhile is kept, and read over",
+            )
+            .about(format!("session {id}"))
+            .sql(format!("KILL {id}"), None),
+        ),
+        _ if length >= LONG => Some(Finding::observed(
             Weight::Yellow,
             "purge is behind",
             "see whether the list gets shorter by itself; large statements are done in parts by `drover chunk --max-history`",
-        ),
-    };
-    Ok(Outcome::found(finding.seen(seen)))
+        )),
+        _ => None,
+    }
 }
 
 fn length(facts: &Facts) -> Seen<u64> {
@@ -71,24 +78,14 @@ fn length(facts: &Facts) -> Seen<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{is_fine, is_unknown, on_server, weights};
 
     #[test]
     fn a_transaction_that_was_left_open() {
-        let of = |length: &'static str, age: &'static str| {
-            on_server(
-                &CHECK,
-                &[
-                    ("SHOW GLOBAL VARIABLES", Ok(vec![("Variable_name", "version"), ("Value", "9.7.4")])),
-                    (OLDEST, Ok(vec![("id", "17"), ("age", age), ("query", "")])),
-                    (LENGTH, Ok(vec![("length", length)])),
-                ],
-            )
-        };
-        assert_eq!(weights(&of("200000", "7200")), [Weight::Red]);
-        assert_eq!(weights(&of("10", "7200")), [Weight::Yellow]);
-        assert_eq!(weights(&of("200000", "5")), [Weight::Yellow]);
-        assert!(is_fine(&of("10", "5")));
-        assert!(is_unknown(&on_server(&CHECK, &[])));
+        let of = |length, age| judge(length, Some(17), age).map(|finding| finding.weight);
+        assert_eq!(of(200_000, 7200), Some(Weight::Red));
+        assert_eq!(of(10, 7200), Some(Weight::Yellow));
+        assert_eq!(of(200_000, 5), Some(Weight::Yellow));
+        assert_eq!(of(10, 5), None);
+        assert_eq!(judge(10, None, 0), None);
     }
 }

@@ -1,8 +1,26 @@
 //! The server at large.
 
+mod aio;
+mod buffer_pool;
+mod connections;
+mod duplicate_index;
 mod history;
+mod index;
+mod myisam;
+mod open_files;
+mod primary_key;
+mod tables;
 
 use crate::check::Check;
 
 /// Its checks.
-pub(super) const CHECKS: &[Check] = &[history::CHECK];
+pub(super) const CHECKS: &[Check] = &[
+    history::CHECK,
+    buffer_pool::CHECK,
+    connections::CHECK,
+    open_files::CHECK,
+    aio::CHECK,
+    primary_key::CHECK,
+    duplicate_index::CHECK,
+    myisam::CHECK,
+];

@@ -1,1 +1,225 @@
 //! What `drover doctor` says of servers and hosts at large.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use drover_sandbox::{Flavour, Server};
+use serde_json::Value;
+
+use super::{check, doctor, findings, state};
+use crate::client::{Session, client, run_script, sql, wait_until};
+use crate::drover::{Running, drover, drover_on, run};
+use crate::guards::replica_of;
+use crate::servers::{on_both, start, start_unsynced};
+
+on_both!(tables, a_load_that_is_too_much, too_many_sessions, a_long_history, in_order, nobody_sees_it);
+
+/// Runs all statements that cure what was found, or those that undo that.
+fn carry_out(server: &Server, report: &Value, rule: &str, which: &str) {
+    for finding in check(report, rule)["findings"].as_array().unwrap() {
+        for remedy in finding["remedies"].as_array().unwrap() {
+            sql(server, remedy[which].as_str().unwrap());
+        }
+    }
+}
+
+fn subjects(report: &Value, rule: &str) -> Vec<String> {
+    let findings = check(report, rule)["findings"].as_array().unwrap();
+    let mut subjects: Vec<_> =
+        findings.iter().map(|finding| finding["subject"].as_str().unwrap_or_default().to_owned()).collect();
+    subjects.sort();
+    subjects
+}
+
+/// Tables without keys, with indexes too many, and of engines that a crash corrupts.
+fn tables(flavour: Flavour) {
+    let server = &start_unsynced(flavour, &["--binlog-format=ROW"]);
+    run_script(
+        server,
+        None,
+        b"CREATE DATABASE d; USE d;
+          CREATE TABLE bare (a INT, b INT NOT NULL) ENGINE=InnoDB; INSERT INTO bare VALUES (1, 1), (2, 2);
+          CREATE TABLE nullable (a INT UNIQUE, b INT, KEY (b));
+          CREATE TABLE keyed (a INT NOT NULL UNIQUE, b INT);
+          CREATE TABLE `in``dexed` (id INT PRIMARY KEY, a INT, b VARCHAR(50), c TEXT, KEY a (a), KEY ab (a, b), KEY b10 (b(10)),
+            UNIQUE KEY b (b), UNIQUE KEY b_again (b), FULLTEXT KEY c1 (c), FULLTEXT KEY c2 (c), KEY alone (b, a));
+          CREATE TABLE old (id INT PRIMARY KEY, v TEXT) ENGINE=MyISAM; INSERT INTO old VALUES (1, 'a');
+          CREATE VIEW v AS SELECT * FROM bare",
+    )
+    .unwrap();
+    if flavour == Flavour::MariaDb {
+        sql(
+            server,
+            "CREATE TABLE d.aria (id INT PRIMARY KEY) ENGINE=Aria TRANSACTIONAL=0; CREATE TABLE d.safe (id INT PRIMARY KEY) ENGINE=Aria",
+        );
+    }
+    let report = doctor(server, "server");
+    assert_eq!(subjects(&report, "server.primary_key"), ["d.bare", "d.nullable"], "{report}");
+    assert!(findings(&report, "server.primary_key").iter().all(|(weight, _)| weight == "note"));
+    let indexes = ["a", "b10", "b_again", "c2"].map(|name| format!("d.in`dexed.{name}"));
+    assert_eq!(subjects(&report, "server.duplicate_index"), indexes, "{report}");
+    let old: &[&str] = if flavour == Flavour::MariaDb { &["d.aria", "d.old"] } else { &["d.old"] };
+    assert_eq!(subjects(&report, "server.myisam"), old, "{report}");
+    let rules = ["server.primary_key", "server.duplicate_index", "server.myisam"];
+    rules.iter().for_each(|rule| carry_out(server, &report, rule, "run"));
+    let cured = doctor(server, "server");
+    rules.iter().for_each(|rule| assert_eq!(state(&cured, rule), "fine", "{rule}: {cured}"));
+    rules.iter().for_each(|rule| carry_out(server, &report, rule, "undo"));
+    let again = doctor(server, "server");
+    rules.iter().for_each(|rule| assert_eq!(subjects(&again, rule), subjects(&report, rule), "{again}"));
+    // With a replica a table without a key costs something.
+    let replica = replica_of(server);
+    sql(&replica, "START REPLICA");
+    let connected = || {
+        !sql(server, if flavour == Flavour::MySql { "SHOW REPLICAS" } else { "SHOW REPLICA HOSTS" })
+            .is_empty()
+    };
+    wait_until("the replica is connected", connected);
+    let found = findings(&doctor(server, "server"), "server.primary_key");
+    assert!(found.len() == 2 && found.iter().all(|(weight, _)| weight == "yellow"), "{found:?}");
+}
+
+/// A small pool that is read from all over, and more tables than the cache holds.
+fn a_load_that_is_too_much(flavour: Flavour) {
+    let pool = if flavour == Flavour::MySql {
+        "--innodb-buffer-pool-size=5M"
+    } else {
+        "--innodb-buffer-pool-size=8M"
+    };
+    let options = [
+        pool,
+        "--table-open-cache=10",
+        "--table-open-cache-instances=1",
+        "--max-connections=30",
+        "--innodb-use-native-aio=OFF",
+    ];
+    let server = &start_unsynced(flavour, &options);
+    let tables: String = (0..40).map(|n| format!("CREATE TABLE t{n} (id INT PRIMARY KEY);\n")).collect();
+    let opens: String = (0..40).map(|n| format!("DO (SELECT COUNT(*) FROM t{n});\n")).collect();
+    let script = format!(
+        "CREATE DATABASE d; USE d; SET sql_log_bin = 0;
+         {tables}
+         CREATE TABLE large (id INT PRIMARY KEY, v TEXT);
+         INSERT INTO large WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 1000) SELECT n, REPEAT('x', 4000) FROM s;
+         INSERT INTO large SELECT id + 1000, v FROM large; INSERT INTO large SELECT id + 2000, v FROM large;
+         INSERT INTO large SELECT id + 4000, v FROM large;
+         DELIMITER //
+         CREATE PROCEDURE misses() BEGIN DECLARE x TEXT; LOOP SELECT v INTO x FROM large WHERE id = 1 + FLOOR(RAND() * 7999); END LOOP; END//
+         CREATE PROCEDURE opens() BEGIN LOOP {opens} END LOOP; END//"
+    );
+    run_script(server, None, script.as_bytes()).unwrap();
+    let (mut misses, mut opens) = (Session::open(server), Session::open(server));
+    misses.send("CALL d.misses()");
+    opens.send("CALL d.opens()");
+    misses.wait_until_running("RAND()");
+    let report = doctor(server, "server");
+    let found = findings(&report, "server.buffer_pool");
+    assert!(found.len() == 1 && found[0].0 == "yellow", "{report}");
+    let found = findings(&report, "server.open_files");
+    assert!(
+        found.len() == 1 && found[0].0 == "yellow" && found[0].1.contains("table_open_cache"),
+        "{report}"
+    );
+    let found = findings(&report, "server.aio");
+    assert!(found.len() == 1 && found[0].0 == "note" && found[0].1.contains("is told to"), "{report}");
+}
+
+/// Sessions up to the limit, and then more.
+fn too_many_sessions(flavour: Flavour) {
+    let server = &start(flavour, &["--max-connections=10"]);
+    sql(server, "CREATE USER app@localhost IDENTIFIED BY 'a'");
+    let mut sessions: Vec<_> = (0..9).map(|_| Session::open(server)).collect();
+    let near = doctor(server, "server");
+    let found = findings(&near, "server.connections");
+    assert!(found.len() == 1 && found[0].0 == "yellow", "{near}");
+    sessions.push(Session::open(server));
+    // One more is for root. It is taken before others knock.
+    let examining = Running::start(&mut drover_on(server, "--json doctor server --interval 2s"));
+    std::thread::sleep(Duration::from_millis(700));
+    for _ in 0..5 {
+        knock(server);
+    }
+    let report = examining.finish().json();
+    let found = findings(&report, "server.connections");
+    assert!(found.len() == 1 && found[0].0 == "red", "{report}");
+}
+
+/// Somebody who is no administrator, and is refused.
+fn knock(server: &Server) {
+    let mut command: Command = client(server);
+    command.args(["--user=app", "--password=a", "-e", "SELECT 1"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(!output.status.success(), "it was let in");
+}
+
+/// A snapshot that keeps purge from all that 100,000 transactions have left.
+fn a_long_history(flavour: Flavour) {
+    let server = &start_unsynced(flavour, &[]);
+    run_script(
+        server,
+        None,
+        b"CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY, v INT); INSERT INTO t VALUES (1, 0), (2, 0);
+          DELIMITER //
+          CREATE PROCEDURE change_often(n INT) BEGIN WHILE n > 0 DO UPDATE t SET v = n WHERE id = 1; SET n = n - 1; END WHILE; END//",
+    )
+    .unwrap();
+    let mut snapshot = Session::open(server);
+    snapshot.run("START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    sql(server, "SET sql_log_bin = 0; CALL d.change_often(100500)");
+    let report = doctor(server, "server");
+    let found = findings(&report, "server.history");
+    assert!(found.len() == 1 && found[0].0 == "yellow" && found[0].1.contains("purge is behind"), "{report}");
+}
+
+/// A server with all that it should have.
+fn in_order(flavour: Flavour) {
+    let server = &start(flavour, &["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"]);
+    sql(
+        server,
+        "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, a INT, b INT, KEY ab (a, b), KEY ba (b, a))",
+    );
+    let report = doctor(server, "server host");
+    let rules = [
+        "history",
+        "buffer_pool",
+        "connections",
+        "open_files",
+        "aio",
+        "primary_key",
+        "duplicate_index",
+        "myisam",
+    ];
+    for rule in rules.map(|rule| format!("server.{rule}")) {
+        assert_eq!(state(&report, &rule), "fine", "{rule}: {report}");
+    }
+    // How full the disk is, and what else the host does, nobody knows here; but it is seen.
+    for rule in ["swap", "oom", "disk", "numa", "files", "clock"].map(|rule| format!("host.{rule}")) {
+        assert_ne!(state(&report, &rule), "unknown", "{rule}: {report}");
+    }
+}
+
+/// An account without privileges, a server that is reached over the network, and none at all.
+fn nobody_sees_it(flavour: Flavour) {
+    let server = &start(flavour, &[]);
+    sql(
+        server,
+        "CREATE USER doctor_nobody@'%' IDENTIFIED BY 'a-secret'; GRANT ALL ON *.* TO doctor_nobody@'%'; REVOKE SELECT, PROCESS ON *.* FROM doctor_nobody@'%'",
+    );
+    let report = doctor(server, "server -u doctor_nobody --password=a-secret");
+    for rule in ["history", "primary_key", "duplicate_index", "myisam"].map(|rule| format!("server.{rule}")) {
+        assert_eq!(state(&report, &rule), "unknown", "{rule}: {report}");
+    }
+    // What lies on the server's host cannot be told from here.
+    let port = server.port();
+    let line = format!(
+        "--json doctor server host --no-defaults -h 127.0.0.1 -P {port} -u doctor_nobody --password=a-secret"
+    );
+    let far = run(&mut drover(&line)).json();
+    for rule in ["server.open_files", "server.aio", "host.disk"] {
+        assert_eq!(state(&far, rule), "unknown", "{rule}: {far}");
+    }
+    let none = run(&mut drover("--json doctor server --no-server")).done().json();
+    for checked in none["checks"].as_array().unwrap() {
+        assert_eq!(checked["state"], "unknown", "{checked}");
+    }
+}
