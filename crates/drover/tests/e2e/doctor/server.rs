@@ -104,14 +104,17 @@ fn a_load_that_is_too_much(flavour: Flavour) {
          INSERT INTO large SELECT id + 1000, v FROM large; INSERT INTO large SELECT id + 2000, v FROM large;
          INSERT INTO large SELECT id + 4000, v FROM large;
          DELIMITER //
-         CREATE PROCEDURE misses() BEGIN DECLARE x TEXT; LOOP SELECT v INTO x FROM large WHERE id = 1 + FLOOR(RAND() * 7999); END LOOP; END//
+         CREATE PROCEDURE misses() BEGIN
+           DECLARE x TEXT; DECLARE n INT;
+           LOOP SET n = 1 + FLOOR(RAND() * 7999); SELECT v INTO x FROM large WHERE id = n; END LOOP;
+         END//
          CREATE PROCEDURE opens() BEGIN LOOP {opens} END LOOP; END//"
     );
     run_script(server, None, script.as_bytes()).unwrap();
     let (mut misses, mut opens) = (Session::open(server), Session::open(server));
     misses.send("CALL d.misses()");
     opens.send("CALL d.opens()");
-    misses.wait_until_running("RAND()");
+    misses.wait_until_running("large");
     let report = doctor(server, "server");
     let found = findings(&report, "server.buffer_pool");
     assert!(found.len() == 1 && found[0].0 == "yellow", "{report}");
