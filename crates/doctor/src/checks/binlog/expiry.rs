@@ -14,7 +14,8 @@ pub(crate) const CHECK: Check = Check {
     rule: "binlog.expiry",
     area: Area::Binlog,
     looks_for: "binary logs that never expire, or before a replica that was away for a day is back",
-    needs: "the server's variables; SHOW BINARY LOGS (REPLICATION CLIENT on MySQL, BINLOG MONITOR on MariaDB); the file system's free space",
+    needs: "the server's variables; SHOW BINARY LOGS (REPLICATION CLIENT on MySQL, BINLOG MONITOR on MariaDB); the file \
+            system's free space",
     source: "MySQL manual, binlog_expire_logs_seconds and binlog_expire_logs_auto_purge; MariaDB manual, Using and Maintaining the Binary \
              Log",
     refuted_by: "something else removes them, such as a backup with PURGE BINARY LOGS",

@@ -50,7 +50,12 @@ fn look(facts: &Facts) -> Seen<Outcome> {
             "have rows logged, then compare the tables of source and replica; the error log and `drover binlog cost --safety` tell which \
              statements they are",
         )
-        .seen(format!("error 1592 (ER_BINLOG_UNSAFE_STATEMENT) was raised {} times, from {} to {}", size::count(raised), when("first"), when("last")))
+        .seen(format!(
+            "error 1592 (ER_BINLOG_UNSAFE_STATEMENT) was raised {} times, from {} to {}",
+            size::count(raised),
+            when("first"),
+            when("last")
+        ))
         .measure("drover binlog cost --safety --from-server")
         .sql("SET GLOBAL binlog_format = 'ROW'", Some("SET GLOBAL binlog_format = 'STATEMENT'".into())),
     ))

@@ -9,8 +9,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Host,
     looks_for: "a clock that is not synchronized, or is read slowly",
     needs: "adjtimex(2); /sys/devices/system/clocksource/clocksource0",
-    source: "adjtimex(2) on STA_UNSYNC and maxerror; Documentation/virt/kvm/x86/timekeeping.rst and vdso(7): hpet and acpi_pm are read by way \
-             of the device, and not without a system call",
+    source: "adjtimex(2) on STA_UNSYNC and maxerror; Documentation/virt/kvm/x86/timekeeping.rst and vdso(7): hpet and acpi_pm are read \
+             from the device, and not without a system call",
     refuted_by: "the machine is a guest whose clock the host holds to the time: then it is right, though its kernel does not know",
     look,
 };

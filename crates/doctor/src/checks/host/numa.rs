@@ -53,14 +53,18 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let mut finding = Finding::observed(
         Weight::Yellow,
         format!("node {} has no memory to spare, others have, and most of the server's lies there", short.number),
-        "have the server's memory spread over all nodes: NUMAPolicy=interleave in its unit, or innodb_numa_interleave where the server has it",
+        "have the server's memory spread over all nodes: NUMAPolicy=interleave in its unit, or innodb_numa_interleave where the \
+         server has it",
     )
     .about(format!("node {}", short.number))
     .effect("the kernel may swap, or search for memory, though there is enough of it");
     finding.seen = told;
     finding.seen.push(of_server);
     if let Ok((missed, seconds)) = facts.vmstat_growth("numa_miss") {
-        finding = finding.seen(format!("/proc/vmstat: {missed:.0} pages a second came from another node than was wanted, over {seconds:.1} s"));
+        finding = finding.seen(format!(
+            "/proc/vmstat: {missed:.0} pages a second came from another node than was wanted, \
+             over {seconds:.1} s"
+        ));
     }
     Ok(Outcome::found(finding))
 }

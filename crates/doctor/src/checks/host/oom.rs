@@ -1,7 +1,5 @@
 //! Processes that the kernel killed for their memory.
 
-use drover_report::size;
-
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
 use crate::facts::Facts;
@@ -38,10 +36,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         _ if killed > 0 => outcome.findings.push(
             Finding::observed(
                 Weight::Yellow,
-                format!(
-                    "the kernel has killed {} as there was no memory left",
-                    size::things(killed, "process").replace("processs", "processes")
-                ),
+                "the kernel has killed processes, as there was no memory left",
                 advice,
             )
             .seen(seen),

@@ -33,7 +33,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         Finding::observed(
             Weight::Red,
             "clients are refused: there are too many sessions",
-            "see in the list of processes who holds them: idle ones of a pool, or ones that wait for a lock; more sessions need more memory",
+            "see in the list of processes who holds them: idle ones of a pool, or ones that wait for a lock; \
+             more sessions need more memory",
         )
         .effect(format!("{:.0} were refused over {seconds:.1} s", rate * seconds))
     } else {

@@ -67,10 +67,9 @@ fn look(facts: &Facts) -> Seen<Outcome> {
             .push(Finding::observed(Weight::Note, what, advice).seen("information_schema.STATISTICS"));
     }
     if outcome == Outcome::default() {
-        outcome.fine.push(format!(
-            "{}, none is part of another",
-            size::things(indexes.len() as u64, "index").replace("indexs", "indexes")
-        ));
+        outcome
+            .fine
+            .push(format!("of {} indexes none is part of another", size::count(indexes.len() as u64)));
     }
     Ok(outcome)
 }

@@ -23,11 +23,12 @@ pub(crate) const CHECK: Check = Check {
 /// More are counted no further.
 const MOST: usize = 1000;
 
-/// One row for each table without a key: how many indexes it has otherwise, and about how many rows. Grouped once rather than asked for each
-/// table, as MariaDB opens all tables for that.
+/// One row for each table without a key: how many indexes it has otherwise, and about how many rows. Grouped
+/// once rather than asked for each table, as MariaDB opens all tables for that.
 fn query() -> String {
     format!(
-        "SELECT t.TABLE_SCHEMA AS s, t.TABLE_NAME AS t, t.ENGINE AS engine, COALESCE(t.TABLE_ROWS, 0) AS n, COALESCE(k.indexes, 0) AS indexes \
+        "SELECT t.TABLE_SCHEMA AS s, t.TABLE_NAME AS t, t.ENGINE AS engine, COALESCE(t.TABLE_ROWS, 0) AS n, \
+         COALESCE(k.indexes, 0) AS indexes \
          FROM information_schema.TABLES t LEFT JOIN (SELECT s, t, COUNT(*) AS indexes, MAX(is_key) AS has_key FROM \
          (SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t, INDEX_NAME, MAX(NON_UNIQUE) = 0 AND SUM(NULLABLE = 'YES') = 0 AS is_key \
          FROM information_schema.STATISTICS WHERE TABLE_SCHEMA NOT IN {SYSTEM} GROUP BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME) i \

@@ -6,6 +6,7 @@ use std::time::Duration;
 use drover_sandbox::{Flavour, Server};
 use serde_json::Value;
 
+use super::binlog::quick;
 use super::{check, doctor, findings, state};
 use crate::client::{Session, client, run_script, sql, wait_until};
 use crate::drover::{Running, drover, drover_on, run};
@@ -53,7 +54,7 @@ fn tables(flavour: Flavour) {
             "CREATE TABLE d.aria (id INT PRIMARY KEY) ENGINE=Aria TRANSACTIONAL=0; CREATE TABLE d.safe (id INT PRIMARY KEY) ENGINE=Aria",
         );
     }
-    let report = doctor(server, "server");
+    let report = quick(server, "server");
     assert_eq!(subjects(&report, "server.primary_key"), ["d.bare", "d.nullable"], "{report}");
     assert!(findings(&report, "server.primary_key").iter().all(|(weight, _)| weight == "note"));
     let indexes = ["a", "b10", "b_again", "c2"].map(|name| format!("d.in`dexed.{name}"));
@@ -62,10 +63,10 @@ fn tables(flavour: Flavour) {
     assert_eq!(subjects(&report, "server.myisam"), old, "{report}");
     let rules = ["server.primary_key", "server.duplicate_index", "server.myisam"];
     rules.iter().for_each(|rule| carry_out(server, &report, rule, "run"));
-    let cured = doctor(server, "server");
+    let cured = quick(server, "server");
     rules.iter().for_each(|rule| assert_eq!(state(&cured, rule), "fine", "{rule}: {cured}"));
     rules.iter().for_each(|rule| carry_out(server, &report, rule, "undo"));
-    let again = doctor(server, "server");
+    let again = quick(server, "server");
     rules.iter().for_each(|rule| assert_eq!(subjects(&again, rule), subjects(&report, rule), "{again}"));
     // With a replica a table without a key costs something.
     let replica = replica_of(server);
@@ -75,7 +76,7 @@ fn tables(flavour: Flavour) {
             .is_empty()
     };
     wait_until("the replica is connected", connected);
-    let found = findings(&doctor(server, "server"), "server.primary_key");
+    let found = findings(&quick(server, "server"), "server.primary_key");
     assert!(found.len() == 2 && found.iter().all(|(weight, _)| weight == "yellow"), "{found:?}");
 }
 
@@ -100,7 +101,8 @@ fn a_load_that_is_too_much(flavour: Flavour) {
         "CREATE DATABASE d; USE d; SET sql_log_bin = 0;
          {tables}
          CREATE TABLE large (id INT PRIMARY KEY, v TEXT);
-         INSERT INTO large WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 1000) SELECT n, REPEAT('x', 4000) FROM s;
+         INSERT INTO large WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 1000)
+           SELECT n, REPEAT('x', 4000) FROM s;
          INSERT INTO large SELECT id + 1000, v FROM large; INSERT INTO large SELECT id + 2000, v FROM large;
          INSERT INTO large SELECT id + 4000, v FROM large;
          DELIMITER //
@@ -132,7 +134,7 @@ fn too_many_sessions(flavour: Flavour) {
     let server = &start(flavour, &["--max-connections=10"]);
     sql(server, "CREATE USER app@localhost IDENTIFIED BY 'a'");
     let mut sessions: Vec<_> = (0..9).map(|_| Session::open(server)).collect();
-    let near = doctor(server, "server");
+    let near = quick(server, "server");
     let found = findings(&near, "server.connections");
     assert!(found.len() == 1 && found[0].0 == "yellow", "{near}");
     sessions.push(Session::open(server));
@@ -206,9 +208,10 @@ fn nobody_sees_it(flavour: Flavour) {
     let server = &start(flavour, &[]);
     sql(
         server,
-        "CREATE USER doctor_nobody@'%' IDENTIFIED BY 'a-secret'; GRANT ALL ON *.* TO doctor_nobody@'%'; REVOKE SELECT, PROCESS ON *.* FROM doctor_nobody@'%'",
+        "CREATE USER doctor_nobody@'%' IDENTIFIED BY 'a-secret'; GRANT ALL ON *.* TO doctor_nobody@'%';
+         REVOKE SELECT, PROCESS ON *.* FROM doctor_nobody@'%'",
     );
-    let report = doctor(server, "server -u doctor_nobody --password=a-secret");
+    let report = quick(server, "server -u doctor_nobody --password=a-secret");
     for rule in ["history", "primary_key", "duplicate_index", "myisam"].map(|rule| format!("server.{rule}")) {
         assert_eq!(state(&report, &rule), "unknown", "{rule}: {report}");
     }
