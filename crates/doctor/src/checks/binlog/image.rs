@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_best_that_can_be_set_here() {
-        let cure = |name: &str, saved: f64, settings: &[&str]| json!({"cure": name, "saved": saved, "settings": settings, "basis": "exact"});
+        let cure = |name: &str, saved: f64, set: &[&str]| json!({"cure": name, "saved": saved, "settings": set, "basis": "exact"});
         let told = json!({"bytes": {"total": 1_000_000}, "cures": [
             cure("today", 0.0, &[]),
             cure("minimal", 0.4, &["binlog_row_image=MINIMAL"]),
