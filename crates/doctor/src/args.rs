@@ -7,6 +7,7 @@ use drover_db::options::ServerArgs;
 use drover_report::read::duration;
 
 use crate::check::Area;
+use crate::plan::NetworkTool;
 
 /// Looks at a host and its server, and says what is wrong, how it knows, and what it costs here.
 #[derive(Debug, clap::Args)]
@@ -21,15 +22,78 @@ pub struct DoctorArgs {
     pub examine: ExamineArgs,
 }
 
-/// What is not an examination.
+/// What is not an examination of areas.
 #[derive(Debug, clap::Subcommand)]
 pub enum DoctorCommand {
     /// Keep what the checks look at in a file, to be looked at elsewhere with --root
     Collect(CollectArgs),
+    /// Look at network interfaces that are bound together, or plan such bonds
+    Bonding(Box<BondingArgs>),
+}
+
+/// Options of `bonding`: without `plan` it is one of the areas.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct BondingArgs {
+    /// What to do else.
+    #[command(subcommand)]
+    pub command: Option<BondingCommand>,
+
+    /// How to look.
+    #[command(flatten)]
+    pub examine: ExamineArgs,
+}
+
+impl BondingArgs {
+    /// What is looked at, this area first.
+    pub fn examined(&self) -> ExamineArgs {
+        let mut examine = self.examine.clone();
+        examine.areas.insert(0, Area::Bonding);
+        examine
+    }
+}
+
+/// What is done about bonds.
+#[derive(Debug, clap::Subcommand)]
+pub enum BondingCommand {
+    /// Write the files that set up several bonds, each with a mode of its own; never onto this host
+    Plan(PlanArgs),
+}
+
+/// Options of `bonding plan`.
+#[derive(Debug, clap::Args)]
+pub struct PlanArgs {
+    /// The bonds: [NAME=]INTERFACE,INTERFACE:MODE, such as eth0,eth1:4; modes by name or number
+    #[arg(required = true, value_name = "BOND")]
+    pub bonds: Vec<String>,
+
+    /// What sets up the network
+    #[arg(long = "for", value_enum, value_name = "TOOL")]
+    pub tool: NetworkTool,
+
+    /// A bond's address [default: by DHCP]; may be repeated
+    #[arg(long, value_name = "BOND=ADDRESS/BITS")]
+    pub address: Vec<String>,
+
+    /// Where a bond's packets for elsewhere go; may be repeated
+    #[arg(long, value_name = "BOND=ADDRESS")]
+    pub gateway: Vec<String>,
+
+    /// The largest packet of all the bonds, in bytes
+    #[arg(long, value_name = "BYTES")]
+    pub mtu: Option<u32>,
+
+    /// Write the files below this directory, as if it were the root of a host [default: print them]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Look for options of the module that are in the way in this copy of a host [default: on this host]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
 }
 
 /// Options of an examination.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct ExamineArgs {
     /// What to look at [default: all]
     #[arg(value_enum, value_name = "AREA")]
@@ -61,7 +125,7 @@ pub struct ExamineArgs {
 }
 
 /// What is looked at.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct PlaceArgs {
     /// Look at what `doctor collect` has kept, or at a copy of a host's /proc, /sys and /etc in this directory
     #[arg(long, value_name = "PATH")]

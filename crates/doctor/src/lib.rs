@@ -5,6 +5,7 @@
 
 pub mod args;
 mod bond;
+mod bonding_config;
 mod check;
 mod checks;
 mod evidence;
@@ -14,6 +15,7 @@ mod fix_script;
 pub mod ignore;
 mod page;
 mod places;
+pub mod plan;
 mod report;
 mod results;
 mod run;
@@ -21,6 +23,7 @@ mod secret;
 #[cfg(test)]
 mod testing;
 
+pub use bond::Mode;
 pub use check::{Area, Check, Finding, Grade, Outcome, Remedy, Tool, Weight};
 pub use drover_host::Error;
 pub use evidence::{Answer, Evidence, Kept, Moment, Seen, Unseen};

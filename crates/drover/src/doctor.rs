@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use drover_db::options::ConnectOptions;
-use drover_doctor::args::{DoctorArgs, DoctorCommand, PlaceArgs};
+use drover_doctor::args::{BondingCommand, DoctorArgs, DoctorCommand, ExamineArgs, PlaceArgs, PlanArgs};
 use drover_doctor::{Checked, Finding, Report, State, Weight};
 use drover_report::size::{seconds, things};
 
@@ -13,18 +13,11 @@ use crate::report::Outcome;
 
 pub(crate) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Outcome, Failure> {
     match &args.command {
-        None => {
-            let options = server(&args.examine.place, printer)?;
-            let report = drover_doctor::run(&args.examine, options.as_ref())?;
-            if let Some(file) = &args.examine.html {
-                report.write_page(file)?;
-            }
-            if let Some(file) = &args.examine.fix_script {
-                report.write_fix_script(file)?;
-            }
-            printer.doctor(&report, text(&report))?;
-            Ok(if report.has_findings() { Outcome::Found } else { Outcome::Done })
-        }
+        None => examine(&args.examine, printer),
+        Some(DoctorCommand::Bonding(args)) => match &args.command {
+            None => examine(&args.examined(), printer),
+            Some(BondingCommand::Plan(args)) => plan(args, printer),
+        },
         Some(DoctorCommand::Collect(args)) => {
             let options = server(&args.place, printer)?;
             let report = drover_doctor::collect(args, options.as_ref())?;
@@ -37,6 +30,42 @@ pub(crate) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Outcome, Failu
             Ok(Outcome::Done)
         }
     }
+}
+
+fn examine(args: &ExamineArgs, printer: &Printer) -> Result<Outcome, Failure> {
+    let options = server(&args.place, printer)?;
+    let report = drover_doctor::run(args, options.as_ref())?;
+    if let Some(file) = &args.html {
+        report.write_page(file)?;
+    }
+    if let Some(file) = &args.fix_script {
+        report.write_fix_script(file)?;
+    }
+    printer.doctor(&report, text(&report))?;
+    Ok(if report.has_findings() { Outcome::Found } else { Outcome::Done })
+}
+
+/// Plans bonds: the files are written below a directory, or told.
+fn plan(args: &PlanArgs, printer: &Printer) -> Result<Outcome, Failure> {
+    let planned = drover_doctor::plan::plan(args)?;
+    let mut told = String::new();
+    if let Some(folder) = &args.dir {
+        drover_doctor::plan::write(&planned.files, folder)?;
+    }
+    for file in &planned.files {
+        let path = file.path.display();
+        let _ = match &args.dir {
+            Some(folder) => writeln!(told, "wrote     {}{path} (mode {:04o})", folder.display(), file.mode),
+            None => writeln!(told, "# {path} (mode {:04o})\n{}", file.mode, file.content),
+        };
+    }
+    let mark = if args.dir.is_some() { "" } else { "# " };
+    for note in &planned.notes {
+        let _ = writeln!(told, "{mark}note      {note}");
+    }
+    let _ = writeln!(told, "{mark}apply     {}", planned.apply);
+    printer.plan(&planned, told)?;
+    Ok(Outcome::Done)
 }
 
 /// Where the server is; none if none is to be asked, or what it said is kept in a file.

@@ -141,6 +141,11 @@ impl Printer {
         self.result(report, text)
     }
 
+    /// Files that set bonds up.
+    pub(crate) fn plan(self, plan: &drover_doctor::plan::BondingPlan, text: String) -> Result<(), Failure> {
+        self.result(plan, text)
+    }
+
     /// What was done in parts, or would be.
     pub(crate) fn chunk(self, report: &drover_chunk::Report) -> Result<(), Failure> {
         crate::chunk::warnings(report).iter().for_each(|warning| self.warning(warning));

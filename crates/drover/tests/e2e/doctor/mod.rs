@@ -2,6 +2,7 @@
 
 mod binlog;
 mod memory;
+mod plan;
 mod scheduler;
 mod server;
 mod upgrade;

@@ -1,0 +1,41 @@
+//! Values of a bond's options, which may be written as words or as numbers.
+
+use super::mode::Mode;
+
+/// The words of options that have words, each at the place of its number; the tables of the driver's bond_options.c.
+const WORDS: [(&str, &[&str]); 7] = [
+    ("xmit_hash_policy", &["layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac"]),
+    ("lacp_rate", &["slow", "fast"]),
+    ("lacp_active", &["off", "on"]),
+    ("ad_select", &["stable", "bandwidth", "count"]),
+    ("primary_reselect", &["always", "better", "failure"]),
+    ("fail_over_mac", &["none", "active", "follow"]),
+    ("arp_validate", &["none", "active", "backup", "all", "filter", "filter_active", "filter_backup"]),
+];
+
+/// The word of an option's value: `802.3ad` for `802.3ad 4` as the kernel tells it, and for `4`.
+pub(crate) fn word(option: &str, value: &str) -> String {
+    let first = value.split_whitespace().next().unwrap_or_default();
+    if option == "mode" {
+        return Mode::parse(first).map_or(first, |mode| mode.name()).to_owned();
+    }
+    let number = first.parse::<usize>().ok();
+    let words = WORDS.iter().find(|(name, _)| *name == option).map(|(_, words)| *words);
+    number.and_then(|number| words?.get(number).copied()).unwrap_or(first).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_numbers() {
+        assert_eq!(word("mode", "802.3ad 4"), "802.3ad");
+        assert_eq!(word("mode", "1"), "active-backup");
+        assert_eq!(word("xmit_hash_policy", "layer3+4 1"), "layer3+4");
+        assert_eq!(word("xmit_hash_policy", "2"), "layer2+3");
+        assert_eq!(word("lacp_rate", "1"), "fast");
+        assert_eq!(word("miimon", "1"), "1");
+        assert_eq!(word("primary", ""), "");
+    }
+}

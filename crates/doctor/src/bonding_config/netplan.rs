@@ -1,0 +1,77 @@
+//! netplan's files, of which the later ones add to the earlier ones; netplan(5).
+
+use super::time::milliseconds;
+use super::yaml::{self, Node};
+use super::{Configuration, Wanted};
+use crate::evidence::Evidence;
+use crate::plan::NetworkTool;
+use crate::secret::HIDDEN;
+
+const FOLDERS: [&str; 3] = ["/run/netplan", "/etc/netplan", "/lib/netplan"];
+
+/// Parameters of bonds and the driver's options.
+const OPTIONS: [(&str, &str); 15] = [
+    ("mode", "mode"),
+    ("transmit-hash-policy", "xmit_hash_policy"),
+    ("lacp-rate", "lacp_rate"),
+    ("mii-monitor-interval", "miimon"),
+    ("up-delay", "updelay"),
+    ("down-delay", "downdelay"),
+    ("arp-interval", "arp_interval"),
+    ("arp-ip-targets", "arp_ip_target"),
+    ("arp-validate", "arp_validate"),
+    ("ad-select", "ad_select"),
+    ("fail-over-mac-policy", "fail_over_mac"),
+    ("primary", "primary"),
+    ("primary-reselect-policy", "primary_reselect"),
+    ("min-links", "min_links"),
+    ("packets-per-slave", "packets_per_slave"),
+];
+/// Those that are times.
+const TIMES: [&str; 4] = ["miimon", "updelay", "downdelay", "arp_interval"];
+
+/// Adds the bonds of these files.
+pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
+    let files = found.files(evidence, &FOLDERS, |name| name.ends_with(".yaml"));
+    if !files.is_empty() {
+        found.tools.insert(NetworkTool::Netplan);
+    }
+    let mut bonds: Vec<Wanted> = Vec::new();
+    for (path, text) in &files {
+        // What stands in the place of a secret has no space before it, which YAML asks for.
+        match yaml::parse(&text.replace(&format!(":{HIDDEN}"), &format!(": {HIDDEN}"))) {
+            Ok(root) => {
+                let all = root.get("network").and_then(|network| network.get("bonds"));
+                for (name, node) in all.map(Node::entries).unwrap_or_default() {
+                    add(&mut bonds, path, name, node);
+                }
+            }
+            Err(why) => found.unseen.push(format!("{path}: {why}")),
+        }
+    }
+    found.bonds.extend(bonds);
+}
+
+fn add(bonds: &mut Vec<Wanted>, path: &str, name: &str, node: &Node) {
+    let at = bonds.iter().position(|bond| bond.name == name).unwrap_or_else(|| {
+        bonds.push(Wanted::new(name, path, Some(NetworkTool::Netplan)));
+        bonds.len() - 1
+    });
+    let bond = &mut bonds[at];
+    node.get("interfaces")
+        .map(Node::items)
+        .unwrap_or_default()
+        .iter()
+        .for_each(|slave| bond.add_slave(slave.text()));
+    let Some(parameters) = node.get("parameters") else { return };
+    for (option, known) in OPTIONS.iter().filter_map(|(key, known)| Some((*known, parameters.get(key)?))) {
+        let value = match known {
+            Node::List(_) => known.items().iter().map(Node::text).collect::<Vec<_>>().join(","),
+            _ => known.text().to_owned(),
+        };
+        let time = milliseconds(&value, 1.0).filter(|_| TIMES.contains(&option));
+        bond.set(option, &time.map_or(value, |time| time.to_string()));
+        // The file that says it last is the one to mend.
+        path.clone_into(&mut bond.file);
+    }
+}
