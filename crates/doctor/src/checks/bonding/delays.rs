@@ -25,7 +25,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let configuration = Configuration::of(&facts.evidence);
     let (module, mut unseen) = modprobe::read(&facts.evidence)?;
     unseen.extend(configuration.unseen.iter().cloned());
-    if bonds.is_empty() && configuration.bonds.is_empty() && unseen.is_empty() {
+    if bonds.is_empty() && configuration.bonds.is_empty() {
         return Ok(Outcome::not_here("there is no bond"));
     }
     let mut outcome = Outcome { unknown: unseen, ..Outcome::default() };
@@ -75,11 +75,11 @@ fn of_place((name, file, number): &Place<'_>, running: Option<&Bond>, outcome: &
 
 fn rounded(name: &str, option: &str, delay: u64, miimon: u64) -> Finding {
     let real = delay - delay % miimon;
+    let advice = match real {
+        0 => format!("set {option} to {miimon} ms, which is miimon, or a multiple of it"),
+        real => format!("set {option} to {real} or {} ms, multiples of miimon", real + miimon),
+    };
     let weight = if real == 0 { Weight::Yellow } else { Weight::Note };
-    Finding::observed(
-        weight,
-        format!("{option} of {name} is {real} ms, not {delay}"),
-        format!("set {option} to {} or {} ms, multiples of miimon", real.max(miimon), real + miimon),
-    )
-    .effect(format!("the kernel counts delays in steps of miimon, {miimon} ms, and rounds down"))
+    Finding::observed(weight, format!("{option} of {name} is {real} ms, not {delay}"), advice)
+        .effect(format!("the kernel counts delays in steps of miimon, {miimon} ms, and rounds down"))
 }

@@ -3,7 +3,7 @@
 use drover_report::size;
 
 use super::each;
-use crate::bond::{Bond, Mode};
+use crate::bond::{Bond, Mode, Slave};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;
 use crate::facts::Facts;
@@ -25,7 +25,11 @@ const ENOUGH: u64 = 1 << 30;
 
 fn look(facts: &Facts) -> Seen<Outcome> {
     each(facts, "there is no bond of several links that chooses them by a hash", |bond, outcome| {
-        let up = bond.slaves_up();
+        // Links outside the active aggregator carry nothing by any policy.
+        let active = bond.word("ad_aggregator");
+        let is_used =
+            |slave: &&Slave| active.is_empty() || slave.aggregator.as_deref().is_none_or(|own| own == active);
+        let up: Vec<_> = bond.slaves_up().into_iter().filter(is_used).collect();
         if up.len() < 2 || !bond.mode().is_some_and(Mode::hashes) {
             return;
         }

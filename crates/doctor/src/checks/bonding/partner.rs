@@ -38,7 +38,7 @@ fn of_bond(bond: &Bond, outcome: &mut Outcome) {
     if partner == NOBODY && !up.is_empty() {
         return outcome.findings.push(silent(bond, up.len()));
     }
-    // An older /proc tells the active one to root only, too: with one aggregator in all there is no doubt.
+    // Newer kernels tell it in /proc to root only, and in sysfs to all.
     let aggregators: Vec<_> =
         up.iter().filter_map(|slave| Some((slave.name.as_str(), slave.aggregator.as_deref()?))).collect();
     let (inside, outside): (Vec<_>, Vec<_>) =
