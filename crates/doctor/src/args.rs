@@ -26,7 +26,7 @@ pub struct DoctorArgs {
 #[derive(Debug, clap::Subcommand)]
 pub enum DoctorCommand {
     /// Keep what the checks look at in a file, to be looked at elsewhere with --root
-    Collect(CollectArgs),
+    Collect(Box<CollectArgs>),
     /// Look at network interfaces that are bound together, or plan such bonds
     Bonding(Box<BondingArgs>),
 }
