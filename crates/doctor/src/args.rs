@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Subcommand;
 use drover_db::options::ServerArgs;
 use drover_report::read::duration;
 
@@ -28,27 +29,29 @@ pub enum DoctorCommand {
     /// Keep what the checks look at in a file, to be looked at elsewhere with --root
     Collect(Box<CollectArgs>),
     /// Look at network interfaces that are bound together, or plan such bonds
-    Bonding(Box<BondingArgs>),
+    Bonding(Box<AreaArgs<BondingCommand>>),
+    /// Look at devices and their schedulers, or set a scheduler
+    Scheduler(Box<AreaArgs<SchedulerCommand>>),
 }
 
-/// Options of `bonding`: without `plan` it is one of the areas.
+/// Options of an area that has commands of its own: without one of them it is examined.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct BondingArgs {
+pub struct AreaArgs<C: Subcommand> {
     /// What to do else.
     #[command(subcommand)]
-    pub command: Option<BondingCommand>,
+    pub command: Option<C>,
 
     /// How to look.
     #[command(flatten)]
     pub examine: ExamineArgs,
 }
 
-impl BondingArgs {
+impl<C: Subcommand> AreaArgs<C> {
     /// What is looked at, this area first.
-    pub fn examined(&self) -> ExamineArgs {
+    pub fn examined(&self, area: Area) -> ExamineArgs {
         let mut examine = self.examine.clone();
-        examine.areas.insert(0, Area::Bonding);
+        examine.areas.insert(0, area);
         examine
     }
 }
@@ -90,6 +93,47 @@ pub struct PlanArgs {
     /// Look for options of the module that are in the way in this copy of a host [default: on this host]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+}
+
+/// What can be done with a scheduler.
+#[derive(Debug, clap::Subcommand)]
+pub enum SchedulerCommand {
+    /// Say what setting a device's scheduler would mean; with --apply, set it
+    ///
+    /// The setting lasts until the host is started again, or until --revert. Until it has proven to stay, for half a second, a second
+    /// process puts it back if this one ends, also by SIGKILL.
+    ///
+    /// Refused are partitions (the scheduler is the disk's), devices that hand requests on to others (dm, md: set those below), paths
+    /// of a multipath map that orders requests itself (set the map's), schedulers that the kernel does not offer, and devices on which
+    /// no file system lies that is mounted here: these belong to a virtual machine, another container or nobody; --any takes them.
+    Set(SetArgs),
+}
+
+/// Options of `scheduler set`.
+#[derive(Debug, clap::Args)]
+pub struct SetArgs {
+    /// The device: a name such as sda, or a path below /dev
+    pub device: String,
+
+    /// The scheduler: none, mq-deadline, kyber, bfq
+    #[arg(value_name = "NAME", required_unless_present = "revert", conflicts_with = "revert")]
+    pub scheduler: Option<String>,
+
+    /// Set it, until the host is started again
+    #[arg(long, conflicts_with_all = ["revert", "persist"])]
+    pub apply: bool,
+
+    /// Put back what --apply has changed since the host was started
+    #[arg(long, conflicts_with = "persist")]
+    pub revert: bool,
+
+    /// Print the rule for udev that sets it at each start, and where it goes; change nothing
+    #[arg(long)]
+    pub persist: bool,
+
+    /// Take also a device on which nothing lies that is mounted here
+    #[arg(long, conflicts_with = "revert")]
+    pub any: bool,
 }
 
 /// Options of an examination.

@@ -183,11 +183,14 @@ impl Evidence {
         matches!(self.server, Server::Live(_))
     }
 
-    /// The text of a file, without white space around it and, of a setting, without what is secret. All paths are those on the host,
-    /// from its root.
+    /// The text of a file, without white space around it and, of a setting, without what is secret. Of a process's environment and
+    /// command line, a line each for what checks look at. All paths are those on the host, from its root.
     pub fn text(&self, path: impl AsRef<Path>) -> Seen<String> {
         let read = |files: &dyn Files, path: &Path| {
             let text = files.text(path)?;
+            if let Some(words) = secret::of_process(path, &text) {
+                return Ok(words);
+            }
             Ok(if path.starts_with("/proc") || path.starts_with("/sys") { text } else { secret::hide(&text) })
         };
         self.look(path.as_ref(), |kept| &mut kept.files, read)

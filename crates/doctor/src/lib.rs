@@ -3,16 +3,20 @@
 //! A [`Check`] is data and a small function over [`Facts`]; there is a file for each below `checks/`. What a check cannot see it
 //! says, and that is never taken for being in order. Nothing here changes anything.
 
+mod allocator;
 pub mod args;
 mod bond;
 mod bonding_config;
 mod check;
 mod checks;
+mod connect;
 mod evidence;
 mod examine;
 mod facts;
 mod fix_script;
 pub mod ignore;
+mod memory;
+mod option_files;
 mod page;
 mod places;
 pub mod plan;
@@ -22,6 +26,7 @@ mod run;
 mod secret;
 #[cfg(test)]
 mod testing;
+mod unit;
 
 pub use bond::Mode;
 pub use check::{Area, Check, Finding, Grade, Outcome, Remedy, Tool, Weight};

@@ -1,5 +1,7 @@
 //! What nobody should read in a report or a bundle, though a setting holds it.
 
+use std::path::Path;
+
 /// What stands in its place.
 pub(crate) const HIDDEN: &str = "(hidden)";
 
@@ -26,6 +28,29 @@ pub(crate) fn hide(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// What may be kept of a process's environment and command line: names that begin so.
+const OF_PROCESSES: [&str; 8] = [
+    "LD_PRELOAD=",
+    "GLIBC_TUNABLES=",
+    "MALLOC_",
+    "MIMALLOC_",
+    "TCMALLOC_",
+    "JE_MALLOC_",
+    "--defaults-",
+    "--no-defaults",
+];
+
+/// Of a file of a process, /proc/PID/environ or /proc/PID/cmdline, what is looked at; anything else there may be a secret.
+pub(crate) fn of_process(file: &Path, text: &str) -> Option<String> {
+    let mut parts = file.strip_prefix("/proc").ok()?.iter();
+    parts.next()?.to_str()?.parse::<u32>().ok()?;
+    if !["environ", "cmdline"].iter().any(|name| file.ends_with(name)) {
+        return None;
+    }
+    let words = text.split('\0').filter(|word| OF_PROCESSES.iter().any(|known| word.starts_with(known)));
+    Some(words.collect::<Vec<_>>().join("\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +61,15 @@ mod tests {
         let hidden = "[client]\nuser = root\npassword =(hidden)\n  psk:(hidden)\nkey-mgmt=wpa-psk\nport=1";
         assert_eq!(hide(text), hidden);
         assert!(is_named("wsrep_sst_auth") && is_named("report_password") && !is_named("datadir"));
+    }
+
+    #[test]
+    fn of_a_process_only_what_is_looked_at() {
+        let environment = "PATH=/bin\0MYSQL_PWD=a\0LD_PRELOAD=/usr/lib/libjemalloc.so.2\0";
+        let of = |path: &str, text: &str| of_process(Path::new(path), text);
+        assert_eq!(of("/proc/7/environ", environment).unwrap(), "LD_PRELOAD=/usr/lib/libjemalloc.so.2");
+        assert_eq!(of("/proc/7/cmdline", "mysqld\0--no-defaults\0--user=x").unwrap(), "--no-defaults");
+        assert_eq!(of("/proc/cmdline", "root=/dev/sda1"), None);
+        assert_eq!(of("/proc/7/status", "Name: mysqld"), None);
     }
 }

@@ -7,14 +7,32 @@ use crate::{Seen, Unseen};
 
 /// What a check says of files that hold these texts; others are not there.
 pub(crate) fn on_host(check: &Check, files: &[(&str, &str)]) -> Seen<Outcome> {
+    on_host_of(check, files, None)
+}
+
+/// The number of the server's process in [`with_process`].
+pub(crate) const PID: u32 = 42;
+
+/// The same where the server is the process [`PID`].
+pub(crate) fn with_process(check: &Check, files: &[(&str, &str)]) -> Seen<Outcome> {
+    on_host_of(check, files, Some(PID))
+}
+
+fn on_host_of(check: &Check, files: &[(&str, &str)], pid: Option<u32>) -> Seen<Outcome> {
+    let dir = host(files);
+    let evidence = Evidence::of(Some(dir.path()), Err("no server".into()), pid, String::new()).unwrap();
+    (check.look)(&Facts::gather(evidence, std::time::Duration::ZERO))
+}
+
+/// A directory with these files.
+pub(crate) fn host(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = dir.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let evidence = Evidence::of(Some(dir.path()), Err("no server".into()), None, String::new()).unwrap();
-    (check.look)(&Facts::gather(evidence, std::time::Duration::ZERO))
+    dir
 }
 
 /// The weights of what was found.

@@ -1,10 +1,12 @@
 //! `drover doctor`: runs it, and what its report looks like on a terminal.
 
+mod scheduler;
+
 use std::fmt::Write as _;
 
 use drover_db::options::ConnectOptions;
 use drover_doctor::args::{BondingCommand, DoctorArgs, DoctorCommand, ExamineArgs, PlaceArgs, PlanArgs};
-use drover_doctor::{Checked, Finding, Report, State, Weight};
+use drover_doctor::{Area, Checked, Finding, Report, State, Weight};
 use drover_report::size::{seconds, things};
 
 use crate::failure::Failure;
@@ -15,8 +17,12 @@ pub(crate) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Outcome, Failu
     match &args.command {
         None => examine(&args.examine, printer),
         Some(DoctorCommand::Bonding(args)) => match &args.command {
-            None => examine(&args.examined(), printer),
+            None => examine(&args.examined(Area::Bonding), printer),
             Some(BondingCommand::Plan(args)) => plan(args, printer),
+        },
+        Some(DoctorCommand::Scheduler(args)) => match &args.command {
+            None => examine(&args.examined(Area::Scheduler), printer),
+            Some(command) => scheduler::run(command, printer),
         },
         Some(DoctorCommand::Collect(args)) => {
             let options = server(&args.place, printer)?;

@@ -146,6 +146,11 @@ impl Printer {
         self.result(plan, text)
     }
 
+    /// What was set on a host, or would be.
+    pub(crate) fn setting(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
+        self.result(value, text)
+    }
+
     /// What was done in parts, or would be.
     pub(crate) fn chunk(self, report: &drover_chunk::Report) -> Result<(), Failure> {
         crate::chunk::warnings(report).iter().for_each(|warning| self.warning(warning));

@@ -142,10 +142,56 @@ impl<'a> Devices<'a> {
         Path::new(BLOCK).join(whole.as_deref().unwrap_or(name)).join("queue")
     }
 
+    /// How many requests a device's queue holds, as its file tells.
+    pub fn nr_requests(&self, name: &str) -> Option<String> {
+        self.files.line(&self.queue(name).join("nr_requests"))
+    }
+
     /// The devices whose schedulers decide over the requests to what lies there: from above, the first ones with a choice of them, as
     /// those above hand requests on as they are. Several below a RAID set; none below a network's file system.
     pub fn scheduled(&self, storage: &Storage) -> Vec<Device> {
         storage.device().map(|device| self.scheduled_below(&device.name)).unwrap_or_default()
+    }
+
+    /// The same of a device: itself, or those below it.
+    pub fn scheduled_below(&self, name: &str) -> Vec<Device> {
+        match self.device(name) {
+            // A partition's scheduler is its disk's, which stands below it.
+            Ok(device) if device.schedulers.len() > 1 && self.whole_disk(name).is_none() => vec![device],
+            _ => {
+                let mut found: Vec<Device> = Vec::new();
+                for device in self.lower(name).iter().flat_map(|name| self.scheduled_below(name)) {
+                    if found.iter().all(|known| known.name != device.name) {
+                        found.push(device);
+                    }
+                }
+                found
+            }
+        }
+    }
+
+    /// The devices that the kernel has made of a device and its partitions: dm, md, bcache. Those that are made of these as well.
+    pub fn upper(&self, name: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let folder = Path::new(BLOCK).join(name);
+        let partitions = self.files.list(&folder).unwrap_or_default().into_iter();
+        let partitions = partitions.filter(|entry| self.whole_disk(entry).as_deref() == Some(name));
+        for device in partitions.chain([name.to_owned()]) {
+            for upper in self.files.list(&Path::new(BLOCK).join(device).join("holders")).unwrap_or_default() {
+                if !found.contains(&upper) {
+                    found.extend(self.upper(&upper));
+                    found.insert(0, upper);
+                }
+            }
+        }
+        found
+    }
+
+    /// The devices that the kernel swaps to and that lie on a device.
+    pub fn swaps_on(&self, name: &str) -> Vec<String> {
+        let list = self.files.text(Path::new("/proc/swaps")).unwrap_or_default();
+        let devices = list.lines().filter_map(|line| line.strip_prefix("/dev/")?.split_whitespace().next());
+        devices.filter(|device| self.is_above(device, name)).map(str::to_owned).collect()
     }
 
     /// Where file systems are mounted that lie on a device, as a whole or in part.
@@ -169,7 +215,7 @@ impl<'a> Devices<'a> {
     }
 
     /// The disk of which a device is a partition.
-    fn whole_disk(&self, name: &str) -> Option<String> {
+    pub fn whole_disk(&self, name: &str) -> Option<String> {
         let folder = Path::new(BLOCK).join(name);
         self.files.text(&folder.join("partition")).ok()?;
         let real = self.files.real(&folder).ok()?;
@@ -190,22 +236,6 @@ impl<'a> Devices<'a> {
             }
         }
         names.iter().filter_map(|name| self.device(name).ok()).collect()
-    }
-
-    fn scheduled_below(&self, name: &str) -> Vec<Device> {
-        match self.device(name) {
-            // A partition's scheduler is its disk's, which stands below it.
-            Ok(device) if device.schedulers.len() > 1 && self.whole_disk(name).is_none() => vec![device],
-            _ => {
-                let mut found: Vec<Device> = Vec::new();
-                for device in self.lower(name).iter().flat_map(|name| self.scheduled_below(name)) {
-                    if found.iter().all(|known| known.name != device.name) {
-                        found.push(device);
-                    }
-                }
-                found
-            }
-        }
     }
 
     fn is_above(&self, device: &str, name: &str) -> bool {
@@ -268,36 +298,4 @@ fn schedulers(line: &str) -> (Option<String>, Vec<String>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mounts() {
-        let line = "36 35 98:0 /a /mnt\\0402 rw,noatime master:1 - ext4 /dev/sda1 rw,errors=continue";
-        let mount = Mount::parse(line).unwrap();
-        assert_eq!(mount.point, Path::new("/mnt 2"));
-        assert_eq!(
-            (mount.number.as_str(), mount.kind.as_str(), mount.source.as_str()),
-            ("98:0", "ext4", "/dev/sda1")
-        );
-        assert_eq!(mount.options, "rw,noatime rw,errors=continue");
-        assert_eq!(Mount::parse("no mount"), None);
-    }
-
-    #[test]
-    fn schedulers_in_use_and_offered() {
-        let (in_use, offered) = schedulers("none [mq-deadline] kyber bfq");
-        assert_eq!(in_use.as_deref(), Some("mq-deadline"));
-        assert_eq!(offered, ["none", "mq-deadline", "kyber", "bfq"]);
-        assert_eq!(schedulers("none").0.as_deref(), Some("none"));
-        assert_eq!(schedulers(""), (None, Vec::new()));
-    }
-
-    #[test]
-    fn this_directory_lies_somewhere() {
-        let here = std::env::current_dir().unwrap();
-        let storage = Storage::of(&here).unwrap();
-        assert!(!storage.file_system.is_empty() && storage.path.is_absolute());
-        assert!(Storage::of(Path::new("/no/such/path")).is_err());
-    }
-}
+pub(crate) mod tests;

@@ -6,6 +6,7 @@ pub mod device;
 mod error;
 mod files;
 pub mod scheduler;
+pub mod setting;
 mod system;
 pub mod undo;
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::device::{Device, Devices, Storage};
 use crate::undo::{Step, Undo};
-use crate::{Error, Result};
+use crate::{Error, Files, Result};
 
 /// A device whose scheduler would be switched.
 #[derive(Debug, Clone, Serialize)]
@@ -44,6 +44,17 @@ pub fn intents(path: &Path, wanted: &[String]) -> Result<Vec<Intent>> {
 /// The rule that has udev(7) set a scheduler whenever a device of this name appears.
 pub fn udev_rule(device: &str, scheduler: &str) -> String {
     format!(r#"ACTION=="add|change", KERNEL=="{device}", ATTR{{queue/scheduler}}="{scheduler}""#)
+}
+
+/// The schedulers that the kernel has as modules, loaded or not.
+pub fn modules(files: &dyn Files) -> Vec<String> {
+    let release = files.text(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
+    let folder = Path::new("/lib/modules").join(release).join("kernel/block");
+    // bfq.ko.xz, kyber-iosched.ko; others there are no schedulers.
+    let name =
+        |file: &String| file.split_once(".ko").map(|(name, _)| name.trim_end_matches("-iosched").to_owned());
+    let known = |name: &String| ["bfq", "kyber", "mq-deadline"].contains(&name.as_str());
+    files.list(&folder).unwrap_or_default().iter().filter_map(name).filter(known).collect()
 }
 
 /// The devices whose schedulers are switched while something is measured.
@@ -87,7 +98,8 @@ impl Switch {
     }
 }
 
-fn set(device: &Device, scheduler: &str) -> Result<()> {
+/// Sets a scheduler, and reads it back.
+pub(crate) fn set(device: &Device, scheduler: &str) -> Result<()> {
     let file = device.scheduler_file();
     fs::write(&file, scheduler).map_err(Error::file(&file))?;
     let now = Device::named(&device.name)?.scheduler;
@@ -99,7 +111,7 @@ fn set(device: &Device, scheduler: &str) -> Result<()> {
 }
 
 /// The scheduler in use, if the device can be set to each of `wanted`.
-fn check_offer(device: &Device, wanted: &[String]) -> Result<String> {
+pub(crate) fn check_offer(device: &Device, wanted: &[String]) -> Result<String> {
     let name = &device.name;
     let Some(now) = &device.scheduler else {
         return Err(Error::found(format!("{name}: the kernel tells no scheduler of it")));
@@ -146,6 +158,23 @@ mod tests {
         };
         assert!(check(&["none"]).contains("cannot be changed"));
         assert!(check(&["none", "kyber"]).contains("does not offer the scheduler 'bfq'"));
+    }
+
+    #[test]
+    fn schedulers_in_modules() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [
+            ("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n"),
+            ("lib/modules/6.1.0-18-amd64/kernel/block/bfq.ko.xz", ""),
+            ("lib/modules/6.1.0-18-amd64/kernel/block/kyber-iosched.ko", ""),
+            ("lib/modules/6.1.0-18-amd64/kernel/block/t10-pi.ko", ""),
+        ];
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        assert_eq!(modules(&crate::Tree::at(dir.path()).unwrap()), ["bfq", "kyber"]);
     }
 
     #[test]

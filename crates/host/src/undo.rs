@@ -4,6 +4,9 @@
 //! all of them, the last one first, when the pipe closes: at the end of the work, or of this process, also by SIGKILL. It is in a
 //! session of its own, so that what is sent to a terminal's processes does not reach it, and ignores SIGTERM and SIGINT.
 //!
+//! [`Undo::keep`] tells it that all went well and is to stay: one short line, which a pipe takes as a whole or not at all. Before
+//! that line is there, all is undone.
+//!
 //! What it cannot outlive: a SIGKILL of its own, and the loss of power. Nothing that it undoes lasts over a boot but files.
 
 use std::fs;
@@ -19,6 +22,9 @@ use crate::{Error, Result};
 
 /// The hidden command of `drover bench` that the second process runs.
 pub const COMMAND: &str = "put-back";
+
+/// The line after which nothing is undone.
+const KEEP: &str = "keep";
 
 /// What is to be undone, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,15 +77,22 @@ impl Undo {
     /// # Errors
     /// If the second process is gone.
     pub fn add(&mut self, step: &Step) -> Result<()> {
-        let lost = |error: io::Error| {
-            Error::found(format!("the process that puts everything back is gone: {error}"))
-        };
-        let Some(steps) = &mut self.steps else {
-            return Err(lost(io::ErrorKind::BrokenPipe.into()));
-        };
-        let mut line = serde_json::to_vec(step).map_err(|error| lost(error.into()))?;
-        line.push(b'\n');
-        steps.write_all(&line).map_err(lost)
+        let line = serde_json::to_string(step).map_err(|error| lost(error.into()))?;
+        self.say(&line).map_err(lost)
+    }
+
+    /// Has nothing undone: what was done is to stay. Waits until the second process has ended.
+    ///
+    /// # Errors
+    /// If the second process was gone before it heard of it. Nobody undoes anything then.
+    pub fn keep(mut self) -> Result<()> {
+        self.say(KEEP).map_err(lost)?;
+        self.undo().map(drop).map_err(lost)
+    }
+
+    fn say(&mut self, line: &str) -> io::Result<()> {
+        let steps = self.steps.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        steps.write_all(format!("{line}\n").as_bytes())
     }
 
     /// Has all undone, and waits for it.
@@ -112,6 +125,10 @@ impl Undo {
     }
 }
 
+fn lost(error: io::Error) -> Error {
+    Error::found(format!("the process that puts everything back is gone: {error}"))
+}
+
 impl Drop for Undo {
     fn drop(&mut self) {
         // After `finish` there is nothing left to do; where an error is already on its way, it is the one to tell.
@@ -133,8 +150,11 @@ fn in_own_session(command: &mut Command) -> &mut Command {
 pub fn put_back(steps: impl io::Read) -> Vec<String> {
     ignore_signals();
     // What is not a whole line was not begun by the other side either.
-    let steps = BufReader::new(steps).lines().map_while(io::Result::ok);
-    let steps: Vec<Step> = steps.filter_map(|line| serde_json::from_str(&line).ok()).collect();
+    let lines: Vec<String> = BufReader::new(steps).lines().map_while(io::Result::ok).collect();
+    if lines.last().is_some_and(|line| line == KEEP) {
+        return Vec::new();
+    }
+    let steps: Vec<Step> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let failures = steps.iter().rev().filter_map(|step| patiently(step).err());
     failures.collect()
 }
@@ -161,7 +181,7 @@ fn patiently(step: &Step) -> std::result::Result<(), String> {
 }
 
 impl Step {
-    fn undo(&self) -> std::result::Result<(), String> {
+    pub(crate) fn undo(&self) -> std::result::Result<(), String> {
         match self {
             Self::Write { path, value } => put_value(path, value),
             Self::Unmount(point) if !is_mounted(point) => Ok(()),
@@ -177,12 +197,16 @@ impl Step {
 }
 
 /// Writes what a file of the kernel's held; of several in one line, as in a list of schedulers, that is the one in brackets.
-fn put_value(path: &Path, value: &str) -> std::result::Result<(), String> {
+pub(crate) fn put_value(path: &Path, value: &str) -> std::result::Result<(), String> {
     let told = |error: io::Error| format!("{}: {error}", path.display());
+    let held = |now: &str| now.trim() == value || now.contains(&format!("[{value}]"));
+    // Some take no value that they hold already, as long as what they set is switched off.
+    if fs::read_to_string(path).is_ok_and(|now| held(&now)) {
+        return Ok(());
+    }
     fs::write(path, value).map_err(told)?;
     let now = fs::read_to_string(path).map_err(told)?;
-    let is_back = now.trim() == value || now.contains(&format!("[{value}]"));
-    if is_back { Ok(()) } else { Err(format!("{}: is {}, and was {value}", path.display(), now.trim())) }
+    if held(&now) { Ok(()) } else { Err(format!("{}: is {}, and was {value}", path.display(), now.trim())) }
 }
 
 fn is_mounted(point: &Path) -> bool {
@@ -258,11 +282,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_undone_once_it_is_to_be_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let steps = lines(&[Step::RemoveFile(file.clone())]);
+        assert!(put_back(&[&steps[..], b"keep\n"].concat()[..]).is_empty() && file.exists());
+        // What was cut off says nothing, nor does a word that is not the last one.
+        assert!(put_back(&[&steps[..], b"kee"].concat()[..]).is_empty() && !file.exists());
+        fs::write(&file, "x").unwrap();
+        assert!(put_back(&[b"keep\n", &steps[..]].concat()[..]).is_empty() && !file.exists());
+    }
+
+    #[test]
     fn a_value_in_brackets_is_the_one_in_use() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("scheduler");
         fs::write(&path, "x").unwrap();
         assert_eq!(put_value(&path, "none"), Ok(()));
+        fs::write(&path, "[none] bfq").unwrap();
+        assert_eq!(put_value(&path, "none"), Ok(()));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[none] bfq", "what it holds is not written again");
         assert!(put_value(&dir.path().join("not/there"), "none").unwrap_err().contains("not/there"));
     }
 }

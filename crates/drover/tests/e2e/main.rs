@@ -11,6 +11,7 @@ mod compare;
 mod doctor;
 mod drover;
 mod files;
+mod loops;
 mod servers;
 
 mod across;

@@ -3,20 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use drover_host::{Device, Devices};
+use drover_host::scheduler::modules;
+use drover_host::{Device, Devices, Files as _};
 
-use crate::check::{Area, Check, Finding, Outcome};
+use super::measured::{Verdict, verdict};
+use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
 use crate::facts::Facts;
 
 pub(crate) const CHECK: Check = Check {
     rule: "scheduler.choice",
     area: Area::Scheduler,
-    looks_for: "devices below datadir, redo log, binary log and tmpdir whose scheduler is an unusual one for their kind",
-    needs: "the server's variables; /proc/self/mountinfo and /sys/class/block on its host",
+    looks_for: "devices below datadir, redo log, binary log and tmpdir for which another scheduler is better, as measured, or whose \
+                scheduler is unusual for their kind",
+    needs: "the server's variables; /proc/self/mountinfo and /sys/class/block on its host; results of `drover bench tpcc \
+            --compare scheduler=…` with --results",
     source: "Documentation/block/ of the kernel; distributions' udev rules: none for NVMe and virtio, mq-deadline or none for SATA \
              SSDs, mq-deadline or bfq for turning disks",
-    refuted_by: "`drover bench tpcc run --compare scheduler=…` shows no difference here, or the other way round",
+    refuted_by: "`drover bench tpcc --compare scheduler=…` shows no difference here, or the other way round",
     look,
 };
 
@@ -34,20 +38,85 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let mut outcome = Outcome::default();
     let devices = Devices::of(&facts.evidence, Path::new("/proc/self/mountinfo"));
     for (device, uses) in below(facts, &devices, &mut outcome)?.into_values() {
-        let what = format!("{} ({})", device.name, uses.join(", "));
-        let now = device.scheduler.clone().unwrap_or_else(|| "none".to_owned());
-        match usual(&device) {
-            usual if usual.contains(&now.as_str()) => {
-                outcome.fine.push(format!("{what}: {now} of {}", device.schedulers.join(", ")));
-            }
-            usual => outcome.findings.push(unusual(&device, &what, &now, usual)),
-        }
+        let place = Place {
+            what: format!("{} ({})", device.name, uses.join(", ")),
+            seen: seen(facts, &devices, &device),
+            device,
+        };
+        judge(facts, &place, &mut outcome);
     }
     if outcome == Outcome::default() {
         outcome.not_here =
             Some("no device below the server's files has a scheduler that could be changed".into());
     }
     Ok(outcome)
+}
+
+/// A device that the server uses.
+struct Place {
+    device: Device,
+    /// Its name and what for.
+    what: String,
+    /// How its queue is set.
+    seen: String,
+}
+
+/// The verdict is a measurement's, where there is one.
+fn judge(facts: &Facts, place: &Place, outcome: &mut Outcome) {
+    let now = place.device.scheduler.as_deref().unwrap_or("none");
+    let usual = usual(&place.device);
+    match verdict(facts, &place.device) {
+        (Some((file, Verdict::Other { name, low, high, text })), _) => {
+            let effect = format!("{low:+.0} % to {high:+.0} % New-Orders a minute with {name}: {text}");
+            outcome
+                .findings
+                .push(better(place, now, &name).effect(effect).seen(format!("{file}: measured here")));
+        }
+        (Some((file, Verdict::Best(text) | Verdict::Nothing(text))), _) => {
+            outcome
+                .fine
+                .push(format!("{}: none is better than {now} beyond the noise: {text} ({file})", place.what));
+        }
+        (None, _) if usual.contains(&now) => {
+            outcome.fine.push(format!("{}: {now}; {}", place.what, place.seen));
+        }
+        (None, others) => {
+            let finding = unusual(&place.device, &place.what, now, usual).seen(place.seen.clone());
+            outcome.findings.push(
+                others
+                    .into_iter()
+                    .fold(finding, |finding, why| finding.seen(format!("does not count: {why}"))),
+            );
+        }
+    }
+}
+
+fn better(place: &Place, now: &str, other: &str) -> Finding {
+    let name = &place.device.name;
+    let command = format!("drover doctor scheduler set {name}");
+    Finding::measured(
+        Weight::Yellow,
+        format!("{} uses the scheduler {now}, and {other} is better here", place.what),
+        "set it, and see whether it is as good under the real load; --persist prints what keeps it",
+    )
+    .about(name.clone())
+    .seen(place.seen.clone())
+    .shell(format!("{command} {other} --apply"), Some(format!("{command} --revert")))
+}
+
+/// How the queue is set, and which schedulers could be had.
+fn seen(facts: &Facts, devices: &Devices<'_>, device: &Device) -> String {
+    const SETTINGS: [&str; 4] = ["nr_requests", "read_ahead_kb", "rotational", "write_cache"];
+    let queue = devices.queue(&device.name);
+    let setting = |name: &&str| Some(format!("{name} {}", facts.evidence.line(&queue.join(name))?));
+    let mut all = vec![format!("it offers {}", device.schedulers.join(", "))];
+    let more: Vec<_> =
+        modules(&facts.evidence).into_iter().filter(|name| !device.schedulers.contains(name)).collect();
+    if !more.is_empty() {
+        all.push(format!("the kernel has modules for {}", more.join(", ")));
+    }
+    all.extend(SETTINGS.iter().filter_map(setting));
+    all.join("; ")
 }
 
 type Below = BTreeMap<String, (Device, Vec<&'static str>)>;
@@ -100,6 +169,5 @@ fn unusual(device: &Device, what: &str, now: &str, usual: &[&str]) -> Finding {
         "measure it before it is changed: what is right depends on the device and the load",
     )
     .about(device.name.clone())
-    .seen(format!("it offers {}", device.schedulers.join(", ")))
-    .measure(format!("drover bench tpcc run --compare scheduler={candidates} --data DIRECTORY"))
+    .measure(format!("drover --json bench tpcc --compare scheduler={candidates} --data DIRECTORY --yes"))
 }

@@ -2,6 +2,7 @@
 
 mod choice;
 mod elevator;
+mod measured;
 
 use crate::check::Check;
 

@@ -1,21 +1,17 @@
 //! `drover bench tpcc --compare`: what is changed on the host is looked up in /sys and /proc, and that it is put back.
-//!
-//! Loop devices and mounts take root and a kernel that offers them. `DROVER_TEST_LOOP=1` says that both are there, as scripts/test finds
-//! out and tells; then a test that cannot use them fails.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use drover_sandbox::Flavour;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::browser::Browser;
 use crate::client::wait_until;
 use crate::drover::{Output, Running, drover, run};
+use crate::loops::{Disk, loops, on_disk, said, scheduler, scheduler_file};
 use crate::servers::on_both;
 
 on_both!(
@@ -26,39 +22,11 @@ on_both!(
     a_disk_that_gets_full_ends_it,
 );
 
-/// One test at a time uses loop devices, so that each can tell which one is its own.
-static LOOPS: Mutex<()> = Mutex::new(());
-
-fn loops() -> Option<MutexGuard<'static, ()>> {
-    let is_told = std::env::var("DROVER_TEST_LOOP").is_ok_and(|value| value == "1");
-    is_told.then(|| LOOPS.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-fn on_disk() -> TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
-
 /// A comparison on private servers. Templates of data directories stay where other tests have them.
 fn versus(flavour: Flavour, line: &str) -> Command {
     let mut command = drover(&format!("bench tpcc --flavour {flavour} -w 1 -c 2 {line}"));
     command.env("HOME", std::env::var_os("HOME").unwrap_or_default());
     command
-}
-
-fn said(program: &str, words: &[&str]) -> String {
-    let output = Command::new(program).args(words).output().unwrap();
-    assert!(output.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-fn scheduler_file(device: &str) -> PathBuf {
-    Path::new("/sys/class/block").join(device).join("queue/scheduler")
-}
-
-/// The scheduler in use: the one in brackets.
-fn scheduler(device: &str) -> String {
-    let line = fs::read_to_string(scheduler_file(device)).unwrap();
-    line.split(['[', ']']).nth(1).unwrap_or_else(|| line.trim()).to_owned()
 }
 
 /// The names of the loop devices whose files lie below a directory.
@@ -208,54 +176,23 @@ fn paths_are_compared(flavour: Flavour) {
     wait_until("its files are gone", || is_clean(&one) && is_clean(&other));
 }
 
-/// A file system on a loop device, as an operator's disk.
-struct Disk {
-    dir: TempDir,
-    device: String,
-}
-
-impl Disk {
-    fn mounted() -> Self {
-        let dir = on_disk();
-        let (image, point) = (dir.path().join("image"), dir.path().join("point"));
-        fs::create_dir(&point).unwrap();
-        fs::File::create_new(&image).unwrap().set_len(1500 << 20).unwrap();
-        said("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]);
-        let device = said("losetup", &["--find", "--show", image.to_str().unwrap()]);
-        said("mount", &[&device, point.to_str().unwrap()]);
-        said("rm", &["-r", point.join("lost+found").to_str().unwrap()]);
-        Self { dir, device: device.trim_start_matches("/dev/").to_owned() }
-    }
-
-    fn point(&self) -> PathBuf {
-        self.dir.path().join("point")
-    }
-
-    fn compare(&self, line: &str) -> Command {
-        let mut command = versus(Flavour::MariaDb, line);
-        command.arg("--data").arg(self.point());
-        command
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.point()).status();
-        let _ = Command::new("losetup").arg("--detach").arg(format!("/dev/{}", self.device)).status();
-    }
+fn compare(disk: &Disk, line: &str) -> Command {
+    let mut command = versus(Flavour::MariaDb, line);
+    command.arg("--data").arg(disk.point());
+    command
 }
 
 #[test]
 fn a_disk_that_others_use_is_switched_only_if_one_says_so() {
     let Some(_alone) = loops() else { return };
-    let disk = Disk::mounted();
+    let disk = Disk::mounted(1500);
     fs::write(scheduler_file(&disk.device), "mq-deadline").unwrap();
-    let told = run(&mut disk.compare("--compare scheduler=none,kyber")).done();
+    let told = run(&mut compare(&disk, "--compare scheduler=none,kyber")).done();
     for words in [disk.device.as_str(), "mq-deadline", "none, kyber", disk.point().to_str().unwrap(), "--yes"]
     {
         assert!(told.stdout.contains(words), "{words}: {told}");
     }
-    let json = run(&mut disk.compare("--compare scheduler=none,kyber --json")).done().json();
+    let json = run(&mut compare(&disk, "--compare scheduler=none,kyber --json")).done().json();
     assert_eq!(
         (&json[0]["device"], &json[0]["scheduler"]),
         (&disk.device.clone().into(), &"mq-deadline".into())
@@ -263,10 +200,11 @@ fn a_disk_that_others_use_is_switched_only_if_one_says_so() {
     assert_eq!(scheduler(&disk.device), "mq-deadline");
 
     let refused: Output =
-        run(&mut disk.compare("--compare scheduler=none,fastest")).refused(&["'fastest'", &disk.device]);
+        run(&mut compare(&disk, "--compare scheduler=none,fastest")).refused(&["'fastest'", &disk.device]);
     assert!(refused.error().contains("it offers none"), "{refused}");
 
-    let mut running = Running::start(&mut disk.compare("--compare scheduler=none,kyber --yes --seconds 60"));
+    let mut running =
+        Running::start(&mut compare(&disk, "--compare scheduler=none,kyber --yes --seconds 60"));
     wait_until("it is switched", || {
         assert!(!running.has_ended());
         scheduler(&disk.device) != "mq-deadline"

@@ -41,6 +41,23 @@ fn findings(report: &Value, rule: &str) -> Vec<(String, String)> {
     found.map(|finding| (finding["weight"].as_str().unwrap().to_owned(), finding.to_string())).collect()
 }
 
+/// What results of measurements on this machine say of it.
+fn machine() -> Value {
+    let line = |file: &str, name: &str| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let value =
+            text.lines().find_map(|line| line.split_once(':').filter(|(known, _)| known.trim() == name));
+        value.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+    };
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let memory = line("/proc/meminfo", "MemTotal");
+    serde_json::json!({
+        "kernel": format!("Linux {}", release.trim()),
+        "cpu": line("/proc/cpuinfo", "model name"),
+        "memory_bytes": memory.split(' ').next().unwrap().parse::<u64>().unwrap() * 1024,
+    })
+}
+
 fn a_fresh_server(flavour: Flavour) {
     let server = &start(flavour, &[]);
     let report = doctor(server, "");
