@@ -36,7 +36,7 @@ pub enum DoctorCommand {
 
 /// Options of an area that has commands of its own: without one of them it is examined.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, mut_arg("areas", |areas| areas.help("What else to look at")))]
 pub struct AreaArgs<C: Subcommand> {
     /// What to do else.
     #[command(subcommand)]

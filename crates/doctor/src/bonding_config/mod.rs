@@ -30,6 +30,8 @@ pub(crate) struct Wanted {
     pub(crate) file: String,
     /// Whose file it is; `None` for Debian's ifupdown.
     pub(crate) tool: Option<NetworkTool>,
+    /// What NetworkManager calls it; empty for other tools.
+    pub(crate) connection: String,
     /// Whether it is set up without anybody asking.
     pub(crate) is_automatic: bool,
 }

@@ -47,6 +47,7 @@ fn bond(path: &str, sections: &[Section]) -> Wanted {
     let old_name = || ini::value(sections, "bond", "interface-name");
     let name = of_connection(sections, &["interface-name"]).or_else(old_name).unwrap_or_default();
     let mut bond = Wanted::new(name, path, Some(NetworkTool::NetworkManager));
+    of_connection(sections, &["id"]).unwrap_or(name).clone_into(&mut bond.connection);
     let automatic = of_connection(sections, &["autoconnect"]).unwrap_or("true");
     bond.is_automatic = !matches!(automatic, "false" | "no" | "0");
     for (key, value) in ini::keys(sections, "bond").filter(|(key, _)| *key != "interface-name") {

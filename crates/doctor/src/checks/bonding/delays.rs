@@ -56,14 +56,14 @@ fn of_place((name, file, number): &Place<'_>, running: Option<&Bond>, outcome: &
         let finding = match miimon {
             Some(0) | None => Finding::observed(
                 Weight::Note,
-                format!("{option} of {name} does nothing without miimon"),
+                format!("{option} does nothing without miimon"),
                 "set miimon=100, or take the delay out",
             ),
             Some(miimon) if delay % miimon == 0 => {
                 outcome.fine.push(seen);
                 continue;
             }
-            Some(miimon) => rounded(name, option, delay, miimon),
+            Some(miimon) => rounded(option, delay, miimon),
         };
         let finding = finding.about(name.clone()).seen(seen);
         outcome.findings.push(match now {
@@ -73,13 +73,13 @@ fn of_place((name, file, number): &Place<'_>, running: Option<&Bond>, outcome: &
     }
 }
 
-fn rounded(name: &str, option: &str, delay: u64, miimon: u64) -> Finding {
+fn rounded(option: &str, delay: u64, miimon: u64) -> Finding {
     let real = delay - delay % miimon;
     let advice = match real {
         0 => format!("set {option} to {miimon} ms, which is miimon, or a multiple of it"),
         real => format!("set {option} to {real} or {} ms, multiples of miimon", real + miimon),
     };
     let weight = if real == 0 { Weight::Yellow } else { Weight::Note };
-    Finding::observed(weight, format!("{option} of {name} is {real} ms, not {delay}"), advice)
+    Finding::observed(weight, format!("{option} is {real} ms, not {delay}"), advice)
         .effect(format!("the kernel counts delays in steps of miimon, {miimon} ms, and rounds down"))
 }

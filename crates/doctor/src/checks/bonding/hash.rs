@@ -77,7 +77,7 @@ fn lopsided(bond: &Bond, sent: &[(&str, u64)], total: u64) -> Finding {
     };
     let name = &bond.name;
     let most = sent.iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(name, _)| name);
-    let mut finding = Finding::observed(weight, format!("{name} sends most of its bytes on {most}"), advice)
+    let mut finding = Finding::observed(weight, format!("sends most of its bytes on {most}"), advice)
         .about(name.clone())
         .seen(format!("tx_bytes since each link was made: {}", shares(sent, total)))
         .seen(format!("xmit_hash_policy: {}", if policy.is_empty() { "not told" } else { policy }))

@@ -44,8 +44,8 @@ fn down(bond: &Bond, outcome: &mut Outcome) {
         _ => (Weight::Yellow, "it goes on with the others, and less of them"),
     };
     let what = match up.as_slice() {
-        [] if unknown.is_empty() => format!("no link of {} is up", bond.name),
-        _ => format!("{} of {} links of {} down", down.len(), bond.slaves.len(), bond.name),
+        [] if unknown.is_empty() => "no link is up".to_owned(),
+        _ => format!("{} of {} links down", down.len(), bond.slaves.len()),
     };
     let advice = "look at cable, transceiver and switch port; `ip link` and the system's log tell since when";
     let seen = format!(
@@ -95,7 +95,7 @@ fn flapping(bond: &Bond, name: &str, before: u64, after: u64) -> Finding {
 fn lost_before(bond: &Bond, name: &str, lost: u64) -> Finding {
     Finding::observed(
         Weight::Note,
-        format!("{name} has lost its link {lost} times since it joined {}", bond.name),
+        format!("{name} has lost its link {lost} times since it joined"),
         "ask the system's log when; if nobody pulled a cable, look at cable, transceiver and switch port",
     )
     .about(bond.name.clone())

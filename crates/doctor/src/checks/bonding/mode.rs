@@ -108,8 +108,8 @@ fn otherwise(bond: &Bond, wanted: &[&Wanted], differences: &[Difference<'_>]) ->
         ),
         None => (Weight::Yellow, "set the option, or mend the file"),
     };
-    let mut finding = Finding::observed(weight, format!("{name} runs with {}", told.join(", ")), advice)
-        .about(name.clone());
+    let mut finding =
+        Finding::observed(weight, format!("runs with {}", told.join(", ")), advice).about(name.clone());
     for difference in differences {
         let Difference { option, wanted, running, file } = difference;
         finding =
@@ -141,7 +141,8 @@ fn anew(wanted: &Wanted) -> String {
         Some(NetworkTool::Networkd) => format!("ip link delete {name} && systemctl restart systemd-networkd"),
         Some(NetworkTool::NetworkManager) => {
             format!(
-                "nmcli connection reload && nmcli device disconnect {name}; nmcli connection up ifname {name}"
+                "nmcli connection reload && nmcli device disconnect {name}; nmcli connection up '{}'",
+                wanted.connection
             )
         }
         Some(NetworkTool::Ifcfg) | None => format!("ifdown {name}; ifup {name}"),
@@ -152,7 +153,7 @@ fn missing(wanted: &Wanted) -> Finding {
     let name = &wanted.name;
     Finding::observed(
         Weight::Yellow,
-        format!("{name} is not there, though a file sets it up"),
+        "is not there, though a file sets it up",
         "look in the system's log why; if nobody needs it, take the file away, or it comes at the next boot",
     )
     .about(name.clone())

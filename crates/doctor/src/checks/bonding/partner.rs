@@ -67,7 +67,7 @@ fn of_bond(bond: &Bond, outcome: &mut Outcome) {
 fn silent(bond: &Bond, up: usize) -> Finding {
     Finding::observed(
         Weight::Yellow,
-        format!("the switch does not speak LACP with {}", bond.name),
+        "the switch does not speak LACP with it",
         "make the switch's ports one LACP group (active or passive), or give the bond the mode active-backup",
     )
     .about(bond.name.clone())
@@ -78,7 +78,7 @@ fn silent(bond: &Bond, up: usize) -> Finding {
 fn inactive(bond: &Bond) -> Finding {
     Finding::observed(
         Weight::Red,
-        format!("{} has no active aggregator", bond.name),
+        "has no active aggregator",
         "look at the LACP group on the switch, and whether links were added while the bond was down",
     )
     .about(bond.name.clone())
@@ -91,7 +91,7 @@ fn apart(bond: &Bond, outside: &[&(&str, &str)], active: &str) -> Finding {
         outside.iter().map(|(name, aggregator)| format!("{name} in aggregator {aggregator}")).collect();
     Finding::observed(
         Weight::Yellow,
-        format!("{} of {} links of {} carry nothing", outside.len(), bond.slaves.len(), bond.name),
+        format!("{} of {} links carry nothing", outside.len(), bond.slaves.len()),
         "bring all links to one LACP group of one switch, or of switches that act as one; speed and duplex must be alike, too",
     )
     .about(bond.name.clone())

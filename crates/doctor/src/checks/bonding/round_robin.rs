@@ -33,7 +33,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 
 fn found(bond: &Bond, evidence: &Evidence) -> Finding {
     let counts = Counts::of(evidence);
-    let what = format!("{} sends the packets of one connection on all its links by turns", bond.name);
+    let what = "sends the packets of one connection on all its links by turns";
     let advice =
         "use 802.3ad with layer3+4, or active-backup, unless one connection must be faster than a link";
     let share = counts.received.filter(|received| *received >= ENOUGH).zip(counts.out_of_order);

@@ -32,7 +32,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
                 empty(bond).seen(format!("{} asks for {}", wanted.file, wanted.slaves.join(", ")))
             }
             ([], None) => idle(bond),
-            ([only], _) => alone(bond, only),
+            ([only], _) => alone(only),
             _ => {
                 outcome.fine.push(format!("{}: {}", bond.name, names.join(", ")));
                 continue;
@@ -46,7 +46,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 fn empty(bond: &Bond) -> Finding {
     Finding::observed(
         Weight::Yellow,
-        format!("{} has no interface, so it carries nothing", bond.name),
+        "has no interface, so it carries nothing",
         "look why the interfaces that its files ask for did not join: the system's log tells",
     )
     .seen(format!("{}: empty", bond.file("slaves")))
@@ -55,16 +55,16 @@ fn empty(bond: &Bond) -> Finding {
 fn idle(bond: &Bond) -> Finding {
     Finding::observed(
         Weight::Note,
-        format!("{} has no interface, and no file asks for it", bond.name),
+        "has no interface, and no file asks for it",
         "nobody uses it: it comes of loading the module bonding without max_bonds=0, or of an older configuration",
     )
     .seen(format!("{}: empty", bond.file("slaves")))
 }
 
-fn alone(bond: &Bond, only: &str) -> Finding {
+fn alone(only: &str) -> Finding {
     Finding::observed(
         Weight::Yellow,
-        format!("{} has one interface only", bond.name),
+        "has one interface only",
         "add a second interface, on another switch if there is one",
     )
     .seen(format!("its interfaces: {only}"))

@@ -60,14 +60,10 @@ fn unlike(bond: &Bond, speeds: &str, slowest: u64) -> Finding {
             format!("each link gets its share of the packets, so all go at the pace of {slowest} Mbit/s"),
         ),
     };
-    Finding::observed(
-        weight,
-        format!("the links of {} differ in speed", bond.name),
-        "look at cables, switch ports and autonegotiation",
-    )
-    .about(bond.name.clone())
-    .seen(speeds)
-    .effect(effect)
+    Finding::observed(weight, "its links differ in speed", "look at cables, switch ports and autonegotiation")
+        .about(bond.name.clone())
+        .seen(speeds)
+        .effect(effect)
 }
 
 fn in_turns(bond: &Bond, slave: &Slave) -> Finding {

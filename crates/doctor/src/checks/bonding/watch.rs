@@ -34,7 +34,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 
 fn blind(bond: &Bond) -> Finding {
     let path = format!("/sys/class/net/{}/bonding/miimon", bond.name);
-    let what = format!("{} does not notice when a link is lost", bond.name);
+    let what = "does not notice when a link is lost";
     Finding::observed(Weight::Red, what, "set miimon, here and in the file that sets the bond up")
         .about(bond.name.clone())
         .seen(format!("{path}: 0; arp_interval: {}", bond.word("arp_interval")))

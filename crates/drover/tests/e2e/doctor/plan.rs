@@ -229,7 +229,7 @@ fn the_area_is_still_one() {
     let output =
         run(&mut drover(&line)).found(&["max_bonds=4", "the module makes 4 bonds", "bond0 to bond3"]);
     assert!(
-        output.stdout.contains("RED       bond1: bond1 runs with mode 802.3ad instead of active-backup"),
+        output.stdout.contains("RED       bond1: runs with mode 802.3ad instead of active-backup"),
         "{output}"
     );
 }

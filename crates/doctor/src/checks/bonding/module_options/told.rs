@@ -70,6 +70,9 @@ impl Scene<'_> {
             Some((wanted, file)) => format!("{file} asks for {}", wanted.name()),
             None => "no file gives it a mode of its own".to_owned(),
         };
+        if self.is_idle(name) {
+            return finding.seen(format!("{name}: {running} now, without an interface; no file asks for it"));
+        }
         let wanted = self.mode_of(name, mode);
         let mut finding = finding.seen(format!("{name}: {running} now; {place}"));
         for tool in &self.configuration.tools {
@@ -80,6 +83,12 @@ impl Scene<'_> {
             finding = finding.seen(format!("{name} needs, in /etc/network/interfaces: {lines}"));
         }
         finding
+    }
+
+    /// Whether the module has made it and nobody uses it.
+    fn is_idle(&self, name: &str) -> bool {
+        let is_empty = self.running(name).is_some_and(|bond| bond.slaves.is_empty());
+        is_empty && self.wanted(name).is_none() && self.configuration.of_bond(name).next().is_none()
     }
 
     /// The lines for ifcfg files that leave the options to the module.
