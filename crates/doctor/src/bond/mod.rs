@@ -64,6 +64,9 @@ impl Bond {
             Some(names) => names.split_whitespace().map(str::to_owned).collect(),
             None => told.slaves.iter().map(|(name, _)| name.clone()).collect(),
         };
+        if let Some(odd) = names.iter().chain([&name.to_owned()]).find(|name| !words::is_plain(name)) {
+            return Err(Unseen::Failed(format!("an interface with the name {odd:?} is not looked at")));
+        }
         let none = BTreeMap::new();
         let lines = |name: &str| {
             told.slaves.iter().find(|(known, _)| known == name).map_or(&none, |(_, lines)| lines)

@@ -24,9 +24,23 @@ pub(crate) fn word(option: &str, value: &str) -> String {
     number.and_then(|number| words?.get(number).copied()).unwrap_or(first).to_owned()
 }
 
+/// Whether a name, a value or a path is no more to a shell than what it is. Those of files and of the kernel may hold anything, and
+/// commands are made of them that a person runs as root.
+pub(crate) fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._+:,/@=-".contains(c))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_shell_takes_as_it_is() {
+        assert!(is_plain("/etc/sysconfig/network-scripts/ifcfg-bond0.100") && is_plain("layer3+4"));
+        assert!(
+            ["", "a b", "bond0;reboot", "$(reboot)", "a'b", "a\nb", "a*"].iter().all(|text| !is_plain(text))
+        );
+    }
 
     #[test]
     fn words_of_numbers() {

@@ -1,6 +1,7 @@
 //! Bonds that run otherwise than their files say.
 
 use crate::bond::Bond;
+use crate::bond::words::is_plain;
 use crate::bonding_config::{Configuration, Wanted};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;
@@ -122,7 +123,9 @@ fn otherwise(bond: &Bond, wanted: &[&Wanted], differences: &[Difference<'_>]) ->
             None => finding,
         };
     }
-    for Difference { option, wanted, running, .. } in differences.iter().filter(|d| !d.running.is_empty()) {
+    for Difference { option, wanted, running, .. } in
+        differences.iter().filter(|d| is_plain(d.running) && is_plain(d.wanted))
+    {
         let file = bond.file(option);
         finding = finding.shell(format!("echo {wanted} > {file}"), Some(format!("echo {running} > {file}")));
     }
@@ -140,9 +143,9 @@ fn anew(wanted: &Wanted) -> String {
         Some(NetworkTool::Netplan) => format!("ip link delete {name} && netplan apply"),
         Some(NetworkTool::Networkd) => format!("ip link delete {name} && systemctl restart systemd-networkd"),
         Some(NetworkTool::NetworkManager) => {
+            let connection = if wanted.connection.contains('\'') { name } else { &wanted.connection };
             format!(
-                "nmcli connection reload && nmcli device disconnect {name}; nmcli connection up '{}'",
-                wanted.connection
+                "nmcli connection reload && nmcli device disconnect {name}; nmcli connection up '{connection}'"
             )
         }
         Some(NetworkTool::Ifcfg) | None => format!("ifdown {name}; ifup {name}"),

@@ -232,6 +232,19 @@ fn modes() {
 }
 
 #[test]
+fn names_that_a_shell_would_run() {
+    for name in ["bond0;reboot", "$(reboot)"] {
+        let path = format!("proc/net/bonding/{name}");
+        let outcome = host(&watch::CHECK, &[(path.as_str(), TWO_UP)]);
+        assert!(matches!(outcome, Err(crate::Unseen::Failed(_))), "{outcome:?}");
+    }
+    let file = "DEVICE=bond0\nONBOOT=yes\nBONDING_OPTS='mode=4 xmit_hash_policy=$(reboot)'\n";
+    let files = [("proc/net/bonding/bond0", TWO_UP), ("etc/sysconfig/network-scripts/ifcfg-bond0", file)];
+    let found = host(&mode::CHECK, &files).unwrap();
+    assert!(found.findings[0].remedies.is_empty(), "{found:?}");
+}
+
+#[test]
 fn options_of_the_module() {
     let module = ("etc/modprobe.d/bonding.conf", "options bonding mode=4 max_bonds=4");
     let lacp = proc(TWO_UP, &[("a", ""), ("b", "")]);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Scene;
+use crate::bond::words::is_plain;
 use crate::bond::{Bond, Mode};
 use crate::check::{Finding, Weight};
 use crate::plan::{self, NetworkTool, PlannedBond};
@@ -94,7 +95,9 @@ impl Scene<'_> {
     /// The lines for ifcfg files that leave the options to the module.
     fn with_lines(&self, finding: Finding, mode: Mode) -> Finding {
         let leaves_it = |bond: &&crate::bonding_config::Wanted| {
-            bond.tool == Some(NetworkTool::Ifcfg) && !bond.options.contains_key("mode")
+            bond.tool == Some(NetworkTool::Ifcfg)
+                && !bond.options.contains_key("mode")
+                && is_plain(&bond.file)
         };
         self.configuration.bonds.iter().filter(leaves_it).fold(finding, |finding, bond| {
             let mut options = self.options_for(&bond.name);
@@ -111,7 +114,9 @@ impl Scene<'_> {
     /// What the module gives a bond, but for their number.
     fn options_for(&self, name: &str) -> BTreeMap<&str, &str> {
         let lines = self.lines.iter().filter(|line| line.name == "bonding" || line.name == name);
-        let options = lines.flat_map(|line| &line.options).filter(|(option, _)| *option != "max_bonds");
+        let options = lines
+            .flat_map(|line| &line.options)
+            .filter(|(option, value)| *option != "max_bonds" && is_plain(option) && is_plain(value));
         options.map(|(option, value)| (option.as_str(), value.as_str())).collect()
     }
 
@@ -149,9 +154,12 @@ impl Scene<'_> {
     /// The commands that take the module's options away; they come last.
     fn without_module(&self, finding: Finding) -> Finding {
         let files: BTreeSet<_> = self.lines.iter().map(|line| line.file.as_str()).collect();
-        files.iter().filter(|file| file.starts_with("/etc/")).fold(finding, |finding, file| {
-            let off = format!("sed -i.before -E 's/^[[:space:]]*options[[:space:]]+bond/#&/' {file}");
-            finding.shell(off, Some(format!("mv {file}.before {file}")))
-        })
+        files.iter().filter(|file| file.starts_with("/etc/") && is_plain(file)).fold(
+            finding,
+            |finding, file| {
+                let off = format!("sed -i.before -E 's/^[[:space:]]*options[[:space:]]+bond/#&/' {file}");
+                finding.shell(off, Some(format!("mv {file}.before {file}")))
+            },
+        )
     }
 }
