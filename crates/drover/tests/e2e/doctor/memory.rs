@@ -26,12 +26,20 @@ fn in_order(flavour: Flavour) {
     let _session = Session::open(server);
     let report = doctor(server, "memory");
     for rule in RULES {
-        // Somebody may have the kernel make huge pages here; the server has the C library's allocator all the same.
-        assert_eq!(state(&report, rule), "fine", "{rule}: {report}");
+        // The kernel here may make huge pages, and the server's package may have another allocator than glibc's.
+        if rule != "memory.thp" || allocator(server) == "glibc" {
+            assert_eq!(state(&report, rule), "fine", "{rule}: {report}");
+        }
     }
     let fine = |rule: &str| check(&report, rule)["fine"].to_string();
-    assert!(fine("memory.allocator").contains("glibc"), "{report}");
+    assert!(fine("memory.allocator").contains(&format!("{} is loaded", allocator(server))), "{report}");
     assert!(fine("memory.session").contains("sessions:") && fine("memory.fit").contains("VmRSS"), "{report}");
+}
+
+/// The allocator with which the server comes: MySQL's packages have one in a library of their own.
+fn allocator(server: &Server) -> &'static str {
+    let maps = fs::read_to_string(format!("/proc/{}/maps", server.pid())).unwrap();
+    if maps.contains("/libtcmalloc") { "tcmalloc" } else { "glibc" }
 }
 
 /// Opens and closes connections while `work` is done.
@@ -78,12 +86,17 @@ fn not_in_order(flavour: Flavour) {
         &["threads made a second", "SET GLOBAL thread_cache_size", "observed"],
     );
     let measure = "bench connect --vary read_buffer_size=131072,5242880 --work scan";
-    found(
-        &report,
-        "memory.buffers",
-        "note",
-        &["rule_only", "read_buffer_size", measure, "only where", "connects a second"],
-    );
+    if allocator(server) == "glibc" {
+        found(
+            &report,
+            "memory.buffers",
+            "note",
+            &["rule_only", "read_buffer_size", measure, "only where", "connects a second"],
+        );
+    } else {
+        // Another one maps nothing for a single block, so that there is no rule to be broken.
+        assert_eq!(state(&report, "memory.buffers"), "fine", "{report}");
+    }
     found(&report, "memory.session", "yellow", &["observed", "max_connections", "would be needed"]);
 
     let with =
