@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
+use clap::builder::PossibleValuesParser;
 use drover_db::options::ServerArgs;
 use drover_report::read::duration;
 
 use crate::check::Area;
 use crate::plan::NetworkTool;
+use crate::target;
 
 /// Looks at a host and its server, and says what is wrong, how it knows, and what it costs here.
 #[derive(Debug, clap::Args)]
@@ -142,6 +144,10 @@ pub struct ExamineArgs {
     /// What to look at [default: all]
     #[arg(value_enum, value_name = "AREA")]
     pub areas: Vec<Area>,
+
+    /// The version that the server is to be upgraded to, or replaced by [default: the newest known one of its vendor]
+    #[arg(long, value_name = "VERSION", value_parser = PossibleValuesParser::new(target::names()))]
+    pub target: Option<String>,
 
     /// What is looked at.
     #[command(flatten)]

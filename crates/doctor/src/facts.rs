@@ -21,13 +21,15 @@ type Names = BTreeMap<String, String>;
 pub struct Facts {
     /// What all is read from.
     pub evidence: Evidence,
+    /// The version that the server is compared with; `None` for the newest known one.
+    pub target: Option<String>,
     variables: OnceCell<Seen<Names>>,
 }
 
 impl Facts {
     /// Looks twice at what grows, so long apart. Nothing else is read before it is asked for.
     pub fn gather(evidence: Evidence, interval: Duration) -> Self {
-        let facts = Self { evidence, variables: OnceCell::new() };
+        let facts = Self { evidence, target: None, variables: OnceCell::new() };
         facts.look_at_growth(Moment::Before);
         if facts.evidence.is_live() || facts.evidence.is_this_host() {
             std::thread::sleep(interval);

@@ -24,6 +24,7 @@ mod report;
 mod results;
 mod run;
 mod secret;
+pub mod target;
 #[cfg(test)]
 mod testing;
 mod unit;

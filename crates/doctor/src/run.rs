@@ -37,7 +37,8 @@ pub fn run(args: &ExamineArgs, options: Option<&ConnectOptions>) -> Result<Repor
     };
     let begun = Instant::now();
     let areas = if args.areas.is_empty() { Area::ALL.to_vec() } else { args.areas.clone() };
-    let facts = facts(&args.place, options)?;
+    let mut facts = facts(&args.place, options)?;
+    facts.target.clone_from(&args.target);
     Ok(examine::examine(&facts, &areas, &ignored, begun))
 }
 
