@@ -1,6 +1,27 @@
-//! What a newer server does not have.
+//! What a newer server, or one of another vendor, does not have.
+
+mod accounts;
+mod against;
+mod collations;
+mod defaults;
+mod engines;
+mod inventory;
+mod settings;
+mod sql_mode;
+mod types;
+mod variables;
+mod words;
 
 use crate::check::Check;
 
 /// Its checks.
-pub(super) const CHECKS: &[Check] = &[];
+pub(super) const CHECKS: &[Check] = &[
+    variables::CHECK,
+    sql_mode::CHECK,
+    accounts::CHECK,
+    words::CHECK,
+    types::CHECK,
+    engines::CHECK,
+    collations::CHECK,
+    defaults::CHECK,
+];
