@@ -51,7 +51,16 @@ fn examine(root: &Path) -> Report {
     let areas = vec![Area::Bonding];
     let ignore_file = Some(root.join("none.json"));
     drover_doctor::run(
-        &ExamineArgs { areas, place, html: None, fix_script: None, ignore: None, because: None, ignore_file },
+        &ExamineArgs {
+            areas,
+            place,
+            target: None,
+            html: None,
+            fix_script: None,
+            ignore: None,
+            because: None,
+            ignore_file,
+        },
         None,
     )
     .unwrap()

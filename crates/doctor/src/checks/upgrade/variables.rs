@@ -174,7 +174,7 @@ fn ignored(settings: &[&Setting], target: &Snapshot) -> Finding {
 mod tests {
     use super::*;
     use crate::target;
-    use crate::testing::{is_unknown, on_server};
+    use crate::testing::{is_unknown, on_host};
 
     #[test]
     fn what_becomes_of_a_variable() {
@@ -192,6 +192,6 @@ mod tests {
 
     #[test]
     fn without_a_server_nothing_is_known() {
-        assert!(is_unknown(&on_server(&CHECK, &[])));
+        assert!(is_unknown(&on_host(&CHECK, &[])));
     }
 }
