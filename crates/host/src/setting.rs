@@ -80,6 +80,8 @@ impl Setting {
     /// As for [`Setting::of`]; if this user may not; if another scheduler is in use soon afterwards. Then all is put back.
     pub fn apply(device: &str, to: &str, even_unused: bool) -> Result<Self> {
         let name = state::name_of(device)?;
+        // What is refused leaves nothing behind; once more when nobody else can change it any more.
+        Self::of(&name, to, even_unused)?;
         let _lock = Lock::of(&name)?;
         let setting = Self::of(&name, to, even_unused)?;
         if setting.from == setting.to {
@@ -157,6 +159,7 @@ pub struct Reverted {
 /// If drover has not set it, another disk has got its name since, or this user may not.
 pub fn revert(device: &str) -> Result<Reverted> {
     let name = state::name_of(device)?;
+    Device::named(&name)?;
     let _lock = Lock::of(&name)?;
     let saved = Saved::read(&name).ok_or_else(|| {
         Error::with_hint(

@@ -37,6 +37,8 @@ mod tests {
         let told: BTreeSet<_> = rows.collect();
         let rules: BTreeSet<_> = all().map(|check| check.rule).collect();
         assert_eq!(told, rules);
-        assert!(all().all(|check| ![check.looks_for, check.needs, check.source, check.refuted_by].contains(&"")));
+        assert!(
+            all().all(|check| ![check.looks_for, check.needs, check.source, check.refuted_by].contains(&""))
+        );
     }
 }

@@ -13,8 +13,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Memory,
     looks_for: "huge pages by default, with an allocator that gives memory back in small ones: the server may take more than it uses",
     needs: "/sys/kernel/mm/transparent_hugepage; /proc/PID/maps and /proc/PID/smaps_rollup (root or the server's user)",
-    source: "Documentation/admin-guide/mm/transhuge.rst of the kernel on enabled and khugepaged/max_ptes_none; jemalloc's TUNING.md \
-             on the thp option",
+    source: "Documentation/admin-guide/mm/transhuge.rst of the kernel: with always, programs may take more memory, and khugepaged \
+             more still by max_ptes_none; jemalloc(3) on opt.thp",
     refuted_by: "the server's resident memory does not shrink when it is started anew with the setting madvise",
     look,
 };
