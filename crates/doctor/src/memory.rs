@@ -29,7 +29,7 @@ impl Limit {
     }
 }
 
-/// The limits of a process's cgroup and those above it: cgroups(7), memory.max of version 2, memory.limit_in_bytes of version 1.
+/// The limits of a process's cgroup and those above it: `memory.max` of version 2, `memory.limit_in_bytes` of version 1.
 fn of_groups(facts: &Facts, pid: u32) -> Seen<Vec<Limit>> {
     let groups = match facts.evidence.text(format!("/proc/{pid}/cgroup")) {
         // A kernel without cgroups.

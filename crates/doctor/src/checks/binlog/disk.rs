@@ -14,7 +14,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Binlog,
     looks_for: "a file system of binary logs that is full within a day at the rate at which they grow now",
     needs: "SHOW BINARY LOG STATUS (REPLICATION CLIENT on MySQL, BINLOG MONITOR on MariaDB), twice; the file system's free space",
-    source: "MySQL manual, How MySQL Handles a Full Disk; binlog_error_action: a log that cannot be written ends the server",
+    source: "MySQL manual, How MySQL Handles a Full Disk; binlog_error_action, which MySQL alone has: a log that cannot be \
+             written ends the server",
     refuted_by: "the rate is that of a few minutes, or logs expire as fast as new ones come",
     look,
 };

@@ -9,8 +9,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Binlog,
     looks_for: "binlog_format STATEMENT, and isolation levels under which InnoDB refuses to log statements",
     needs: "the server's variables",
-    source: "MySQL manual, Binary Logging Formats and Setting the Binary Log Format: READ COMMITTED and READ UNCOMMITTED need rows \
-             (error 1665, ER_BINLOG_STMT_MODE_AND_ROW_ENGINE); MariaDB manual, Binary Log Formats",
+    source: "MySQL manual, Binary Logging Formats and Setting The Binary Log Format: READ COMMITTED and READ UNCOMMITTED \
+             need rows (error 1665, ER_BINLOG_STMT_MODE_AND_ROW_ENGINE); MariaDB manual, Binary Log Formats",
     refuted_by: "`drover binlog cost --safety` finds no statement that is unsafe, or whose verdict is unknown",
     look,
 };

@@ -11,8 +11,8 @@ pub(crate) const CHECK: Check = Check {
     looks_for: "settings with which a crash loses what was committed: sync_binlog, innodb_flush_log_at_trx_commit, \
                 innodb_doublewrite, innodb_flush_method",
     needs: "the server's variables; who replicates: SHOW REPLICAS (REPLICATION SLAVE on MySQL, REPLICATION MASTER ADMIN on MariaDB)",
-    source: "MySQL manual, Replication and Binary Logging Options and InnoDB Startup Options; MariaDB manual, Binary Log Group Commit \
-             and InnoDB Flushing",
+    source: "MySQL manual, Binary Logging Options and Variables, and InnoDB Startup Options and System Variables; MariaDB \
+             manual, Group Commit for the Binary Log, and InnoDB Flush Method",
     refuted_by: "what is lost can be had again from elsewhere, as on a server for tests; or the storage has a cache with a battery and \
                  the host never crashes",
     look,

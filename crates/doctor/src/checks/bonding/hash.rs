@@ -13,8 +13,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Bonding,
     looks_for: "bonds of the modes 802.3ad and balance-xor that send most of their bytes on one link, and their xmit_hash_policy",
     needs: "/sys/class/net/INTERFACE/statistics/tx_bytes and /sys/class/net/BOND/bonding/xmit_hash_policy",
-    source: "Documentation/networking/bonding.rst on xmit_hash_policy: layer2 puts all traffic to a peer, and all through a gateway, on \
-             one link",
+    source: "Documentation/networking/bonding.rst on xmit_hash_policy: layer2 puts all traffic to a peer on one link; and on \
+             choosing a mode for throughput: so goes all that passes a gateway",
     refuted_by: "the links did not join at the same time, or one was down for long, so that their counts do not cover the same time; or \
                  one connection has most of the bytes, which no policy splits",
     look,

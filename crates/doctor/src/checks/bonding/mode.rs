@@ -14,8 +14,8 @@ pub(crate) const CHECK: Check = Check {
     looks_for: "bonds whose mode or other options are not those of the files that set them up; bonds of such files that are not there",
     needs: "ifcfg files, keyfiles of NetworkManager (root only), files of netplan, systemd-networkd and ifupdown; \
             /sys/class/net/BOND/bonding or /proc/net/bonding",
-    source: "Documentation/networking/bonding.rst: the mode can be changed only while a bond is down and has no interfaces, so what was \
-             changed in a file has mostly no effect before the bond is made anew",
+    source: "Documentation/networking/bonding.rst and the driver's bond_options.c: the mode can be changed only while a bond \
+             is down, and has no interfaces; so what was changed in a file has mostly no effect before the bond is made anew",
     refuted_by: "another file, or a script, sets the bond up after these",
     look,
 };

@@ -11,8 +11,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Bonding,
     looks_for: "links of a bond whose speeds differ, or that are half duplex",
     needs: "/sys/class/net/INTERFACE/speed and duplex, of links that are up",
-    source: "Documentation/networking/bonding.rst on 802.3ad: it aggregates links of the same speed and duplex; the other modes hand \
-             out packets without regard to speed",
+    source: "Documentation/networking/bonding.rst on mode: 802.3ad aggregates links of the same speed and duplex; \
+             balance-tlb and balance-alb heed speed, balance-rr sends on each link in turn",
     refuted_by: "the slower link is meant as a spare one, in the mode active-backup",
     look,
 };
@@ -55,6 +55,14 @@ fn unlike(bond: &Bond, speeds: &str, slowest: u64) -> Finding {
             Weight::Yellow,
             "802.3ad takes links of one speed together, so some of them carry nothing".to_owned(),
         ),
+        Some(Mode::BalanceTlb | Mode::BalanceAlb) => (
+            Weight::Note,
+            "the mode gives each link by its speed, so that the faster ones carry more".to_owned(),
+        ),
+        Some(Mode::BalanceXor) => (
+            Weight::Yellow,
+            format!("the hash heeds no speed: what it puts on the slower link goes at {slowest} Mbit/s"),
+        ),
         _ => (
             Weight::Yellow,
             format!("each link gets its share of the packets, so all go at the pace of {slowest} Mbit/s"),
@@ -76,4 +84,39 @@ fn in_turns(bond: &Bond, slave: &Slave) -> Finding {
     .seen(format!("/sys/class/net/{}/duplex: half", slave.name))
     .effect("it sends and receives in turns, with collisions under load; 802.3ad leaves it out")
     .shell(format!("ethtool -s {} autoneg on", slave.name), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{on_host, weights};
+
+    #[test]
+    fn links_of_two_speeds() {
+        let of = |mode: &str| {
+            let mode = format!("{mode} 0");
+            let files = [
+                ("sys/class/net/bonding_masters", "bond0"),
+                ("sys/class/net/bond0/bonding/mode", mode.as_str()),
+                ("sys/class/net/bond0/bonding/slaves", "eth0 eth1"),
+                ("sys/class/net/eth0/speed", "1000"),
+                ("sys/class/net/eth1/speed", "10000"),
+                ("sys/class/net/eth0/bonding_slave/mii_status", "up"),
+                ("sys/class/net/eth1/bonding_slave/mii_status", "up"),
+            ];
+            let outcome = on_host(&CHECK, &files);
+            assert_eq!(weights(&outcome).len(), 1, "{mode}: {outcome:?}");
+            let finding = &outcome.unwrap().findings[0];
+            (finding.weight, finding.effect.clone().unwrap_or_default())
+        };
+        for mode in ["balance-tlb", "balance-alb", "active-backup"] {
+            assert_eq!(of(mode).0, Weight::Note, "{mode}");
+        }
+        for (mode, word) in
+            [("balance-rr", "pace"), ("802.3ad", "nothing"), ("balance-xor", "hash"), ("broadcast", "pace")]
+        {
+            let (weight, effect) = of(mode);
+            assert!(weight == Weight::Yellow && effect.contains(word), "{mode}: {effect}");
+        }
+    }
 }

@@ -9,14 +9,14 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Host,
     looks_for: "a clock that is not synchronized, or is read slowly",
     needs: "adjtimex(2); /sys/devices/system/clocksource/clocksource0",
-    source: "adjtimex(2) on STA_UNSYNC and maxerror; Documentation/virt/kvm/x86/timekeeping.rst and vdso(7): hpet and acpi_pm are read \
-             from the device, and not without a system call",
+    source: "adjtimex(2) on STA_UNSYNC and maxerror; the kernel's arch/x86/include/asm/vdso/clocksource.h: the clocks of \
+             tsc, pvclock and Hyper-V only are read without a system call",
     refuted_by: "the machine is a guest whose clock the host holds to the time: then it is right, though its kernel does not know",
     look,
 };
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
-/// Clock sources that are read from a device.
+/// Clock sources that take a system call to be read; all but `jiffies` are devices besides.
 const SLOW: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "pit"];
 /// Microseconds that a clock may be wrong by before anybody cares: Seconds_Behind_Source has whole seconds.
 const WRONG: u64 = 500_000;

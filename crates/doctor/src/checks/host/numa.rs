@@ -11,7 +11,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Host,
     looks_for: "one NUMA node without memory to spare, while others have it and the server's lies on that one",
     needs: "/sys/devices/system/node; /proc/PID/numa_maps (the server's user, or root)",
-    source: "proc(5) on numa_maps; Documentation/admin-guide/numastat.rst; Documentation/admin-guide/mm/numa_memory_policy.rst",
+    source: "numa(7) on /proc/PID/numa_maps; Documentation/admin-guide/numastat.rst; \
+             Documentation/admin-guide/mm/numa_memory_policy.rst",
     refuted_by: "neither swap nor pages that are fetched from other nodes (numa_miss) grow while the server is at work",
     look,
 };

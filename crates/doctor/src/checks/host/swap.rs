@@ -11,7 +11,7 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Host,
     looks_for: "memory that is moved to disk and back",
     needs: "/proc/vmstat; /proc/PID/status for what of the server lies there",
-    source: "proc(5) on pswpin and pswpout in /proc/vmstat and VmSwap in /proc/PID/status",
+    source: "vmstat(8) on si and so, which /proc/vmstat counts as pswpin and pswpout; proc(5) on VmSwap in /proc/PID/status",
     refuted_by: "no page is brought back while the server is at work: what lies there is not needed",
     look,
 };

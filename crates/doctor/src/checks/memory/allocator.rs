@@ -13,8 +13,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Memory,
     looks_for: "an allocator that is asked for in a file, and is not the one that the server has loaded",
     needs: "/proc/PID/maps (root or the server's user) or version_malloc_library; option files; units of systemd and their drop-ins",
-    source: "MySQL manual and MariaDB documentation on mysqld_safe: under systemd it is not used, and [mysqld_safe] is not read; \
-             ld.so(8) on LD_PRELOAD",
+    source: "MySQL manual, mysqld_safe, and MariaDB documentation, systemd: under systemd that script is not used, and what \
+             [mysqld_safe] sets has no effect; ld.so(8) on LD_PRELOAD",
     refuted_by: "the server has the allocator linked into it, which its libraries do not show",
     look,
 };

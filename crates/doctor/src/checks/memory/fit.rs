@@ -12,7 +12,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Memory,
     looks_for: "a buffer pool and other caches that are larger than the memory that the server may have",
     needs: "the server's variables; /proc/meminfo, /proc/PID/status, /proc/PID/cgroup and the limits in /sys/fs/cgroup",
-    source: "MySQL manual, How MySQL Uses Memory; cgroups(7); proc(5) on overcommit_memory and CommitLimit",
+    source: "MySQL manual, How MySQL Uses Memory; Documentation/admin-guide/cgroup-v2.rst on memory.max and \
+             cgroup-v1/memory.rst on memory.limit_in_bytes; proc(5) on overcommit_memory and CommitLimit",
     refuted_by: "the caches never fill: Innodb_buffer_pool_pages_free stays high for days",
     look,
 };

@@ -10,7 +10,7 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Memory,
     looks_for: "threads that are made for each connection, because thread_cache_size keeps too few",
     needs: "status and variables of the server, which any account sees",
-    source: "MySQL manual, thread_cache_size and How MySQL Handles Client Connections",
+    source: "MySQL manual, Connection Interfaces, on the threads of client connections and thread_cache_size",
     refuted_by: "`drover bench connect --vary thread_cache_size=…` finds no effect here",
     look,
 };

@@ -1,7 +1,7 @@
 //! Which scheduler the devices below the server's files use, and which ones they could.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use drover_host::scheduler::modules;
 use drover_host::{Device, Devices, Files as _};
@@ -10,6 +10,7 @@ use super::measured::{Verdict, verdict};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
 use crate::facts::Facts;
+use crate::places::{self, Place};
 
 pub(crate) const CHECK: Check = Check {
     rule: "scheduler.choice",
@@ -18,32 +19,23 @@ pub(crate) const CHECK: Check = Check {
                 scheduler is unusual for their kind",
     needs: "the server's variables; /proc/self/mountinfo and /sys/class/block on its host; results of `drover bench tpcc \
             --compare scheduler=…` with --results",
-    source: "Documentation/block/ of the kernel; distributions' udev rules: none for NVMe and virtio, mq-deadline or none for SATA \
-             SSDs, mq-deadline or bfq for turning disks",
+    source: "the kernel's block/elevator.c: mq-deadline for a device with one queue, none for one with several; SUSE's \
+             60-io-scheduler.rules: bfq for turning disks with one queue; distributions differ, and which are unusual for a \
+             kind of device is drover's own list",
     refuted_by: "`drover bench tpcc --compare scheduler=…` shows no difference here, or the other way round",
     look,
 };
-
-/// Variables that name directories or files of the server, and what for.
-const PLACES: [(&str, &str); 6] = [
-    ("datadir", "data"),
-    ("innodb_data_home_dir", "system tablespace"),
-    ("innodb_log_group_home_dir", "redo log"),
-    ("innodb_undo_directory", "undo log"),
-    ("log_bin_basename", "binary log"),
-    ("tmpdir", "temporary files"),
-];
 
 fn look(facts: &Facts) -> Seen<Outcome> {
     let mut outcome = Outcome::default();
     let devices = Devices::of(&facts.evidence, Path::new("/proc/self/mountinfo"));
     for (device, uses) in below(facts, &devices, &mut outcome)?.into_values() {
-        let place = Place {
+        let used = Used {
             what: format!("{} ({})", device.name, uses.join(", ")),
             seen: seen(facts, &devices, &device),
             device,
         };
-        judge(facts, &place, &mut outcome);
+        judge(facts, &used, &mut outcome);
     }
     if outcome == Outcome::default() {
         outcome.not_here =
@@ -53,7 +45,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 }
 
 /// A device that the server uses.
-struct Place {
+struct Used {
     device: Device,
     /// Its name and what for.
     what: String,
@@ -62,26 +54,26 @@ struct Place {
 }
 
 /// The verdict is a measurement's, where there is one.
-fn judge(facts: &Facts, place: &Place, outcome: &mut Outcome) {
-    let now = place.device.scheduler.as_deref().unwrap_or("none");
-    let usual = usual(&place.device);
-    match verdict(facts, &place.device) {
+fn judge(facts: &Facts, used: &Used, outcome: &mut Outcome) {
+    let now = used.device.scheduler.as_deref().unwrap_or("none");
+    let usual = usual(&used.device);
+    match verdict(facts, &used.device) {
         (Some((file, Verdict::Other { name, low, high, text })), _) => {
             let effect = format!("{low:+.0} % to {high:+.0} % New-Orders a minute with {name}: {text}");
             outcome
                 .findings
-                .push(better(place, now, &name).effect(effect).seen(format!("{file}: measured here")));
+                .push(better(used, now, &name).effect(effect).seen(format!("{file}: measured here")));
         }
         (Some((file, Verdict::Best(text) | Verdict::Nothing(text))), _) => {
             outcome
                 .fine
-                .push(format!("{}: none is better than {now} beyond the noise: {text} ({file})", place.what));
+                .push(format!("{}: none is better than {now} beyond the noise: {text} ({file})", used.what));
         }
         (None, _) if usual.contains(&now) => {
-            outcome.fine.push(format!("{}: {now}; {}", place.what, place.seen));
+            outcome.fine.push(format!("{}: {now}; {}", used.what, used.seen));
         }
         (None, others) => {
-            let finding = unusual(&place.device, &place.what, now, usual).seen(place.seen.clone());
+            let finding = unusual(&used.device, &used.what, now, usual).seen(used.seen.clone());
             outcome.findings.push(
                 others
                     .into_iter()
@@ -91,16 +83,16 @@ fn judge(facts: &Facts, place: &Place, outcome: &mut Outcome) {
     }
 }
 
-fn better(place: &Place, now: &str, other: &str) -> Finding {
-    let name = &place.device.name;
+fn better(used: &Used, now: &str, other: &str) -> Finding {
+    let name = &used.device.name;
     let command = format!("drover doctor scheduler set {name}");
     Finding::measured(
         Weight::Yellow,
-        format!("{} uses the scheduler {now}, and {other} is better here", place.what),
+        format!("{} uses the scheduler {now}, and {other} is better here", used.what),
         "set it, and see whether it is as good under the real load; --persist prints what keeps it",
     )
     .about(name.clone())
-    .seen(place.seen.clone())
+    .seen(used.seen.clone())
     .shell(format!("{command} {other} --apply"), Some(format!("{command} --revert")))
 }
 
@@ -123,26 +115,22 @@ type Below = BTreeMap<String, (Device, Vec<&'static str>)>;
 
 /// The devices with a choice of schedulers below the server's files, and what lies on each.
 fn below(facts: &Facts, devices: &Devices<'_>, outcome: &mut Outcome) -> Seen<Below> {
-    let datadir = PathBuf::from(facts.variable("datadir")?);
+    let places = places::places(facts)?;
     let mut found = Below::new();
-    for (variable, use_of_it) in PLACES {
-        let Ok(place) = facts.variable(variable) else { continue };
-        // Paths are told from the data directory; several directories for temporary files are possible.
-        for place in place.split(':').filter(|place| !place.is_empty()) {
-            let path = datadir.join(place);
-            let folder = if variable == "log_bin_basename" { path.parent().unwrap_or(&path) } else { &path };
-            match devices.storage(folder) {
-                Ok(storage) => {
-                    for device in devices.scheduled(&storage) {
-                        let entry = found.entry(device.name.clone()).or_insert((device, Vec::new()));
-                        entry.1.push(use_of_it);
+    for Place { of, folder } in &places {
+        match devices.storage(folder) {
+            Ok(storage) => {
+                for device in devices.scheduled(&storage) {
+                    let uses = &mut found.entry(device.name.clone()).or_insert((device, Vec::new())).1;
+                    if !uses.contains(of) {
+                        uses.push(of);
                     }
                 }
-                Err(error) => outcome.unknown.push(format!("{}: {error}", folder.display())),
             }
+            Err(error) => outcome.unknown.push(format!("{}: {error}", folder.display())),
         }
     }
-    match found.is_empty() && outcome.unknown.len() == PLACES.len() {
+    match found.is_empty() && outcome.unknown.len() == places.len() {
         true => Err(Unseen::Failed(outcome.unknown.join("; "))),
         false => Ok(found),
     }

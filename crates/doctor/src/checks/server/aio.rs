@@ -12,8 +12,9 @@ pub(crate) const CHECK: Check = Check {
     looks_for: "InnoDB without native asynchronous I/O, by a setting or because it could not have it",
     needs: "innodb_use_native_aio and where its value is from (information_schema.SYSTEM_VARIABLES on MariaDB, \
             performance_schema.variables_info on MySQL); /proc/PID/maps (the server's user, or root)",
-    source: "MariaDB manual, innodb_use_native_aio and innodb_linux_aio: without io_uring it falls back; MySQL manual, Using \
-             Asynchronous I/O on Linux; Documentation/admin-guide/sysctl/kernel.rst on io_uring_disabled, fs.rst on aio-max-nr",
+    source: "MariaDB's MDEV-36234: innodb_linux_aio=auto takes io_uring, and libaio where there is none; MDEV-26674 on \
+             kernels; MySQL manual, Using Asynchronous I/O on Linux; Documentation/admin-guide/sysctl/kernel.rst on \
+             io_uring_disabled, fs.rst on aio-max-nr",
     refuted_by: "`drover bench disk` and `drover bench tpcc` are as fast without as with it",
     look,
 };

@@ -11,7 +11,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Server,
     looks_for: "a full buffer pool that misses many pages each second",
     needs: "status variables Innodb_buffer_pool_*; on MySQL performance_schema for how long reads take; /proc/meminfo",
-    source: "MySQL manual, InnoDB Buffer Pool and Server Status Variables on Innodb_buffer_pool_reads; MariaDB manual, InnoDB Buffer Pool",
+    source: "MySQL manual, Buffer Pool, and Server Status Variables on Innodb_buffer_pool_reads; MariaDB manual, InnoDB \
+             Buffer Pool",
     refuted_by: "with a larger one as many pages are read: what is read is read once, as by a dump or a report",
     look,
 };

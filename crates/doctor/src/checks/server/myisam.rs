@@ -23,7 +23,7 @@ const MOST: usize = 1000;
 
 fn query() -> String {
     format!(
-        "SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t, ENGINE AS engine, COALESCE(TABLE_ROWS, 0) AS n, \
+        "SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t, ENGINE AS engine, COALESCE(TABLE_ROWS, 0) AS n, CREATE_OPTIONS AS options, \
          COALESCE(DATA_LENGTH, 0) + COALESCE(INDEX_LENGTH, 0) AS bytes FROM information_schema.TABLES \
          WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN {SYSTEM} AND (ENGINE IN ('MyISAM', 'MRG_MyISAM') OR \
          (ENGINE = 'Aria' AND CREATE_OPTIONS LIKE '%transactional=0%')) ORDER BY bytes DESC LIMIT {MOST}"
@@ -43,6 +43,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
             text("s"),
             text("t"),
             text("engine"),
+            text("options"),
             number(row, "n"),
             number(row, "bytes"),
         ));
@@ -65,7 +66,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     Ok(outcome)
 }
 
-fn finding(schema: &str, name: &str, engine: &str, rows: u64, bytes: u64) -> Finding {
+fn finding(schema: &str, name: &str, engine: &str, options: &str, rows: u64, bytes: u64) -> Finding {
     let full = quote::qualified(schema, name);
     let finding = Finding::observed(
         Weight::Yellow,
@@ -84,7 +85,18 @@ fn finding(schema: &str, name: &str, engine: &str, rows: u64, bytes: u64) -> Fin
         // It holds no rows: those of MyISAM below it do.
         return finding;
     }
-    let back = if engine == "Aria" { "Aria TRANSACTIONAL=0" } else { engine };
+    let mut back = if engine == "Aria" { "Aria TRANSACTIONAL=0" } else { engine }.to_owned();
+    let mut other = "InnoDB".to_owned();
+    if let Some(format) = row_format(options) {
+        // InnoDB takes no other engine's format, such as FIXED.
+        other += " ROW_FORMAT=DEFAULT";
+        back += &format!(" ROW_FORMAT={format}");
+    }
     finding
-        .sql(format!("ALTER TABLE {full} ENGINE=InnoDB"), Some(format!("ALTER TABLE {full} ENGINE={back}")))
+        .sql(format!("ALTER TABLE {full} ENGINE={other}"), Some(format!("ALTER TABLE {full} ENGINE={back}")))
+}
+
+/// The format that the table was made with, if one was given: `row_format=FIXED`.
+fn row_format(options: &str) -> Option<&str> {
+    options.split_whitespace().find_map(|option| option.strip_prefix("row_format="))
 }

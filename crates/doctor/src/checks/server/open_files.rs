@@ -10,7 +10,8 @@ pub(crate) const CHECK: Check = Check {
     looks_for: "a table cache that overflows; a limit of open files that is nearly used up, or too small for what is configured",
     needs: "open_files_limit, table_open_cache, max_connections; status variables Opened_tables and Table_open_cache_overflows; \
             /proc/PID/fd and /proc/PID/limits (the server's user, or root)",
-    source: "MySQL manual, How MySQL Opens and Closes Tables; proc(5) on /proc/PID/limits and /proc/PID/fd",
+    source: "MySQL manual, How MySQL Opens and Closes Tables, and Server System Variables on open_files_limit; proc(5) on \
+             /proc/PID/limits and /proc/PID/fd",
     refuted_by: "tables are opened by a task that looks at all of them once, such as a dump or a report on information_schema",
     look,
 };

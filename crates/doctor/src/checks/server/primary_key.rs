@@ -1,6 +1,6 @@
 //! Tables without a key that tells each row.
 
-use drover_db::quote;
+use drover_db::{Vendor, quote};
 use drover_report::size;
 
 use super::tables::{self, SYSTEM, TOLD};
@@ -39,6 +39,7 @@ fn query() -> String {
 }
 
 fn look(facts: &Facts) -> Seen<Outcome> {
+    let vendor = facts.vendor()?;
     let hidden = tables::hidden(facts)?;
     let answer = facts.ask(&query())?;
     let mut outcome = Outcome { unknown: hidden.into_iter().collect(), ..Outcome::default() };
@@ -57,6 +58,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
             engine: value("engine"),
             rows: value("n").parse().unwrap_or(0),
             is_bare: value("indexes") == "0",
+            vendor,
         };
         outcome.findings.push(table.finding(&replicas));
     }
@@ -88,17 +90,26 @@ struct Table<'a> {
     rows: u64,
     /// Whether it has no index at all.
     is_bare: bool,
+    /// Whose the server is; and, most likely, its replicas.
+    vendor: Vendor,
 }
 
 impl Table<'_> {
     fn finding(&self, replicas: &Seen<Vec<String>>) -> Finding {
-        let Self { schema, name, engine, rows, is_bare } = self;
+        let Self { schema, name, engine, rows, .. } = self;
         let full = quote::qualified(schema, name);
         let rows = size::things(*rows, "row");
-        let search = match is_bare {
-            true => format!("a replica reads all of about {rows} for what is changed or deleted in one go"),
-            false => "a replica looks for each row that is changed by an index that does not tell rows apart"
-                .to_owned(),
+        let search = match (self.is_bare, self.vendor) {
+            (true, Vendor::MySql) => {
+                format!("a replica reads all of about {rows} for what is changed or deleted in one go")
+            }
+            (true, Vendor::MariaDb) => {
+                format!("a replica reads about {rows} for each one that is changed or deleted")
+            }
+            (false, _) => {
+                "a replica looks for each row that is changed by an index that does not tell rows apart"
+                    .to_owned()
+            }
         };
         let mut finding = Finding::observed(
             weight(replicas),
