@@ -47,7 +47,7 @@ fn examine(args: &ExamineArgs, printer: &Printer) -> Result<Outcome, Failure> {
     if let Some(file) = &args.fix_script {
         report.write_fix_script(file)?;
     }
-    printer.doctor(&report, text(&report))?;
+    printer.doctor(&report, text(&report, columns()))?;
     Ok(if report.has_findings() { Outcome::Found } else { Outcome::Done })
 }
 
@@ -80,20 +80,27 @@ fn server(place: &PlaceArgs, printer: &Printer) -> Result<Option<ConnectOptions>
     if place.no_server || is_kept { Ok(None) } else { printer.connection(&place.server).map(Some) }
 }
 
+/// How wide the terminal is; `None` where there is none, and lines may be as long as they are.
+fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    // Some terminals tell none.
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// The report as a person reads it: what was found, the heaviest first, then what could not be seen.
-fn text(report: &Report) -> String {
-    let mut out = String::new();
+fn text(report: &Report, columns: Option<usize>) -> String {
+    let mut out = Lines { text: String::new(), columns };
     for (checked, finding) in report.findings() {
         found(&mut out, checked, finding);
     }
     for checked in report.checks.iter().filter(|checked| !checked.unknown.is_empty()) {
-        let _ = writeln!(out, "unknown   {}: {}", checked.rule, checked.unknown.join("; "));
+        out.add("unknown", &format!("{}: {}", checked.rule, checked.unknown.join("; ")));
     }
     for passed in report.checks.iter().flat_map(|checked| &checked.ignored) {
-        let _ = writeln!(out, "ignored   {}: {}", passed.finding.what, passed.ignored.because);
+        out.add("ignored", &format!("{}: {}", passed.finding.what, passed.ignored.because));
     }
     let _ = writeln!(
-        out,
+        out.text,
         "{} in {}: {} found something, {} fine, {} unknown, {} with nothing to look at",
         things(report.checks.len() as u64, "check"),
         seconds(report.seconds),
@@ -102,24 +109,91 @@ fn text(report: &Report) -> String {
         report.count(State::Unknown),
         report.count(State::NotHere),
     );
-    out
+    out.text
 }
 
-fn found(out: &mut String, checked: &Checked, finding: &Finding) {
+/// Lines of a word and a text. A terminal would break the text within words.
+struct Lines {
+    text: String,
+    columns: Option<usize>,
+}
+
+impl Lines {
+    /// Column at which texts begin.
+    const TEXT: usize = 10;
+    /// The same, of lines that belong to the one before them.
+    const BELOW: usize = 19;
+
+    fn add(&mut self, word: &str, text: &str) {
+        let word = format!("{word:<width$}", width = Self::TEXT);
+        self.wrap(&word, text, Self::TEXT);
+    }
+
+    fn add_below(&mut self, word: &str, text: &str) {
+        let word = format!("{:TEXT$}{word:<8} ", "", TEXT = Self::TEXT);
+        self.wrap(&word, text, Self::BELOW);
+    }
+
+    /// As it is, to be copied.
+    fn add_command(&mut self, word: &str, text: &str) {
+        let _ = writeln!(self.text, "{:TEXT$}{word:<8} {text}", "", TEXT = Self::TEXT);
+    }
+
+    fn wrap(&mut self, word: &str, text: &str, indent: usize) {
+        let mut line = word.to_owned();
+        let mut is_begun = false;
+        for part in text.split(' ') {
+            let length = line.chars().count() + usize::from(is_begun) + part.chars().count();
+            if is_begun && self.columns.is_some_and(|columns| length > columns) {
+                let _ = writeln!(self.text, "{line}");
+                line = " ".repeat(indent);
+            } else if is_begun {
+                line.push(' ');
+            }
+            line.push_str(part);
+            is_begun = true;
+        }
+        let _ = writeln!(self.text, "{line}");
+    }
+}
+
+fn found(out: &mut Lines, checked: &Checked, finding: &Finding) {
     let word = match finding.weight {
         Weight::Red => "RED",
         Weight::Yellow => "yellow",
         Weight::Note => "note",
     };
     let subject = finding.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
-    let _ = writeln!(out, "{word:<9} {subject}{} ({}, {})", finding.what, checked.rule, finding.grade.name());
-    let mut line = |name: &str, text: &str| {
-        let _ = writeln!(out, "          {name:<8} {text}");
-    };
-    finding.seen.iter().for_each(|seen| line("seen", seen));
-    finding.effect.iter().for_each(|effect| line("effect", effect));
-    line("do", &finding.advice);
-    finding.remedies.iter().for_each(|remedy| line("run", &remedy.run));
-    finding.measure.iter().for_each(|measure| line("measure", measure));
-    line("source", &checked.source);
+    out.add(word, &format!("{subject}{} ({}, {})", finding.what, checked.rule, finding.grade.name()));
+    finding.seen.iter().for_each(|seen| out.add_below("seen", seen));
+    finding.effect.iter().for_each(|effect| out.add_below("effect", effect));
+    out.add_below("do", &finding.advice);
+    for remedy in &finding.remedies {
+        out.add_command("run", &remedy.run);
+        remedy.undo.iter().for_each(|undo| out.add_command("undo", undo));
+    }
+    finding.measure.iter().for_each(|measure| out.add_command("measure", measure));
+    out.add_below("source", &checked.source);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_as_wide_as_the_terminal() {
+        let of = |columns| {
+            let mut lines = Lines { text: String::new(), columns };
+            lines.add("note", "one two three");
+            lines.add_below("seen", "a-word-that-is-longer-than-the-line x");
+            lines.add_command("run", "SET GLOBAL a = 1");
+            lines.text
+        };
+        let whole = "note      one two three\n          seen     a-word-that-is-longer-than-the-line x\n          run      SET GLOBAL a = 1\n";
+        assert_eq!(of(None), whole);
+        assert_eq!(
+            of(Some(18)),
+            "note      one two\n          three\n          seen     a-word-that-is-longer-than-the-line\n                   x\n          run      SET GLOBAL a = 1\n"
+        );
+    }
 }
