@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,12 +12,18 @@ use drover_sandbox::{Flavour, Server};
 use serde_json::{Value, json};
 
 use super::{check, doctor, findings, state};
-use crate::client::{Session, sql};
+use crate::client::{Session, sql, try_sql};
 use crate::drover::{drover, run};
 use crate::loops::loops;
 use crate::servers::{on_both, start};
 
-on_both!(in_order, not_in_order, what_cannot_be_seen);
+on_both!(
+    in_order,
+    not_in_order,
+    what_cannot_be_seen,
+    a_library_that_nobody_loads,
+    a_buffer_pool_beyond_the_limit_of_its_cgroup
+);
 
 const RULES: [&str; 6] =
     ["memory.fit", "memory.session", "memory.allocator", "memory.buffers", "memory.threads", "memory.thp"];
@@ -162,38 +169,130 @@ fn what_cannot_be_seen(flavour: Flavour) {
     }
 }
 
-/// Where this process may limit the memory of others: a cgroup of version 1 that root may write.
-fn limited(bytes: u64) -> Option<PathBuf> {
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
-    let own = groups.lines().find_map(|line| line.split_once(":memory:"))?.1;
-    let folder = PathBuf::from(format!("/sys/fs/cgroup/memory{own}"))
-        .join(format!("drover-test-{}", std::process::id()));
-    fs::create_dir(&folder).ok()?;
-    fs::write(folder.join("memory.limit_in_bytes"), bytes.to_string()).unwrap();
-    Some(folder)
+/// A server whose settings ask for an allocator that only mysqld_safe would load, which has not started it.
+fn a_library_that_nobody_loads(flavour: Flavour) {
+    let mut server = start(flavour, &[]);
+    let own = allocator(&server);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.cnf");
+    let words = fs::read_to_string(format!("/proc/{}/cmdline", server.pid())).unwrap();
+    let words: Vec<_> = words.trim_end_matches('\0').split('\0').map(str::to_owned).collect();
+    server.kill();
+    // MySQL's, which takes a process that nobody has waited for yet for one that runs.
+    let _ = fs::remove_file(format!("{}.lock", server.socket().display()));
+    let told = format!("--defaults-file={}", file.display());
+    let words: Vec<_> = words.iter().map(|word| if word == "--no-defaults" { &told } else { word }).collect();
+    // Loaded by another way, or linked into the server, it is what was asked for.
+    let loaded = if own == "glibc" { ("jemalloc", Some(jemalloc())) } else { (own, None) };
+    for (asked, preload) in [("jemalloc", None), loaded] {
+        // It is the last one that counts.
+        fs::write(&file, format!("[mysqld_safe]\nmalloc-lib=none\n[mysqld_safe]\nmalloc-lib={asked}\n"))
+            .unwrap();
+        let is_loaded = preload.is_some() || asked == own;
+        let mut process = Started::new(&words, preload);
+        crate::client::wait_until("the server answers", || {
+            let ended = process.0.try_wait().unwrap();
+            assert!(
+                ended.is_none(),
+                "{ended:?}: {}",
+                fs::read_to_string(server.datadir().with_file_name("error.log")).unwrap()
+            );
+            try_sql(&server, "SELECT 1").is_ok()
+        });
+        let report = doctor(&server, "memory");
+        let told = check(&report, "memory.allocator");
+        let line = format!("malloc-lib={asked} in [mysqld_safe]");
+        if is_loaded {
+            assert_eq!(told["state"], "fine", "{told}");
+            assert!(told["fine"].to_string().contains(&line), "{told}");
+        } else {
+            let found = &findings(&report, "memory.allocator");
+            let words = [&line, &format!("the server has {own}"), "did not start this server"];
+            assert!(found.len() == 1 && found[0].0 == "yellow", "{told}");
+            assert!(words.iter().all(|word| found[0].1.contains(*word)), "{told}");
+        }
+        drop(process);
+    }
 }
 
-#[test]
-fn a_buffer_pool_beyond_the_limit_of_its_cgroup() {
+/// Where Debian's package has it.
+fn jemalloc() -> PathBuf {
+    let folders = fs::read_dir("/usr/lib").unwrap().map(|entry| entry.unwrap().path());
+    let files = folders.map(|folder| folder.join("libjemalloc.so.2"));
+    files.into_iter().find(|file| file.exists()).expect("jemalloc, which scripts/setup installs")
+}
+
+/// A server's process, which does not outlive the test.
+struct Started(std::process::Child);
+
+impl Started {
+    fn new(words: &[&String], preload: Option<PathBuf>) -> Self {
+        let mut command = std::process::Command::new(words[0]);
+        command.envs(preload.map(|library| ("LD_PRELOAD", library)));
+        Self(
+            command
+                .args(&words[1..])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A control group that root may make, whose processes may have so much memory together.
+struct Group(PathBuf);
+
+impl Group {
+    fn limited(bytes: u64) -> Self {
+        let name = format!("drover-test-{}-{:?}", std::process::id(), std::thread::current().id());
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
+        // Version 1 has a tree for memory alone, below the group of this process; version 2 has one for all.
+        let (folder, limit) = match groups.lines().find_map(|line| line.split_once(":memory:")) {
+            Some((_, own)) => (format!("/sys/fs/cgroup/memory{own}"), "memory.limit_in_bytes"),
+            None => {
+                fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory").unwrap();
+                ("/sys/fs/cgroup".to_owned(), "memory.max")
+            }
+        };
+        let folder = PathBuf::from(folder).join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(limit), bytes.to_string()).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+fn a_buffer_pool_beyond_the_limit_of_its_cgroup(flavour: Flavour) {
     // Root's, as loop devices are.
     if loops().is_none() {
         return;
     }
-    let Some(group) = limited(1 << 30) else { return };
-    let mut server = start(Flavour::MariaDb, &["--innodb-buffer-pool-size=2G"]);
-    fs::write(group.join("cgroup.procs"), server.pid().to_string()).unwrap();
+    let group = Group::limited(1 << 30);
+    let mut server = start(flavour, &["--innodb-buffer-pool-size=2G"]);
+    assert_eq!(state(&doctor(&server, "memory"), "memory.fit"), "fine");
+    fs::write(group.0.join("cgroup.procs"), server.pid().to_string()).unwrap();
     let report = doctor(&server, "memory");
     let found = findings(&report, "memory.fit");
-    let words = [
-        "innodb_buffer_pool_size 2.15 GB",
-        "memory.limit_in_bytes: 1.07 GB",
-        "SET GLOBAL innodb_buffer_pool_size",
-        "missing",
-    ];
+    let words =
+        ["innodb_buffer_pool_size 2.15 GB", "1.07 GB", "SET GLOBAL innodb_buffer_pool_size", "missing"];
     assert!(
         found.iter().any(|(weight, text)| weight == "red" && words.iter().all(|word| text.contains(word))),
         "{report}"
     );
     server.kill();
-    crate::client::wait_until("its cgroup is empty", || fs::remove_dir(&group).is_ok());
+    crate::client::wait_until("its group is empty", || fs::remove_dir(&group.0).is_ok());
 }

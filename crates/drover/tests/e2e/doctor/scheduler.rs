@@ -12,13 +12,17 @@ use super::{check, doctor, findings, machine, state};
 use crate::client::wait_until;
 use crate::drover::{Output, Running, drover, run};
 use crate::loops::{Disk, loops, said, scheduler, scheduler_file};
+use crate::servers::on_both;
 
-#[test]
-fn the_device_below_a_server() {
+on_both!(the_device_below_a_server);
+
+fn the_device_below_a_server(flavour: Flavour) {
     let Some(_alone) = loops() else { return };
-    let disk = Disk::mounted(1500);
-    let options = StartOptions { root: Some(disk.point()), ..StartOptions::ephemeral(Flavour::MariaDb) };
+    // Of which MySQL fills half a gigabyte with its redo log in the first seconds.
+    let disk = Disk::mounted(4000);
+    let options = StartOptions { root: Some(disk.point()), ..StartOptions::ephemeral(flavour) };
     let server = Server::start(&options).unwrap();
+    fills_up(&server, &disk);
     fs::write(scheduler_file(&disk.device), "bfq").unwrap();
     // On a kernel that takes loop devices for turning disks bfq is usual, and none is not.
     let turns =
@@ -67,6 +71,30 @@ fn the_device_below_a_server() {
     fs::write(scheduler_file(&disk.device), usual).unwrap();
     let report = doctor(&server, &with_results);
     assert!(!findings(&report, "scheduler.choice").iter().any(|(weight, _)| weight == "yellow"), "{report}");
+}
+
+/// A file that leaves a share of the server's disk free, or none.
+fn fills_up(server: &Server, disk: &Disk) {
+    let file = disk.point().join("filler");
+    for (share, expected) in [(0.03, "yellow"), (0.005, "red")] {
+        let blocks = said("df", &["--block-size=1", "--output=size,avail", disk.point().to_str().unwrap()]);
+        let numbers: Vec<f64> =
+            blocks.lines().last().unwrap().split_whitespace().map(|number| number.parse().unwrap()).collect();
+        let kept = fs::metadata(&file).map_or(0, |file| file.len()) as f64;
+        let taken = numbers[1] - share * numbers[0];
+        said("fallocate", &["-l", &format!("{:.0}", kept + taken), file.to_str().unwrap()]);
+        let report = doctor(server, "host");
+        let found = findings(&report, "host.disk");
+        let point = disk.point().display().to_string();
+        let is_it = |(weight, text): &(String, String)| weight == expected && text.contains(&point);
+        assert!(found.iter().any(is_it), "{share}: {report}");
+    }
+    fs::remove_file(file).unwrap();
+    let report = doctor(server, "host");
+    assert!(
+        !check(&report, "host.disk")["findings"].to_string().contains(disk.point().to_str().unwrap()),
+        "{report}"
+    );
 }
 
 #[test]

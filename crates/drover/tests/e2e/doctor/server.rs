@@ -45,6 +45,7 @@ fn tables(flavour: Flavour) {
           CREATE TABLE `in``dexed` (id INT PRIMARY KEY, a INT, b VARCHAR(50), c TEXT, KEY a (a), KEY ab (a, b), KEY b10 (b(10)),
             UNIQUE KEY b (b), UNIQUE KEY b_again (b), FULLTEXT KEY c1 (c), FULLTEXT KEY c2 (c), KEY alone (b, a));
           CREATE TABLE old (id INT PRIMARY KEY, v TEXT) ENGINE=MyISAM; INSERT INTO old VALUES (1, 'a');
+          CREATE TABLE older (id INT PRIMARY KEY) ENGINE=MyISAM ROW_FORMAT=FIXED;
           CREATE VIEW v AS SELECT * FROM bare",
     )
     .unwrap();
@@ -59,7 +60,8 @@ fn tables(flavour: Flavour) {
     assert!(findings(&report, "server.primary_key").iter().all(|(weight, _)| weight == "note"));
     let indexes = ["a", "b10", "b_again", "c2"].map(|name| format!("d.in`dexed.{name}"));
     assert_eq!(subjects(&report, "server.duplicate_index"), indexes, "{report}");
-    let old: &[&str] = if flavour == Flavour::MariaDb { &["d.aria", "d.old"] } else { &["d.old"] };
+    let old: &[&str] =
+        if flavour == Flavour::MariaDb { &["d.aria", "d.old", "d.older"] } else { &["d.old", "d.older"] };
     assert_eq!(subjects(&report, "server.myisam"), old, "{report}");
     let rules = ["server.primary_key", "server.duplicate_index", "server.myisam"];
     rules.iter().for_each(|rule| carry_out(server, &report, rule, "run"));

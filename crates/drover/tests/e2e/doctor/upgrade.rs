@@ -63,6 +63,9 @@ fn another_version(flavour: Flavour) {
         assert!(!check(&unseen, rule)["unknown"].as_array().unwrap().is_empty(), "{}", check(&unseen, rule));
         assert_ne!(state(&unseen, rule), "fine", "{}", check(&unseen, rule));
     }
+    let none =
+        run(&mut drover("--json doctor upgrade --target mysql-9.7 --no-server --interval 0s")).done().json();
+    RULES.iter().for_each(|rule| assert_eq!(state(&none, rule), "unknown", "{none}"));
     if flavour == Flavour::MySql {
         starts_with_any_persisted_variable(server);
     }
