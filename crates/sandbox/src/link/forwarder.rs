@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use socket2::SockRef;
+
 use super::flight::{Flight, Piece};
 use super::pacer::{MAX_PIECE, Pacer};
 use super::{LinkSettings, lock, socket};
@@ -21,13 +23,12 @@ use crate::Error;
 
 /// After a connection that failed, so that one that always fails costs little.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long the end waits for the thread that accepts, which it wakes.
-const WAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A link that threads of this process carry. Dropping it breaks all connections.
 #[derive(Debug)]
 pub(super) struct Forwarder {
     port: u16,
+    listener: Arc<TcpListener>,
     wire: Arc<Wire>,
     acceptor: Option<JoinHandle<()>>,
 }
@@ -40,13 +41,13 @@ pub(super) fn listening(port: u16, source_port: u16, settings: LinkSettings) -> 
 
 impl Forwarder {
     fn start(port: u16, source_port: u16, settings: LinkSettings) -> io::Result<Self> {
-        let listener = socket::listen(port, &settings)?;
+        let listener = Arc::new(socket::listen(port, &settings)?);
         let port = listener.local_addr()?.port();
         let [to_source, to_replica] = [(); 2].map(|()| Pacer::new(settings));
         let wire = Arc::new(Wire { source_port, to_source, to_replica, open: Mutex::default() });
-        let accepting = Arc::clone(&wire);
-        let acceptor = thread::Builder::new().spawn(move || accepting.accept(&listener))?;
-        Ok(Self { port, wire, acceptor: Some(acceptor) })
+        let (accepting, accepts) = (Arc::clone(&wire), Arc::clone(&listener));
+        let acceptor = thread::Builder::new().spawn(move || accepting.accept(&accepts))?;
+        Ok(Self { port, listener, wire, acceptor: Some(acceptor) })
     }
 
     /// The port that it listens on.
@@ -63,7 +64,9 @@ impl Forwarder {
 impl Drop for Forwarder {
     fn drop(&mut self) {
         self.wire.pacers().iter().for_each(|pacer| pacer.close());
-        let _wakes_the_acceptor = TcpStream::connect_timeout(&socket::address(self.port), WAKE_TIMEOUT);
+        // Wakes the acceptor, and nobody gets in any more, though a process that is just being started may have a copy of the listener
+        // until its execve(2).
+        let _does_listen = SockRef::from(&*self.listener).shutdown(Shutdown::Both);
         if let Some(acceptor) = self.acceptor.take() {
             let _it_has_no_result = acceptor.join();
         }
@@ -414,6 +417,16 @@ mod tests {
             }
             listening(port, 1, of_rate(MBIT)).unwrap();
         }
+    }
+
+    #[test]
+    fn a_dropped_link_takes_nobody_whoever_has_a_copy_of_its_listener() {
+        let forwarder = Forwarder::start(0, 1, of_rate(MBIT)).unwrap();
+        let (port, _copy) = (forwarder.port(), forwarder.listener.try_clone().unwrap());
+        drop(forwarder);
+        let error = TcpStream::connect(socket::address(port)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        listening(port, 1, of_rate(MBIT)).unwrap();
     }
 
     #[test]
