@@ -371,7 +371,6 @@ def play(notes):
     kernel_and_clock(notes)
     start_udev()
     lay_cables()
-    modprobe('bonding')
     options_of_module(notes)
     lacp_group("lag0", [0, 1])
     with_networkd(notes)
