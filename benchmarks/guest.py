@@ -70,7 +70,7 @@ class Notes:
     def add(self, **note):
         self.file.write(json.dumps(note) + "\n")
         self.file.flush()
-        print(time.strftime("%X"), note.get("scene"), flush=True)
+        print(time.strftime("%X"), note.get("scene", ""), *note.get("missed", []), sep="\n  ", flush=True)
 
     def doctor(self, areas, options):
         argv = [self.drover, "-q", "--json", "doctor", *areas, "--ignore-file", "/run/ignored.json", *options]
@@ -80,11 +80,11 @@ class Notes:
             raise Failure(f"drover doctor: exit code {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout), time.monotonic() - began
 
-    def look(self, scene, expected, *, areas, options=("--no-server",), facts=None, beside=contextlib.nullcontext, tries=1):
+    def look(self, scene, expected, *, areas, options=("--no-server",), facts=None, beside=contextlib.nullcontext, tries=1, also=None):
         """Has doctor look, and notes what it says of the rules in `expected` and whatever it found of others.
 
         `expected` has for each rule `SILENT`, `FINE`, or its findings as (weight, subject, words that are in it). `beside` is a context
-        in which it looks; several tries are for what needs a moment to calm down.
+        in which it looks; several tries are for what needs a moment to calm down. `also` tells of other things whether they are so.
         """
         for left in reversed(range(tries)):
             with beside():
@@ -93,16 +93,17 @@ class Notes:
             if not left or not missed(expected, self.last):
                 break
         said = {rule: brief(check) for rule, check in self.last.items() if rule in expected or check["findings"]}
-        self.add(scene=scene, expected=expected, said=said, facts=facts or {}, seconds=round(seconds, 1), missed=missed(expected, self.last))
+        wrong = missed(expected, self.last) + [f"not so: {what}" for what, is_so in (also or {}).items() if not is_so]
+        self.add(scene=scene, expected=expected, said=said, facts=facts or {}, seconds=round(seconds, 1), missed=wrong)
 
-    def mend(self, rule, subject=None):
-        """Does what the last report proposes for a finding, as a person would who trusts it; gives the commands."""
+    def mend(self, rule, subject=None, tool="shell", run=sh):
+        """Does what the last report proposes for a finding, as a person would who trusts it; gives the commands, or the statements."""
         findings = [finding for finding in self.last[rule]["findings"] if subject in (None, finding["subject"])]
-        commands = [remedy["run"] for finding in findings for remedy in finding["remedies"] if remedy["with"] == "shell"]
+        commands = [remedy["run"] for finding in findings for remedy in finding["remedies"] if remedy["with"] == tool]
         if not commands:
-            raise Failure(f"{rule} proposes no command")
+            raise Failure(f"{rule} proposes nothing for {tool}")
         for command in commands:
-            sh(command)
+            run(command)
         return commands
 
 
@@ -191,7 +192,7 @@ def main():
         guest_bonds.play(notes)
     else:
         import guest_memory
-        guest_memory.play(notes, json.loads((Path(share) / "servers").read_text()))
+        guest_memory.play(notes, json.loads((Path(share) / "server").read_text()))
 
 
 if __name__ == "__main__":
