@@ -10,8 +10,9 @@ pub(crate) const CHECK: Check = Check {
     rule: "host.swap",
     area: Area::Host,
     looks_for: "memory that is moved to disk and back",
-    needs: "/proc/vmstat; /proc/PID/status for what of the server lies there",
-    source: "vmstat(8) on si and so, which /proc/vmstat counts as pswpin and pswpout; proc(5) on VmSwap in /proc/PID/status",
+    needs: "/proc/vmstat; /proc/PID/status and /proc/swaps for what of the server lies there",
+    source: "vmstat(8) on si and so, which /proc/vmstat counts as pswpin and pswpout; proc(5) on VmSwap in /proc/PID/status, \
+             which is not exact",
     refuted_by: "no page is brought back while the server is at work: what lies there is not needed",
     look,
 };
@@ -41,19 +42,38 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 /// Of x86-64; where pages are larger the effect is more than told.
 const PAGE: f64 = 4096.0;
 
-/// Bytes of a process that lie in swap.
+/// Bytes of a process that lie in swap. The kernel counts them by thread, and some pages late (mm/memory.c of Linux 6.1), so that some
+/// are told when there are none any more: it is never more than is in use of all swap.
 fn swapped(facts: &Facts, pid: u32) -> Seen<u64> {
     let status = facts.evidence.text(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmSwap:"));
     let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Ok(kibibytes.unwrap_or(0) * 1024)
+    let most = facts.evidence.text("/proc/swaps").map_or(u64::MAX, |swaps| in_use(&swaps));
+    Ok(kibibytes.unwrap_or(0).min(most) * 1024)
+}
+
+/// What is in use of all swap, in KiB: the last column but one, `Used`.
+fn in_use(swaps: &str) -> u64 {
+    let used = |line: &str| line.split_whitespace().rev().nth(1)?.parse::<u64>().ok();
+    swaps.lines().skip(1).filter_map(used).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::over_time;
     use super::*;
+    use crate::evidence::Kept;
     use crate::testing::{is_fine, is_unknown, on_host, weights};
+
+    /// A server that is told to have 12 kB in swap, and the lines of /proc/swaps.
+    fn swapped_out(kept: &mut Kept, swaps: Option<&str>) {
+        kept.pid = Some(17);
+        kept.files.insert("/proc/17/status".into(), Ok("VmRSS:\t900 kB\nVmSwap:\t 12 kB".to_owned()));
+        if let Some(lines) = swaps {
+            let text = format!("Filename\tType\tSize\tUsed\tPriority\n{lines}");
+            kept.files.insert("/proc/swaps".into(), Ok(text));
+        }
+    }
 
     #[test]
     fn memory_that_comes_back_from_disk() {
@@ -63,11 +83,16 @@ mod tests {
         assert_eq!(effect.as_deref(), Some("4.10 MB a second from the disk"));
         let calm = "pswpin 1000\npswpout 5";
         assert!(is_fine(&over_time(&CHECK, calm, calm, |_| {})));
-        let out = over_time(&CHECK, calm, calm, |kept| {
-            kept.pid = Some(17);
-            kept.files.insert("/proc/17/status".into(), Ok("VmRSS:\t900 kB\nVmSwap:\t 12 kB".to_owned()));
+        assert_eq!(weights(&over_time(&CHECK, calm, calm, |kept| swapped_out(kept, None))), [Weight::Note]);
+        let used = over_time(&CHECK, calm, calm, |kept| {
+            swapped_out(kept, Some("/dev/vdb partition 524284 40960 -2"))
         });
-        assert_eq!(weights(&out), [Weight::Note]);
+        assert_eq!(weights(&used), [Weight::Note]);
+        // The swap is gone, or was emptied: what VmSwap has left was counted late.
+        assert!(is_fine(&over_time(&CHECK, calm, calm, |kept| swapped_out(kept, Some("")))));
+        assert!(is_fine(&over_time(&CHECK, calm, calm, |kept| {
+            swapped_out(kept, Some("/dev/vdb partition 524284 0 -2"));
+        })));
         // A copy of a host does not change; a kernel without swap has no such numbers.
         assert!(is_unknown(&on_host(&CHECK, &[("proc/vmstat", calm)])));
         assert!(is_unknown(&over_time(&CHECK, "nr_free_pages 1", "nr_free_pages 1", |_| {})));
