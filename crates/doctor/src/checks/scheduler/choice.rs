@@ -138,7 +138,7 @@ fn below(facts: &Facts, devices: &Devices<'_>, outcome: &mut Outcome) -> Seen<Be
 
 /// What distributions choose for this kind of device.
 fn usual(device: &Device) -> &'static [&'static str] {
-    if device.is_rotational {
+    if turns(device) {
         &["mq-deadline", "bfq", "deadline", "cfq"]
     } else if device.name.starts_with("nvme") {
         &["none"]
@@ -147,10 +147,23 @@ fn usual(device: &Device) -> &'static [&'static str] {
     }
 }
 
+/// Whether it is a turning disk. Virtio has no word for that, so the kernel takes all of its disks for turning ones (drivers/block/virtio_blk.c).
+fn turns(device: &Device) -> bool {
+    device.is_rotational && !is_virtio(device)
+}
+
+fn is_virtio(device: &Device) -> bool {
+    device.name.starts_with("vd")
+}
+
 fn unusual(device: &Device, what: &str, now: &str, usual: &[&str]) -> Finding {
     let offered: Vec<_> =
         device.schedulers.iter().filter(|name| usual.contains(&name.as_str())).map(String::as_str).collect();
-    let kind = if device.is_rotational { "a turning disk" } else { "a disk that does not turn" };
+    let kind = match (is_virtio(device), device.is_rotational) {
+        (true, _) => "a virtual disk",
+        (_, true) => "a turning disk",
+        _ => "a disk that does not turn",
+    };
     let candidates = [&[now], offered.as_slice()].concat().join(",");
     Finding::rule_only(
         format!("{what} uses the scheduler {now}, which is unusual for {kind}"),
@@ -158,4 +171,22 @@ fn unusual(device: &Device, what: &str, now: &str, usual: &[&str]) -> Finding {
     )
     .about(device.name.clone())
     .measure(format!("drover --json bench tpcc --compare scheduler={candidates} --data DIRECTORY --yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_usual(name: &str, is_rotational: bool, scheduler: &str) -> bool {
+        usual(&Device { name: name.into(), is_rotational, ..Device::default() }).contains(&scheduler)
+    }
+
+    #[test]
+    fn what_is_usual_for_a_kind_of_device() {
+        assert!(is_usual("sda", true, "bfq") && !is_usual("sda", true, "none"));
+        assert!(is_usual("sda", false, "none") && !is_usual("sda", false, "bfq"));
+        // With several queues the kernel itself takes none, as most virtual machines have it.
+        assert!(is_usual("vda", true, "none") && is_usual("vda", true, "mq-deadline"));
+        assert!(!is_usual("vda", true, "kyber"));
+    }
 }
