@@ -101,13 +101,13 @@ def make_disks():
     sh(f"mkswap /dev/{SWAP}")
 
 
-def group(name, **limits):
-    """A control group with limits, such as memory_max."""
+def group(name, limits):
+    """A control group with limits, such as memory.max."""
     (GROUPS / "cgroup.subtree_control").write_text("+memory")
     folder = GROUPS / name
     folder.mkdir(exist_ok=True)
     for limit, value in limits.items():
-        (folder / limit.replace("_", ".", 1)).write_text(str(value))
+        (folder / limit).write_text(str(value))
     return folder
 
 
@@ -246,7 +246,7 @@ def numa(notes, server):
 def swap(notes, server):
     server.stop()
     sh(f"swapon /dev/{SWAP}")
-    own = group("server", memory_max="max")
+    own = group("server", {"memory.max": "max"})
     server.start(before=[join(own)])
     look(notes, server, "a disk to swap to, and memory enough", HOST, ["host"])
     resident, _ = server.resident()
@@ -270,7 +270,7 @@ def fit(notes, server):
     """A buffer pool that may grow to more than the group has."""
     server.stop()
     limit = 400 * MEBIBYTE
-    own = group("small", memory_max=limit, memory_swap_max=0)
+    own = group("small", {"memory.max": limit, "memory.swap.max": 0})
     server.start("--innodb-buffer-pool-size=512M", before=[join(own)])
     look(notes, server, "a buffer pool of 512 MiB in a control group of 400",
          {"memory.fit": [("red", None, "caches are set to more than the memory that there is")]}, ["memory"],
@@ -283,7 +283,7 @@ def fit(notes, server):
 @contextlib.contextmanager
 def killing():
     """Processes that take more than their group has, one after the other."""
-    own = group("hogs", memory_max=24 * MEBIBYTE, memory_swap_max=0)
+    own = group("hogs", {"memory.max": 24 * MEBIBYTE, "memory.swap.max": 0})
     processes = [subprocess.Popen(["sh", "-c", f"for n in 1 2 3 4 5 6 7 8; do {sys.executable} {__file__} hog; done"], preexec_fn=join(own),
                                   stderr=subprocess.DEVNULL)]
     try:
