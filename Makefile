@@ -33,8 +33,8 @@ bench: ## Compare with bare readers and with peers; results go to benchmarks/res
 	benchmarks/foreign; foreign=$$?; benchmarks/binlog; binlog=$$?; benchmarks/cost; cost=$$?; benchmarks/chunk; chunk=$$?; \
 	benchmarks/queue; queue=$$?; \
 	benchmarks/tpcc; tpcc=$$?; benchmarks/disk; disk=$$?; benchmarks/findings; findings=$$?; \
-	benchmarks/advisors; advisors=$$?; \
-	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$cost$$chunk$$queue$$tpcc$$disk$$findings$$advisors = 00000000000 ]
+	benchmarks/advisors; advisors=$$?; benchmarks/hosts; hosts=$$?; \
+	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$cost$$chunk$$queue$$tpcc$$disk$$findings$$advisors$$hosts = 000000000000 ]
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz
