@@ -70,7 +70,7 @@ class Notes:
     def add(self, **note):
         self.file.write(json.dumps(note) + "\n")
         self.file.flush()
-        print(time.strftime("%X"), note.get("scene", ""), *note.get("missed", []), sep="\n  ", flush=True)
+        print(time.strftime("%X"), note.get("scene", note), *note.get("missed", []), sep="\n  ", flush=True)
 
     def doctor(self, areas, options):
         argv = [self.drover, "-q", "--json", "doctor", *areas, "--ignore-file", "/run/ignored.json", *options]

@@ -367,7 +367,13 @@ def cards():
     return sorted(names)
 
 
+def versions():
+    """Of who carries out the plans."""
+    return {"networkd": sh("networkctl --version").splitlines()[0], "NetworkManager": sh(f"{tool('usr/sbin/NetworkManager')} --version")}
+
+
 def play(notes):
+    notes.add(versions=versions())
     kernel_and_clock(notes)
     start_udev()
     lay_cables()
