@@ -11,18 +11,17 @@ import sys
 import time
 from pathlib import Path
 
-if __name__ != "__main__":
-    from guest import FINE, Failure, forbid_io_uring, interleave, modprobe, sh, start_udev, until
+from guest import FINE, LIBC, Failure, forbid_io_uring, interleave, mark_synchronized, modprobe, sh, start_udev, until
 
+HOST = dict.fromkeys(["host.swap", "host.oom", "host.numa", "host.disk", "host.files", "host.clock"], FINE)
 HOME = Path("/srv")  # where the server's directory is mounted
 DATA, SWAP = "vda", "vdb"
 NODES = Path("/sys/devices/system/node")
 GROUPS = Path("/sys/fs/cgroup")
 MEBIBYTE = 1 << 20
-HOST = {"host.swap": FINE, "host.oom": FINE, "host.numa": FINE, "host.disk": FINE, "host.files": FINE} if __name__ != "__main__" else {}
 FULL = 0.085  # what is left of a node that is to be full, as a share of it: doctor's threshold is 0.1
 POOL_AND_ROOM = {"mariadb": (512, 400), "mysql": (1024, 800)}  # MiB; MySQL takes more than 400 when nothing is in its pool
-RESERVE_KB = 8192  # what the kernel keeps free, as a share of a small guest no more than of a large host
+RESERVE_KB = 8192  # which the kernel keeps free: of a small guest it would keep more than what is to be left of a full node
 
 
 # --- the server
@@ -126,8 +125,7 @@ def join(folder):
 def bind(node=0):
     """Has this process and its children take memory from one node only, as `numactl --membind` and NUMAPolicy=bind do."""
     SET_MEMPOLICY, MPOL_BIND = 238, 2
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(SET_MEMPOLICY, MPOL_BIND, ctypes.byref(ctypes.c_ulong(1 << node)), 64) != 0:
+    if LIBC.syscall(SET_MEMPOLICY, MPOL_BIND, ctypes.byref(ctypes.c_ulong(1 << node)), 64) != 0:
         raise OSError(ctypes.get_errno(), "set_mempolicy")
 
 
@@ -192,7 +190,7 @@ def healthy(notes, server):
     """And versions, for the record."""
     server.start()
     notes.add(versions={server.flavour: server.sql("SELECT VERSION()")})
-    look(notes, server, "as it should be: memory to spare on both nodes, no swap, no limits, mq-deadline below a device mapper",
+    look(notes, server, "as it should be: memory to spare on both nodes, no swap, no limits, a disk below a device mapper with the scheduler that the kernel chose",
          HOST | {"server.aio": FINE, "memory.fit": FINE, "scheduler.choice": FINE}, ["host", "memory", "server", "scheduler"], tries=2)
 
 
@@ -315,6 +313,7 @@ def oom(notes, server):
 
 
 def play(notes, told):
+    mark_synchronized(1000)
     make_disks()
     server = Server(told)
     try:
