@@ -19,19 +19,26 @@ on_both!(
     the_same_run_only
 );
 
+/// Lets a run go on for a moment only: on a slow machine it would be at its end before one has looked how far it is.
+fn step(running: &Running) {
+    running.signal("CONT");
+    std::thread::sleep(Duration::from_millis(50));
+    running.signal("STOP");
+}
+
 /// Kills a run ten times, each time a few parts further; then lets it come to its end. What it says.
 fn killed_ten_times(server: &Server, schema: &str, options: &str, statement: &str) -> serde_json::Value {
     for kill in 1..=10 {
-        let mut running = Running::start(&mut chunk(
-            server,
-            schema,
-            &format!("{options} --chunk-size 8k --max-rate 60k"),
-            statement,
-        ));
         let before = parts_done(server, schema);
+        let slowly = format!("{options} --max-rate 20k");
+        let mut running = Running::start(&mut chunk(server, schema, &slowly, statement));
+        step(&running);
         while parts_done(server, schema) < before + 1 + kill % 3 {
             assert!(!running.has_ended(), "it ended before kill {kill}: {}", running.finish());
+            step(&running);
         }
+        running.signal("CONT");
+        std::thread::sleep(Duration::from_millis(7 * kill));
         running.signal("KILL");
         running.finish();
     }
