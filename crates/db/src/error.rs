@@ -77,6 +77,16 @@ impl Error {
         }
     }
 
+    /// Why MySQL could not show information_schema.INNODB_TRX, if this is that error: one transaction whose statement has a character of
+    /// four bytes is enough (ER_CANNOT_CONVERT_STRING, seen with 9.7.4). It passes with that statement, of which the error's own text
+    /// quotes a part.
+    pub fn hidden_transactions(&self) -> Option<&'static str> {
+        const CANNOT_CONVERT_STRING: u16 = 3854;
+        (self.code() == Some(CANNOT_CONVERT_STRING)).then_some(
+            "MySQL shows no transactions while one of them runs a statement with characters of four bytes (error 3854)",
+        )
+    }
+
     /// What a person can do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         let text = match self {

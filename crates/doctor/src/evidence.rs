@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use drover_db::wire::Rows;
 use drover_db::{Connection, Row};
 use drover_host::{Clock, Files, Here, Space, Tree};
 use serde::{Deserialize, Serialize};
@@ -341,8 +343,26 @@ const DENIED: [u16; 5] = [1044, 1045, 1142, 1143, 1227];
 /// Numbers of errors that say that the server does not have something: database, column, table, variable, function.
 const MISSING: [u16; 6] = [1049, 1054, 1109, 1146, 1193, 1305];
 
+/// How often it is asked again for what the server cannot show at the moment.
+const TRIES: usize = 5;
+/// When it is asked again. What InnoDB tells of its transactions is of one moment for all that ask within 100 ms
+/// (storage/innobase/trx/trx0i_s.cc, CACHE_MIN_IDLE_TIME_NS).
+const PAUSE: Duration = Duration::from_millis(150);
+
 fn query(connection: &mut Connection, sql: &str) -> Seen<Answer> {
-    match connection.query(sql) {
+    let mut result = connection.query(sql);
+    for _ in 0..TRIES {
+        if !result.as_ref().is_err_and(|error| error.hidden_transactions().is_some()) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        result = connection.query(sql);
+    }
+    seen(result)
+}
+
+fn seen(result: drover_db::Result<Rows>) -> Seen<Answer> {
+    match result {
         Ok(rows) => Ok(without_secrets(Answer {
             rows: rows.rows.iter().map(values).collect(),
             columns: rows.columns,
@@ -354,7 +374,9 @@ fn query(connection: &mut Connection, sql: &str) -> Seen<Answer> {
         Err(error) if error.code().is_some_and(|code| TOO_LONG.contains(&code)) => {
             Err(Unseen::Failed("the server takes too long to tell".into()))
         }
-        Err(error) => Err(Unseen::Failed(error.to_string())),
+        Err(error) => {
+            Err(Unseen::Failed(error.hidden_transactions().map_or_else(|| error.to_string(), str::to_owned)))
+        }
     }
 }
 

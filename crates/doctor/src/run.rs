@@ -104,6 +104,8 @@ fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {
 fn open(options: &ConnectOptions) -> drover_db::Result<Connection> {
     let mut connection = Connection::open(options)?;
     connection.execute("SET SESSION lock_wait_timeout = 1")?;
+    // INNODB_TRX has the times of the host's zone (storage/innobase/handler/i_s.cc, field_store_time_t: localtime_r).
+    connection.execute("SET SESSION time_zone = 'SYSTEM'")?;
     // The first is MariaDB's, in seconds, the other one MySQL's, in milliseconds; old servers have neither.
     for limit in ["max_statement_time = 2", "max_execution_time = 2000"] {
         match connection.execute(format!("SET SESSION {limit}")) {

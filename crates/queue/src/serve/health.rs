@@ -103,7 +103,7 @@ fn told<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
         Ok(value) => Ok(Ok(value)),
         Err(error) => match error.code() {
             Some(1227) => Ok(Err(refused(&error))),
-            Some(_) => Ok(Err(error.to_string())),
+            Some(_) => Ok(Err(error.hidden_transactions().map_or_else(|| error.to_string(), str::to_owned))),
             None => Err(error),
         },
     }
