@@ -307,10 +307,15 @@ fn functions_of_the_server(flavour: Flavour) {
         assert!(profile.is_null() && json["warnings"].to_string().contains("no profile"), "{json}");
         return;
     }
-    assert!(number(&profile["samples"][0]) > 100.0, "{profile} {}", json["warnings"]);
+    // How many there are is up to how much of the CPU other tests leave to the server.
+    let samples = number(&profile["samples"][0]);
+    assert!(samples >= 10.0, "{profile} {}", json["warnings"]);
     let functions = profile["functions"].as_array().unwrap();
     let shares: f64 = functions.iter().map(|function| number(&function["shares"][0])).sum();
-    assert!(functions.len() > 5 && (0.1..=1.001).contains(&shares), "{profile}");
+    assert!(
+        functions.len() > 2 && functions.len() as f64 <= samples && (0.1..=1.001).contains(&shares),
+        "{profile}"
+    );
     let objects: Vec<_> = functions.iter().map(|function| function["object"].as_str().unwrap()).collect();
     assert!(objects.iter().any(|object| object.contains("kernel")), "{objects:?}");
 }
