@@ -193,7 +193,7 @@ fn a_statement_with_four_bytes(flavour: Flavour) {
     let mut session = Session::open(server);
     session.run("START TRANSACTION WITH CONSISTENT SNAPSHOT");
     // It ends while doctor looks.
-    session.send("DO SLEEP(1.5), '😀 hushed'");
+    session.send("DO SLEEP(1.2), '😀 hushed'");
     assert_eq!(state(&doctor(server, "server"), "server.history"), "fine");
     session.send("DO SLEEP(300), '😀 hushed'");
     let told = drover_on(server, "doctor server --interval 1s").output().unwrap().stdout;
