@@ -1,7 +1,9 @@
 //! Everything drover knows about talking to a MySQL or MariaDB server: the options that say where it is, the
-//! connection, what the server is and can do, what is known of its tables, and how names and values are written into SQL.
+//! connection, what the server is and can do, what accounts may do, what is known of its tables, and how names and values
+//! are written into SQL.
 
 mod error;
+pub mod grants;
 pub mod health;
 pub mod options;
 pub mod quote;

@@ -76,6 +76,8 @@ pub(crate) struct Source<'a> {
     pub(crate) place: Place,
     pub(crate) holds: Holds,
     started_at: String,
+    /// What may be there besides, and is not seen.
+    hidden: Option<String>,
     /// The statements of all views.
     views: BTreeMap<Name, Vec<u8>>,
     /// What a reader of the rows should know.
@@ -147,7 +149,9 @@ impl<'a> Source<'a> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
         let schemas = catalog::schemas(coordinator)?;
         let selected = select::select(args, &schemas, catalog::relations(coordinator)?)?;
-        grants::check(coordinator, &selected)?;
+        let held = grants::held(coordinator)?;
+        grants::check(coordinator, &held, &selected)?;
+        let hidden = if args.what.is_empty() { grants::hidden_schemas(&held) } else { None };
         let with_rows = selected.relations.iter().filter(|relation| has_rows(relation));
         let conditions = chosen::bind(coordinator, &args.conditions, with_rows.clone(), args.lock_timeout)?;
         let masks = args.mask.as_deref().map_or_else(|| Ok(Rules::default()), Rules::load)?;
@@ -168,6 +172,7 @@ impl<'a> Source<'a> {
             threads,
             place,
             holds: Holds::ALL,
+            hidden,
             started_at: jiff::Timestamp::now().to_string(),
             views: BTreeMap::new(),
             warnings: Vec::new(),
@@ -256,7 +261,7 @@ impl<'a> Source<'a> {
             copied: false,
             schemas,
             users,
-            warnings: std::mem::take(&mut self.warnings),
+            warnings: self.hidden.iter().cloned().chain(std::mem::take(&mut self.warnings)).collect(),
         })
     }
 

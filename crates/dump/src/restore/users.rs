@@ -3,21 +3,20 @@
 
 use std::collections::BTreeSet;
 
+use drover_db::grants::{Grant, Scope, Who, like, parse};
 use drover_db::{Connection, ServerError, Vendor};
 use serde::Serialize;
 
 use super::rename::Renames;
 use super::steps::Steps;
 use super::verify::{Difference, VerifyReport};
-use crate::dump::grants::like;
 use crate::error::Doing;
 use crate::format::manifest::Manifest;
 use crate::store::Store;
 use crate::users::compare::{self, Expected};
 use crate::users::facts::Facts;
-use crate::users::model::{Grant, Scope};
 use crate::users::translate::{NotHeld, Translated, escaped, translate, unescaped};
-use crate::users::{Account, Accounts, Who, grants, read, sql};
+use crate::users::{Account, Accounts, read, sql};
 use crate::{Error, Result};
 
 /// What became of the accounts.
@@ -204,7 +203,7 @@ impl Users {
 
     fn grant(&mut self, connection: &mut Connection, account: &Account) -> Result<()> {
         for grant in &account.grants {
-            let statement = sql::grant(&account.who, grant);
+            let statement = grant.statement(&account.who);
             if !sql::is_on_object(grant) {
                 self.attempt(connection, &account.who, statement)?;
             } else if refusal(connection, &statement)?.is_some() {
@@ -310,8 +309,7 @@ fn current(connection: &mut Connection) -> Result<(Who, Vec<Who>)> {
     let (user, roles) = row.map(|row| (row.string(0), row.string(1))).unwrap_or_default();
     let (name, host) = user.rsplit_once('@').unwrap_or((&user, ""));
     // MySQL gives `a`@`%`,`b`@`%`, MariaDB the bare name of one role.
-    let quoted =
-        |text: &str| grants::parse(format!("GRANT USAGE ON *.* TO {text}").as_bytes()).map(|(who, _)| who);
+    let quoted = |text: &str| parse(format!("GRANT USAGE ON *.* TO {text}").as_bytes()).map(|(who, _)| who);
     let roles = match roles.starts_with('`') {
         true => roles.split(',').filter_map(quoted).collect(),
         false => vec![Who::role(&roles)],
@@ -344,7 +342,7 @@ fn rename(accounts: &mut Accounts, manifest: &Manifest, renames: &Renames) -> Ve
                         let what =
                             format!("the pattern '{pattern}' covered schema '{old}', which is '{new}' now");
                         let on = Scope::Schema(escaped(new));
-                        let statement = sql::grant(&account.who, &Grant { on, ..before });
+                        let statement = Grant { on, ..before }.statement(&account.who);
                         lost.push(NotHeld::new(&account.who, what, Some(statement)));
                     }
                 }
@@ -382,7 +380,7 @@ fn on_routines(account: &Account, manifest: &Manifest, renames: &Renames) -> Vec
         routines.any(|(of, routine)| renames.schema(&of.name) == schema && routine.name == *name)
     };
     let grants = account.grants.iter().filter(is_of_the_dump);
-    grants.map(|grant| (account.who.clone(), sql::grant(&account.who, grant))).collect()
+    grants.map(|grant| (account.who.clone(), grant.statement(&account.who))).collect()
 }
 
 /// Why the server refuses a statement, which it runs otherwise.

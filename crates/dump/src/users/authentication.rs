@@ -103,7 +103,7 @@ fn unusable(facts: &Facts) -> Factor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::users::model::Who;
+    use drover_db::grants::Who;
 
     fn facts(vendor: Vendor, plugins: &[&str]) -> Facts {
         let plugins = plugins.iter().map(|&plugin| plugin.to_owned()).collect();

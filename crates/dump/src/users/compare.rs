@@ -47,6 +47,6 @@ fn plugins(account: &Account) -> Vec<&str> {
 
 /// Everything that is granted, as statements.
 fn rights(account: &Account, vendor: Vendor) -> Vec<String> {
-    let granted = account.grants.iter().map(|grant| sql::grant(&account.who, grant));
+    let granted = account.grants.iter().map(|grant| grant.statement(&account.who));
     sql::memberships(account, vendor).into_iter().chain(granted).collect()
 }

@@ -11,4 +11,4 @@ pub(crate) mod read;
 pub(crate) mod sql;
 pub(crate) mod translate;
 
-pub(crate) use model::{Account, Accounts, Who};
+pub(crate) use model::{Account, Accounts};

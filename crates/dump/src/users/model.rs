@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use drover_db::{Vendor, quote};
+use drover_db::Vendor;
+use drover_db::grants::{Grant, Who};
 use serde::{Deserialize, Serialize};
 
 /// The accounts and roles of a server.
@@ -15,41 +16,6 @@ pub(crate) struct Accounts {
     pub(crate) partial_revokes: bool,
     /// Sorted by name and host.
     pub(crate) accounts: Vec<Account>,
-}
-
-/// The name of an account or role; roles of MariaDB have no host.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct Who {
-    pub(crate) name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) host: Option<String>,
-}
-
-impl Who {
-    pub(crate) fn new(name: &str, host: &str) -> Self {
-        Self { name: name.into(), host: Some(host.into()) }
-    }
-
-    /// A role of MariaDB.
-    pub(crate) fn role(name: &str) -> Self {
-        Self { name: name.into(), host: None }
-    }
-
-    /// What MariaDB (from 10.11 on) grants to everybody.
-    pub(crate) fn is_public(&self) -> bool {
-        self.host.is_none() && self.name == "PUBLIC"
-    }
-}
-
-/// As SQL and as messages name it.
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.host {
-            None if self.is_public() => f.write_str("PUBLIC"),
-            None => f.write_str(&quote::identifier(&self.name)),
-            Some(host) => write!(f, "{}@{}", quote::identifier(&self.name), quote::identifier(host)),
-        }
-    }
 }
 
 /// An account or a role with all that it may do. A field is absent where the server's own default applies.
@@ -225,50 +191,6 @@ pub(crate) struct Proxy {
     pub(crate) grant_option: bool,
 }
 
-/// Privileges on one thing.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Grant {
-    pub(crate) on: Scope,
-    /// Whether it takes a schema out of a global grant (MySQL).
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) revoked: bool,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) grant_option: bool,
-    /// Sorted.
-    pub(crate) privileges: Vec<Privilege>,
-}
-
-/// What privileges are on.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Scope {
-    Global,
-    /// The schemas that the pattern matches.
-    Schema(String),
-    Table(String, String),
-    /// `PROCEDURE`, `FUNCTION` and their like, the schema and the name.
-    Routine(String, String, String),
-}
-
-/// A privilege in capitals, such as `CREATE VIEW`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Privilege {
-    pub(crate) name: String,
-    /// Empty for all columns; sorted.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) columns: Vec<String>,
-}
-
-impl Privilege {
-    pub(crate) fn new(name: &str) -> Self {
-        Self { name: name.into(), columns: Vec::new() }
-    }
-
-    pub(crate) fn is_all(&self) -> bool {
-        self.name == "ALL PRIVILEGES"
-    }
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -285,13 +207,6 @@ mod tests {
         assert!(!format!("{account:?}").contains("hash: *") && format!("{account:?}").contains("hidden"));
         let wrong = serde_json::from_str::<Secret>("\"2a68617\"").unwrap_err().to_string();
         assert!(!wrong.contains("2a68"), "{wrong}");
-    }
-
-    #[test]
-    fn names() {
-        assert_eq!(Who::new("a`b", "%").to_string(), "`a``b`@`%`");
-        assert_eq!(Who::role("r").to_string(), "`r`");
-        assert_eq!(Who::role("PUBLIC").to_string(), "PUBLIC");
     }
 
     proptest! {

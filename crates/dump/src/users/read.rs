@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use drover_db::grants::{Who, parse};
 use drover_db::wire::Rows;
 use drover_db::{Connection, Row, Server, Vendor, server};
 use serde_json::Value;
 
 use super::grants;
-use super::model::{
-    Account, Accounts, Factor, Limits, Membership, PasswordRules, Proxy, Require, Secret, Who,
-};
+use super::model::{Account, Accounts, Factor, Limits, Membership, PasswordRules, Proxy, Require, Secret};
 use crate::error::Doing;
 use crate::{Error, Result};
 
@@ -305,10 +304,7 @@ fn read_grants(connection: &mut Connection, account: &mut Account) -> Result<()>
     let what = format!("the grants of {}", account.who);
     let lines = rows(connection, &format!("SHOW GRANTS FOR {}", account.who), &what)?;
     // MariaDB also lists what the account's roles may do.
-    let own = lines
-        .into_iter()
-        .filter_map(|row| grants::parse(row.bytes(0)?))
-        .filter(|(who, _)| *who == account.who);
+    let own = lines.into_iter().filter_map(|row| parse(row.bytes(0)?)).filter(|(who, _)| *who == account.who);
     account.grants = grants::together(own.map(|(_, grant)| grant));
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! The statements that make an account. All names, hashes and texts are quoted; sql_mode is one of drover's sessions'.
 
+use drover_db::grants::{Grant, Scope, Who};
 use drover_db::{Vendor, quote};
 
-use super::model::{Account, Accounts, Factor, Grant, Limits, PasswordRules, Require, Scope, Secret, Who};
+use super::model::{Account, Accounts, Factor, Limits, PasswordRules, Require, Secret};
 
 /// The statements that make all accounts, in an order in which each finds what it names; those on tables and routines last.
 pub(crate) fn script(accounts: &Accounts) -> Vec<String> {
@@ -15,7 +16,7 @@ pub(crate) fn script(accounts: &Accounts) -> Vec<String> {
     let grants = |on_objects: bool| {
         let of = move |account: &Account| -> Vec<_> {
             let some = account.grants.iter().filter(|grant| is_on_object(grant) == on_objects);
-            some.map(|some| grant(&account.who, some)).collect()
+            some.map(|grant| grant.statement(&account.who)).collect()
         };
         all.iter().flat_map(of)
     };
@@ -167,29 +168,6 @@ pub(crate) fn memberships(account: &Account, vendor: Vendor) -> Vec<String> {
         format!("GRANT PROXY ON {} TO {who}{option}", proxy.of)
     });
     roles.chain(defaults).chain(proxies).collect()
-}
-
-/// One grant, or one partial revoke.
-pub(crate) fn grant(who: &Who, grant: &Grant) -> String {
-    let privilege = |one: &super::model::Privilege| match one.columns.as_slice() {
-        [] => one.name.clone(),
-        columns => format!("{} ({})", one.name, quote::identifiers(columns.iter().map(String::as_str))),
-    };
-    let privileges: Vec<_> = grant.privileges.iter().map(privilege).collect();
-    let on = match &grant.on {
-        Scope::Global => "*.*".to_owned(),
-        Scope::Schema(pattern) => format!("{}.*", quote::identifier(pattern)),
-        Scope::Table(schema, name) => quote::qualified(schema, name),
-        Scope::Routine(kind, schema, name) => format!("{kind} {}", quote::qualified(schema, name)),
-    };
-    let privileges = privileges.join(", ");
-    match grant.revoked {
-        true => format!("REVOKE {privileges} ON {on} FROM {who}"),
-        false => {
-            let option = if grant.grant_option { " WITH GRANT OPTION" } else { "" };
-            format!("GRANT {privileges} ON {on} TO {who}{option}")
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use drover_db::Vendor;
+use drover_db::grants::{Grant, Privilege, Scope, Who};
 use serde::Serialize;
 
 use super::facts::Facts;
 use super::grants::together;
-use super::model::{Account, Accounts, Grant, PasswordRules, Privilege, Scope, Who};
+use super::model::{Account, Accounts, PasswordRules};
 use super::privileges::{ALL_OF_MYSQL, There, elsewhere};
 use super::{authentication, sql};
 
@@ -262,9 +263,9 @@ impl Work<'_> {
         let (hit, kept): (Vec<_>, Vec<_>) =
             std::mem::take(&mut grant.privileges).into_iter().partition(is_hit);
         grant.privileges = kept;
-        let statement = sql::grant(who, &Grant { privileges: hit.clone(), ..grant.clone() });
+        let statement = Grant { privileges: hit.clone(), ..grant.clone() }.statement(who);
         let hit: Vec<_> = hit.iter().map(name).collect();
-        let but: Vec<_> = revokes.iter().map(|revoke| sql::grant(who, revoke)).collect();
+        let but: Vec<_> = revokes.iter().map(|revoke| revoke.statement(who)).collect();
         let what = format!(
             "{} on all schemas but some ({}) needs partial_revokes: not granted; the statement gives it on those too",
             hit.join(", "),
@@ -283,7 +284,7 @@ impl Work<'_> {
         };
         if literal.is_none() {
             let what = "the target has partial_revokes: it takes no patterns for names of schemas";
-            self.lost(who, what, Some(sql::grant(who, grant)));
+            self.lost(who, what, Some(grant.statement(who)));
         }
         literal.map(Scope::Schema)
     }
@@ -320,7 +321,7 @@ impl Work<'_> {
             let more = if nearest.is_empty() { "" } else { "; the statement comes nearest, and allows more" };
             let privileges: Vec<_> = nearest.iter().map(|name| Privilege::new(name)).collect();
             let instead = Grant { on: Scope::Global, privileges, grant_option: false, revoked: false };
-            let statement = (!nearest.is_empty()).then(|| sql::grant(who, &instead));
+            let statement = (!nearest.is_empty()).then(|| instead.statement(who));
             let what = format!("{} knows no privilege {}{more}", self.facts.vendor, unknown.join(", "));
             self.lost(who, what, statement);
         }
@@ -482,7 +483,7 @@ mod tests {
         #[test]
         fn a_name_as_a_pattern_is_that_name(name in "[a_%é$]{0,6}") {
             prop_assert_eq!(unescaped(&escaped(&name)), Some(name.clone()));
-            prop_assert!(crate::dump::grants::like(&escaped(&name), &name));
+            prop_assert!(drover_db::grants::like(&escaped(&name), &name));
         }
     }
 }

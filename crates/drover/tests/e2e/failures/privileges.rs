@@ -8,10 +8,11 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::{sql, value};
 use crate::drover::{dump, restore, run};
 use crate::files::manifest;
-use crate::servers::{on_both, source, target};
+use crate::servers::{on_both, source, start, target};
 
 on_both!(
     one_table_hidden,
+    one_schema_hidden,
     one_column_hidden,
     view_without_privilege,
     trigger_hidden,
@@ -50,6 +51,40 @@ fn one_table_hidden(flavour: Flavour) {
     refused("hidden_table.open hidden_table.secret", "'hidden_table.secret'");
     refused("hidden_table.secret", "'hidden_table.secret'");
     run(&mut dump_as(server, "hidden_table", "hidden_table.open", &out)).done();
+}
+
+/// All schemas are asked for, and one is not shown: by partial revokes, too, where there are such; `_` in a name is no pattern then.
+fn one_schema_hidden(flavour: Flavour) {
+    let options: &[&str] = if flavour == Flavour::MySql { &["--partial-revokes=ON"] } else { &[] };
+    let (server, dir) = (&start(flavour, options), tempfile::tempdir().unwrap());
+    sql(
+        server,
+        "CREATE DATABASE shop_a; CREATE TABLE shop_a.t (id INT PRIMARY KEY); CREATE DATABASE secret; CREATE USER d@localhost;
+         GRANT RELOAD, REPLICATION CLIENT ON *.* TO d@localhost;
+         GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, EXECUTE ON shop_a.* TO d@localhost",
+    );
+    let warned = |out: &str| {
+        let output = run(&mut dump_as(server, "d", "", &dir.path().join(out))).done();
+        output.stderr.contains("no privilege on")
+    };
+    assert!(warned("two"));
+    if flavour == Flavour::MySql {
+        sql(
+            server,
+            "CREATE DATABASE shopXa; CREATE TABLE shopXa.a (id INT PRIMARY KEY); CREATE TABLE shopXa.b (id INT PRIMARY KEY);
+             GRANT SELECT ON shopXa.a TO d@localhost",
+        );
+        run(&mut dump_as(server, "d", "shopXa", &dir.path().join("pattern")))
+            .refused(&["the whole of schema 'shopXa'"]);
+        sql(
+            server,
+            "GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, EXECUTE ON *.* TO d@localhost;
+             REVOKE SELECT, SHOW VIEW, TRIGGER, EVENT, EXECUTE ON secret.* FROM d@localhost",
+        );
+        assert!(warned("revoked"));
+    }
+    sql(server, "DROP DATABASE secret; GRANT SHOW DATABASES ON *.* TO d@localhost");
+    assert!(!warned("all"));
 }
 
 fn one_column_hidden(flavour: Flavour) {
