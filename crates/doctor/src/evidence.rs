@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use drover_db::wire::Rows;
+use drover_db::grants::Held;
 use drover_db::{Connection, Row};
 use drover_host::{Clock, Files, Here, Space, Tree};
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,8 @@ pub struct Kept {
     pub clock: Option<Seen<Clock>>,
     /// What a server answered.
     pub answers: BTreeMap<String, Seen<Answer>>,
+    /// What the account may do that has asked the server.
+    pub privileges: Option<Seen<Held>>,
     /// What `drover bench` and `drover binlog cost` have measured, by the names of their files.
     pub results: BTreeMap<String, serde_json::Value>,
 }
@@ -277,6 +279,22 @@ impl Evidence {
         answer
     }
 
+    /// What the account may do that asks the server.
+    pub fn held(&self) -> Seen<Held> {
+        if let Some(known) = &self.kept.borrow().privileges {
+            return known.clone();
+        }
+        let held = match &self.server {
+            Server::Live(connection) => {
+                Held::of(&mut connection.borrow_mut()).map_err(|error| untold(&error))
+            }
+            Server::Bundle => Err(not_kept()),
+            Server::None(why) => Err(Unseen::NotAsked(why.clone())),
+        };
+        self.kept.borrow_mut().privileges = Some(held.clone());
+        held
+    }
+
     fn look<T: Clone>(
         &self,
         path: &Path,
@@ -358,25 +376,21 @@ fn query(connection: &mut Connection, sql: &str) -> Seen<Answer> {
         std::thread::sleep(PAUSE);
         result = connection.query(sql);
     }
-    seen(result)
+    let rows = result.map_err(|error| untold(&error))?;
+    Ok(without_secrets(Answer { rows: rows.rows.iter().map(values).collect(), columns: rows.columns }))
 }
 
-fn seen(result: drover_db::Result<Rows>) -> Seen<Answer> {
-    match result {
-        Ok(rows) => Ok(without_secrets(Answer {
-            rows: rows.rows.iter().map(values).collect(),
-            columns: rows.columns,
-        })),
-        Err(error) if error.code().is_some_and(|code| DENIED.contains(&code)) => {
-            Err(Unseen::Denied(error.to_string()))
-        }
-        Err(error) if error.code().is_some_and(|code| MISSING.contains(&code)) => Err(Unseen::Missing),
-        Err(error) if error.code().is_some_and(|code| TOO_LONG.contains(&code)) => {
-            Err(Unseen::Failed("the server takes too long to tell".into()))
-        }
-        Err(error) => {
-            Err(Unseen::Failed(error.hidden_transactions().map_or_else(|| error.to_string(), str::to_owned)))
-        }
+/// Why the server did not tell.
+fn untold(error: &drover_db::Error) -> Unseen {
+    let is_one_of = |codes: &[u16]| error.code().is_some_and(|code| codes.contains(&code));
+    if is_one_of(&DENIED) {
+        Unseen::Denied(error.to_string())
+    } else if is_one_of(&MISSING) {
+        Unseen::Missing
+    } else if is_one_of(&TOO_LONG) {
+        Unseen::Failed("the server takes too long to tell".into())
+    } else {
+        Unseen::Failed(error.hidden_transactions().map_or_else(|| error.to_string(), str::to_owned))
     }
 }
 

@@ -104,6 +104,8 @@ fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {
 fn open(options: &ConnectOptions) -> drover_db::Result<Connection> {
     let mut connection = Connection::open(options)?;
     connection.execute("SET SESSION lock_wait_timeout = 1")?;
+    // Names and texts in what is asked are written for this mode, whatever is the server's own.
+    connection.execute("SET SESSION sql_mode = ''")?;
     // INNODB_TRX has the times of the host's zone (storage/innobase/handler/i_s.cc, field_store_time_t: localtime_r).
     connection.execute("SET SESSION time_zone = 'SYSTEM'")?;
     // The first is MariaDB's, in seconds, the other one MySQL's, in milliseconds; old servers have neither.

@@ -5,6 +5,7 @@ mod bonding;
 mod host;
 mod memory;
 mod scheduler;
+mod schemas;
 mod server;
 mod upgrade;
 

@@ -3,9 +3,10 @@
 use drover_db::quote;
 use drover_report::size;
 
+use super::TOLD;
 use super::index::{self, Index};
-use super::tables::{self, SYSTEM, TOLD};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::checks::schemas::{OWN, hidden};
 use crate::evidence::{Answer, Seen, Unseen};
 use crate::facts::Facts;
 
@@ -29,7 +30,7 @@ const LARGE: u64 = 10 << 20;
 fn query(more: &str) -> String {
     format!(
         "SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t, INDEX_NAME AS i, NON_UNIQUE AS non_unique, COLUMN_NAME AS c, COLLATION AS direction, \
-         SUB_PART AS part, INDEX_TYPE AS type{more} FROM information_schema.STATISTICS WHERE TABLE_SCHEMA NOT IN {SYSTEM} \
+         SUB_PART AS part, INDEX_TYPE AS type{more} FROM information_schema.STATISTICS WHERE TABLE_SCHEMA NOT IN {OWN} \
          ORDER BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX LIMIT {MOST}"
     )
 }
@@ -48,7 +49,7 @@ fn ask(facts: &Facts) -> Seen<Answer> {
 }
 
 fn look(facts: &Facts) -> Seen<Outcome> {
-    let hidden = tables::hidden(facts)?;
+    let hidden = hidden(facts, &["SELECT"]);
     let answer = ask(facts)?;
     let mut outcome = Outcome { unknown: hidden.into_iter().collect(), ..Outcome::default() };
     if answer.rows.len() == MOST {

@@ -9,9 +9,11 @@ mod index;
 mod myisam;
 mod open_files;
 mod primary_key;
-mod tables;
 
 use crate::check::Check;
+
+/// How many tables or indexes are told one by one.
+const TOLD: usize = 10;
 
 /// Its checks.
 pub(super) const CHECKS: &[Check] = &[

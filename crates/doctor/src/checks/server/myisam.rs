@@ -3,8 +3,9 @@
 use drover_db::quote;
 use drover_report::size;
 
-use super::tables::{self, SYSTEM, TOLD};
+use super::TOLD;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::checks::schemas::{OWN, hidden};
 use crate::evidence::Seen;
 use crate::facts::Facts;
 
@@ -25,13 +26,13 @@ fn query() -> String {
     format!(
         "SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t, ENGINE AS engine, COALESCE(TABLE_ROWS, 0) AS n, CREATE_OPTIONS AS options, \
          COALESCE(DATA_LENGTH, 0) + COALESCE(INDEX_LENGTH, 0) AS bytes FROM information_schema.TABLES \
-         WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN {SYSTEM} AND (ENGINE IN ('MyISAM', 'MRG_MyISAM') OR \
+         WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN {OWN} AND (ENGINE IN ('MyISAM', 'MRG_MyISAM') OR \
          (ENGINE = 'Aria' AND CREATE_OPTIONS LIKE '%transactional=0%')) ORDER BY bytes DESC LIMIT {MOST}"
     )
 }
 
 fn look(facts: &Facts) -> Seen<Outcome> {
-    let hidden = tables::hidden(facts)?;
+    let hidden = hidden(facts, &["SELECT"]);
     let answer = facts.ask(&query())?;
     let mut outcome = Outcome { unknown: hidden.into_iter().collect(), ..Outcome::default() };
     let number = |row: &[Option<String>], column| {

@@ -3,9 +3,10 @@
 use drover_db::{Vendor, quote};
 use drover_report::size;
 
-use super::tables::{self, SYSTEM, TOLD};
+use super::TOLD;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::checks::binlog::replicas;
+use crate::checks::schemas::{OWN, hidden};
 use crate::evidence::Seen;
 use crate::facts::Facts;
 
@@ -31,16 +32,16 @@ fn query() -> String {
          COALESCE(k.indexes, 0) AS indexes \
          FROM information_schema.TABLES t LEFT JOIN (SELECT s, t, COUNT(*) AS indexes, MAX(is_key) AS has_key FROM \
          (SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t, INDEX_NAME, MAX(NON_UNIQUE) = 0 AND SUM(NULLABLE = 'YES') = 0 AS is_key \
-         FROM information_schema.STATISTICS WHERE TABLE_SCHEMA NOT IN {SYSTEM} GROUP BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME) i \
+         FROM information_schema.STATISTICS WHERE TABLE_SCHEMA NOT IN {OWN} GROUP BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME) i \
          GROUP BY s, t) k ON k.s = t.TABLE_SCHEMA AND k.t = t.TABLE_NAME \
-         WHERE t.TABLE_TYPE = 'BASE TABLE' AND t.TABLE_SCHEMA NOT IN {SYSTEM} AND COALESCE(k.has_key, 0) = 0 \
+         WHERE t.TABLE_TYPE = 'BASE TABLE' AND t.TABLE_SCHEMA NOT IN {OWN} AND COALESCE(k.has_key, 0) = 0 \
          ORDER BY n DESC LIMIT {MOST}"
     )
 }
 
 fn look(facts: &Facts) -> Seen<Outcome> {
     let vendor = facts.vendor()?;
-    let hidden = tables::hidden(facts)?;
+    let hidden = hidden(facts, &["SELECT"]);
     let answer = facts.ask(&query())?;
     let mut outcome = Outcome { unknown: hidden.into_iter().collect(), ..Outcome::default() };
     if answer.rows.is_empty() {

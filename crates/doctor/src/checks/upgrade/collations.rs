@@ -1,8 +1,9 @@
 //! Collations that the other version does not have.
 
-use super::against::{compare, first, hidden};
+use super::against::{compare, first};
 use super::inventory::{COLUMNS, Inventory, TABLES, Used, told};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::checks::schemas::hidden;
 use crate::evidence::Seen;
 use crate::facts::Facts;
 use crate::target::Snapshot;

@@ -1,8 +1,9 @@
 //! Tables of storage engines and kinds that the other version does not have.
 
-use super::against::{compare, hidden};
+use super::against::compare;
 use super::inventory::{Inventory, TABLES, Used, told};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::checks::schemas::hidden;
 use crate::evidence::Seen;
 use crate::facts::Facts;
 use crate::target::Snapshot;

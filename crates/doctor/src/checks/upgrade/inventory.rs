@@ -7,9 +7,6 @@ use drover_report::size::things;
 use crate::evidence::Answer;
 use crate::facts::Facts;
 
-/// Schemas that are the server's own.
-pub(super) const OWN: &str = "('mysql', 'information_schema', 'performance_schema', 'sys')";
-
 /// Columns by type and collation.
 pub(super) const COLUMNS: &str = "\
     SELECT LOWER(DATA_TYPE) AS name, COLLATION_NAME AS collation, COUNT(*) AS many, MIN(CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, \

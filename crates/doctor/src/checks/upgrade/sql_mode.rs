@@ -1,9 +1,10 @@
 //! Values of sql_mode that the other version does not know: the server's own, and those that programs are kept with.
 
-use super::against::{compare, hidden};
+use super::against::compare;
 use super::inventory::{Inventory, Used, told};
 use super::settings::{Setting, settings};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::checks::schemas::hidden;
 use crate::evidence::Seen;
 use crate::facts::Facts;
 use crate::target::Snapshot;

@@ -2,9 +2,10 @@
 
 use drover_db::Vendor;
 
-use super::against::{compare, hidden};
+use super::against::compare;
 use super::inventory::{COLUMNS, Inventory, Used, told};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::checks::schemas::hidden;
 use crate::evidence::Seen;
 use crate::facts::Facts;
 use crate::target::Snapshot;

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use drover_report::size::things;
 
-use super::against::{compare, first, hidden};
-use super::inventory::{Inventory, OWN, told};
+use super::against::{compare, first};
+use super::inventory::{Inventory, told};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
+use crate::checks::schemas::{OWN, hidden};
 use crate::evidence::Seen;
 use crate::facts::Facts;
 use crate::target::{self, Snapshot};

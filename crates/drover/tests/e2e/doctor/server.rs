@@ -20,7 +20,8 @@ on_both!(
     a_long_history,
     a_statement_with_four_bytes,
     in_order,
-    nobody_sees_it
+    nobody_sees_it,
+    rights_by_a_role
 );
 
 /// Runs all statements that cure what was found, or those that undo that.
@@ -253,5 +254,60 @@ fn nobody_sees_it(flavour: Flavour) {
     let none = run(&mut drover("--json doctor server --no-server --interval 100ms")).done().json();
     for checked in none["checks"].as_array().unwrap() {
         assert_eq!(checked["state"], "unknown", "{checked}");
+    }
+}
+
+/// An account sees all by a role, and then all but one schema; names and texts in what is asked hold in any mode of the server.
+fn rights_by_a_role(flavour: Flavour) {
+    let modes = "--sql-mode=ANSI,NO_BACKSLASH_ESCAPES";
+    let (options, to, target) = match flavour {
+        Flavour::MariaDb => (vec![modes], "FOR", "mariadb-10.11"),
+        Flavour::MySql => (vec![modes, "--partial-revokes=ON"], "TO", "mysql-9.7"),
+    };
+    let server = &start_unsynced(flavour, &options);
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY); CREATE ROLE seer; GRANT SELECT, TRIGGER, EVENT ON *.* TO seer;
+             CREATE USER doctor@localhost IDENTIFIED BY 'a-secret'; GRANT seer TO doctor@localhost;
+             SET DEFAULT ROLE seer {to} doctor@localhost"
+        ),
+    );
+    let rules = [
+        "server.primary_key",
+        "server.duplicate_index",
+        "server.myisam",
+        "upgrade.engines",
+        "upgrade.types",
+        "upgrade.words",
+        "upgrade.collations",
+    ];
+    let account = "-u doctor --password=a-secret";
+    let areas = format!("server upgrade --target {target}");
+    let all = quick(server, &format!("{areas} {account}"));
+    rules.iter().for_each(|rule| assert_eq!(state(&all, rule), "fine", "{}", check(&all, rule)));
+    // A bundle knows it, too, and not what the server tells with it.
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("bundle.json");
+    run(&mut drover_on(server, &format!("doctor collect {} {account}", file.display())));
+    let elsewhere = quick(server, &format!("{areas} --root {}", file.display()));
+    rules.iter().for_each(|rule| assert_eq!(state(&elsewhere, rule), "fine", "{}", check(&elsewhere, rule)));
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains("\"privileges\": [") && !kept.contains("IDENTIFIED"), "{kept}");
+
+    let lacks = match flavour {
+        Flavour::MariaDb => {
+            sql(server, "REVOKE seer FROM doctor@localhost");
+            "it has no SELECT ON *.*"
+        }
+        Flavour::MySql => {
+            sql(server, "REVOKE SELECT ON d.* FROM seer");
+            "it has no SELECT ON `d`.*"
+        }
+    };
+    let but_one = quick(server, &format!("{areas} {account}"));
+    for rule in rules {
+        assert_eq!(state(&but_one, rule), "unknown", "{}", check(&but_one, rule));
+        assert!(check(&but_one, rule)["unknown"].to_string().contains(lacks), "{}", check(&but_one, rule));
     }
 }
