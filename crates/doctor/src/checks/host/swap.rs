@@ -20,13 +20,22 @@ pub(crate) const CHECK: Check = Check {
 fn look(facts: &Facts) -> Seen<Outcome> {
     let (read, seconds) = facts.vmstat_growth("pswpin")?;
     let (written, _) = facts.vmstat_growth("pswpout")?;
-    let of_server = facts.evidence.pid().and_then(|pid| swapped(facts, pid));
+    let most = facts.evidence.text("/proc/swaps").map_or(u64::MAX, |swaps| in_use(&swaps));
+    let of_server = match most {
+        0 => Ok(0),
+        most => facts.evidence.pid().and_then(|pid| swapped(facts, pid, most)),
+    };
     let mut seen = vec![format!("{read:.0} pages a second read, {written:.0} written, over {seconds:.1} s")];
-    if let Ok(bytes) = &of_server {
-        seen.push(format!("{} of the server lie in swap", size::bytes(*bytes)));
+    match &of_server {
+        _ if most == 0 => seen.push("nothing lies in swap".to_owned()),
+        Ok(bytes) => seen.push(format!("{} of the server lie in swap", size::bytes(*bytes))),
+        Err(_) => {}
     }
+    let unknown =
+        of_server.as_ref().err().map(|unseen| format!("whether parts of a server lie in swap: {unseen}"));
     if read < 1.0 && of_server.unwrap_or(0) == 0 {
-        return Ok(Outcome::fine(seen.join("; ")));
+        let unknown = unknown.into_iter().collect();
+        return Ok(Outcome { unknown, ..Outcome::fine(seen.join("; ")) });
     }
     let weight = if read >= 1.0 { Weight::Red } else { Weight::Note };
     let what = if read >= 1.0 { "memory is read back from swap" } else { "part of the server lies in swap" };
@@ -43,12 +52,11 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 const PAGE: f64 = 4096.0;
 
 /// Bytes of a process that lie in swap. The kernel counts them by thread, and some pages late (mm/memory.c of Linux 6.1), so that some
-/// are told when there are none any more: it is never more than is in use of all swap.
-fn swapped(facts: &Facts, pid: u32) -> Seen<u64> {
+/// are told when there are none any more: it is never more than `most`, the KiB that are in use of all swap.
+fn swapped(facts: &Facts, pid: u32, most: u64) -> Seen<u64> {
     let status = facts.evidence.text(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmSwap:"));
     let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    let most = facts.evidence.text("/proc/swaps").map_or(u64::MAX, |swaps| in_use(&swaps));
     Ok(kibibytes.unwrap_or(0).min(most) * 1024)
 }
 
@@ -82,7 +90,6 @@ mod tests {
         let effect = busy.unwrap().findings[0].effect.clone();
         assert_eq!(effect.as_deref(), Some("4.10 MB a second from the disk"));
         let calm = "pswpin 1000\npswpout 5";
-        assert!(is_fine(&over_time(&CHECK, calm, calm, |_| {})));
         assert_eq!(weights(&over_time(&CHECK, calm, calm, |kept| swapped_out(kept, None))), [Weight::Note]);
         let used = over_time(&CHECK, calm, calm, |kept| {
             swapped_out(kept, Some("/dev/vdb partition 524284 40960 -2"))
@@ -92,6 +99,12 @@ mod tests {
         assert!(is_fine(&over_time(&CHECK, calm, calm, |kept| swapped_out(kept, Some("")))));
         assert!(is_fine(&over_time(&CHECK, calm, calm, |kept| {
             swapped_out(kept, Some("/dev/vdb partition 524284 0 -2"));
+        })));
+        // Nobody knows the server's process, or what lies in swap.
+        assert!(!is_fine(&over_time(&CHECK, calm, calm, |_| {})));
+        assert!(is_fine(&over_time(&CHECK, calm, calm, |kept| {
+            swapped_out(kept, Some(""));
+            kept.pid = None;
         })));
         // A copy of a host does not change; a kernel without swap has no such numbers.
         assert!(is_unknown(&on_host(&CHECK, &[("proc/vmstat", calm)])));
