@@ -22,9 +22,10 @@ mod tests {
     fn it_grows_with_work() {
         let (before, began) = (cpu_time(), Instant::now());
         let mut sum = 0_u64;
-        while began.elapsed() < Duration::from_millis(50) {
+        // How soon is up to what else the machine does.
+        while cpu_time() - before < Duration::from_millis(10) {
             sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(7));
+            assert!(began.elapsed() < Duration::from_secs(60), "{sum}");
         }
-        assert!(cpu_time() - before >= Duration::from_millis(10), "{sum}");
     }
 }

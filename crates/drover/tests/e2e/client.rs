@@ -121,9 +121,14 @@ impl<'a> Session<'a> {
         let mut child = client.spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let mut session = Self { server, child, stdin, answers: BufReader::new(stdout), id: String::new() };
-        session.send("SELECT CONNECTION_ID()");
-        session.id = session.line();
+        session.id = session.value("SELECT CONNECTION_ID()");
         session
+    }
+
+    /// Runs a statement that gives one value.
+    pub(crate) fn value(&mut self, sql: &str) -> String {
+        self.send(sql);
+        self.line()
     }
 
     /// Sends a statement without waiting for it.
@@ -134,8 +139,7 @@ impl<'a> Session<'a> {
     /// Runs a statement that gives no rows, and waits until it is done.
     pub(crate) fn run(&mut self, sql: &str) {
         self.send(sql);
-        self.send("SELECT 'done'");
-        assert_eq!(self.line(), "done", "{sql}");
+        assert_eq!(self.value("SELECT 'done'"), "done", "{sql}");
     }
 
     fn line(&mut self) -> String {

@@ -9,14 +9,14 @@ use super::{assert_forgotten, chunk, make, parts_done};
 use crate::client::{Session, sql, value, wait_until};
 use crate::drover::{Running, run};
 use crate::guards::{lag_of, replica_of};
-use crate::servers::{on_both, source, start};
+use crate::servers::{on_both, source, start, start_unsynced};
 
 on_both!(rate, pause_file, load, lag_by_heartbeat, lag_by_status);
 
 const UPDATE: &str = "UPDATE t SET a = a + 1, v = CONCAT(v, '!')";
 
 fn rate(flavour: Flavour) {
-    let server = &start(flavour, &["--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"]);
+    let server = &start_unsynced(flavour, &["--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"]);
     make(server, "chunk_rate", 20);
     // A part every 32 ms, several times what one takes on a busy machine.
     let allowed = 262_144.0;

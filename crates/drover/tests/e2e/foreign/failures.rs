@@ -49,7 +49,8 @@ fn a_statement_that_fails(flavour: Flavour) {
     let output = run(&mut restore(target, &written(&dir, "twice.sql", twice.as_bytes()), "--drop-existing"));
     let words =
         if flavour == Flavour::MySql { "Duplicate entry '1'" } else { "two of the rows have the same key" };
-    output.refused(&["twice.sql, line ", words, "in part: `fl_fails`.`b`"]);
+    // Another thread may have begun with other tables, too.
+    output.refused(&["twice.sql, line ", words, "in part: ", "`fl_fails`.`b`"]);
     assert_eq!(value(target, "SELECT COUNT(*) FROM fl_fails.b"), "0", "a batch is all or nothing");
     // A word of a client's that is none of the server's.
     let shell = script.replace("UNLOCK TABLES;", "\\! touch /tmp/drover-was-here\nUNLOCK TABLES;");
