@@ -14,6 +14,9 @@ use crate::{Error, Result};
 pub struct Comparison {
     /// The bench that made both.
     pub bench: String,
+    /// The chance that a difference is claimed in any of the measures though A and B are equal and only noise lies between them. The
+    /// intervals are made wider by the number of measures for it (Bonferroni).
+    pub chance_of_false_claim: f64,
     /// What both measured.
     pub measures: Vec<Compared>,
     /// What only one of them measured.
@@ -101,17 +104,20 @@ fn read(path: &Path) -> Result<Kept> {
 fn compared(a: Kept, b: Kept) -> Comparison {
     let in_b = |name: &str| b.measures.iter().find(|measure| measure.name == name);
     let in_a = |name: &str| a.measures.iter().any(|measure| measure.name == name);
-    let measures =
-        a.measures.iter().filter_map(|of_a| Some(of_both(of_a, in_b(&of_a.name)?))).collect::<Vec<_>>();
+    let pairs: Vec<_> = a.measures.iter().filter_map(|of_a| Some((of_a, in_b(&of_a.name)?))).collect();
+    let chance = statistics::chance_of_each(pairs.len());
+    let measures = pairs.iter().map(|(of_a, of_b)| of_both(of_a, of_b, chance)).collect();
     let only_a = a.measures.iter().filter(|measure| in_b(&measure.name).is_none());
     let only_b = b.measures.iter().filter(|measure| !in_a(&measure.name));
     let left_out = only_a.chain(only_b).map(|measure| measure.name.clone()).collect();
-    Comparison { bench: a.bench, measures, left_out, differences: a.environment.differences(&b.environment) }
+    let differences = a.environment.differences(&b.environment);
+    let chance_of_false_claim = statistics::CHANCE;
+    Comparison { bench: a.bench, chance_of_false_claim, measures, left_out, differences }
 }
 
-fn of_both(a: &Measure, b: &Measure) -> Compared {
+fn of_both(a: &Measure, b: &Measure, chance: f64) -> Compared {
     let base = statistics::mean(&a.values).abs();
-    let change = statistics::difference(&a.values, &b.values)
+    let change = statistics::difference(&a.values, &b.values, chance)
         .filter(|_| base > 0.0)
         .map(|interval| Interval { low: interval.low / base, high: interval.high / base });
     Compared {
@@ -155,6 +161,30 @@ mod tests {
         assert_eq!(verdict_of(Better::Higher, &fast, &slow), Verdict::Worse);
         assert_eq!(verdict_of(Better::Higher, &slow, &noisy), Verdict::Same);
         assert_eq!(verdict_of(Better::Higher, &slow[..1], &fast), Verdict::Unknown);
+    }
+
+    /// Two results of nothing but the same noise, over and over: 11 measures of 5 repeats, in part one noise for all of them.
+    #[test]
+    fn equal_results_are_seldom_told_apart() {
+        let mut random = fastrand::Rng::with_seed(47);
+        let mut noise = || (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
+        let mut result = |shared: f64| {
+            let drift: Vec<f64> = (0..5).map(|_| noise()).collect();
+            let mut values = || drift.iter().map(|of_all| 100.0 + shared * of_all + noise()).collect();
+            let measures =
+                (0..11).map(|at| Measure::new(format!("m{at}"), "/s", Better::Higher, values())).collect();
+            Kept { bench: "disk".into(), environment: Environment::default(), measures }
+        };
+        const RUNS: usize = 1000;
+        for shared in [0.0, 1.0] {
+            let claims = |comparison: &Comparison| {
+                let verdicts = comparison.measures.iter().map(|measure| measure.verdict);
+                verdicts.into_iter().any(|verdict| verdict != Verdict::Same)
+            };
+            let false_claims =
+                (0..RUNS).filter(|_| claims(&compared(result(shared), result(shared)))).count();
+            assert!(false_claims <= RUNS * 6 / 100, "{false_claims} of {RUNS} with {shared}");
+        }
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! What a handful of repeats says, and how sure it is.
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+/// How often an interval misses the true value.
+pub const CHANCE: f64 = 0.05;
 
 /// An interval that holds the true value in 95 of 100 measurements like this one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -45,16 +49,21 @@ pub fn variance(values: &[f64]) -> f64 {
 
 /// Where the mean of all such measurements lies, by Student's t; nothing is known of fewer than two.
 pub fn mean_interval(values: &[f64]) -> Option<Interval> {
+    interval_at(values, CHANCE)
+}
+
+fn interval_at(values: &[f64], chance: f64) -> Option<Interval> {
     if values.len() < 2 {
         return None;
     }
-    let half = t_quantile((values.len() - 1) as f64) * (variance(values) / values.len() as f64).sqrt();
+    let quantile = t_quantile((values.len() - 1) as f64, chance);
+    let half = quantile * (variance(values) / values.len() as f64).sqrt();
     Some(Interval { low: mean(values) - half, high: mean(values) + half })
 }
 
 /// Where the difference of two means lies, that of `b` less that of `a`, by Welch's t, which does not take both to be equally
-/// noisy; nothing is known where one of them has fewer than two values.
-pub fn difference(a: &[f64], b: &[f64]) -> Option<Interval> {
+/// noisy; nothing is known where one of them has fewer than two values. The interval misses the true value with this chance.
+pub fn difference(a: &[f64], b: &[f64], chance: f64) -> Option<Interval> {
     if a.len() < 2 || b.len() < 2 {
         return None;
     }
@@ -66,54 +75,28 @@ pub fn difference(a: &[f64], b: &[f64]) -> Option<Interval> {
     }
     let freedom =
         spread.powi(2) / (from_a.powi(2) / (a.len() - 1) as f64 + from_b.powi(2) / (b.len() - 1) as f64);
-    let half = t_quantile(freedom) * spread.sqrt();
+    let half = t_quantile(freedom, chance) * spread.sqrt();
     Some(Interval { low: difference - half, high: difference + half })
 }
 
 /// Where the mean of pairs' differences lies: what was measured in turns under the same conditions is compared turn by turn, so
-/// that what drifts between the turns cancels out.
-pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<Interval> {
-    mean_interval(&a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>())
+/// that what drifts between the turns cancels out. The interval misses the true value with this chance.
+pub fn paired_difference(a: &[f64], b: &[f64], chance: f64) -> Option<Interval> {
+    interval_at(&a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>(), chance)
 }
 
-/// The value that Student's t with so many degrees of freedom stays below in 97.5 of 100 cases, to three digits. Table 1.3.6.7.2 of
-/// the NIST/SEMATECH e-Handbook of Statistical Methods; between its rows it is almost linear in 1/freedom.
-pub(crate) fn t_quantile(freedom: f64) -> f64 {
-    const ROWS: [(f64, f64); 20] = [
-        (1.0, 12.706),
-        (2.0, 4.303),
-        (3.0, 3.182),
-        (4.0, 2.776),
-        (5.0, 2.571),
-        (6.0, 2.447),
-        (7.0, 2.365),
-        (8.0, 2.306),
-        (9.0, 2.262),
-        (10.0, 2.228),
-        (12.0, 2.179),
-        (14.0, 2.145),
-        (16.0, 2.120),
-        (18.0, 2.101),
-        (20.0, 2.086),
-        (25.0, 2.060),
-        (30.0, 2.042),
-        (40.0, 2.021),
-        (60.0, 2.000),
-        (120.0, 1.980),
-    ];
-    const OF_MANY: f64 = 1.960;
-    let freedom = freedom.max(1.0);
-    let after = ROWS.iter().position(|(row, _)| *row >= freedom);
-    match after {
-        Some(0) => ROWS[0].1,
-        Some(after) => between(ROWS[after - 1], ROWS[after], freedom),
-        None => between(ROWS[ROWS.len() - 1], (f64::INFINITY, OF_MANY), freedom),
+/// The chance for each of so many intervals that leaves [`CHANCE`] for any of them to miss: Bonferroni's correction, which
+/// holds however the measures depend on each other.
+pub fn chance_of_each(intervals: usize) -> f64 {
+    CHANCE / intervals.max(1) as f64
+}
+
+/// The value that Student's t with so many degrees of freedom lies beyond, on either side, with this chance.
+pub(crate) fn t_quantile(freedom: f64, chance: f64) -> f64 {
+    match StudentsT::new(0.0, 1.0, freedom.max(1.0)) {
+        Ok(distribution) => distribution.inverse_cdf(1.0 - chance / 2.0),
+        Err(_) => f64::INFINITY, // freedom is no number: nothing is known
     }
-}
-
-fn between((from, from_t): (f64, f64), (to, to_t): (f64, f64), freedom: f64) -> f64 {
-    let share = (1.0 / from - 1.0 / freedom) / (1.0 / from - 1.0 / to);
-    from_t + share * (to_t - from_t)
 }
 
 #[cfg(test)]
@@ -136,29 +119,45 @@ mod tests {
             assert!((interval.low - low).abs() < 0.01 && (interval.high - high).abs() < 0.01, "{interval:?}");
         };
         near(mean_interval(&[10.0, 12.0, 11.0, 13.0]), 9.446, 13.554);
-        near(difference(&[10.0, 12.0, 11.0, 13.0], &[14.0, 15.0, 13.0, 16.0]), 0.766, 5.234);
+        let (a, b) = ([10.0, 12.0, 11.0, 13.0], [14.0, 15.0, 13.0, 16.0]);
+        near(difference(&a, &b, CHANCE), 0.766, 5.234);
+    }
+
+    /// Rows of table 1.3.6.7.2 of the NIST/SEMATECH e-Handbook of Statistical Methods.
+    #[test]
+    fn quantiles_are_those_of_the_handbook() {
+        for (freedom, two_sided, expected) in [
+            (1.0, 0.05, 12.706),
+            (4.0, 0.05, 2.776),
+            (10.0, 0.05, 2.228),
+            (8.0, 0.01, 3.355),
+            (60.0, 0.002, 3.232),
+        ] {
+            assert!((t_quantile(freedom, two_sided) - expected).abs() < 0.001, "{freedom}, {two_sided}");
+        }
+        assert_eq!(t_quantile(f64::NAN, CHANCE).max(12.0), t_quantile(1.0, CHANCE));
     }
 
     #[test]
     fn of_single_values_nothing_is_known() {
         assert_eq!(mean_interval(&[1.0]), None);
-        assert_eq!(difference(&[1.0], &[2.0, 3.0]), None);
-        assert_eq!(paired_difference(&[1.0], &[2.0]), None);
+        assert_eq!(difference(&[1.0], &[2.0, 3.0], CHANCE), None);
+        assert_eq!(paired_difference(&[1.0], &[2.0], CHANCE), None);
     }
 
     #[test]
     fn pairs_cancel_what_drifts() {
         let (a, b) = ([10.0, 20.0, 30.0], [11.0, 21.5, 31.0]);
-        let paired = paired_difference(&a, &b).unwrap();
+        let paired = paired_difference(&a, &b, CHANCE).unwrap();
         assert!(paired.low > 0.0, "{paired:?}");
-        assert!(difference(&a, &b).unwrap().contains(0.0));
+        assert!(difference(&a, &b, CHANCE).unwrap().contains(0.0));
     }
 
     proptest! {
         #[test]
         fn more_freedom_is_a_smaller_quantile(freedom in 1.0..500.0_f64, more in 0.01..50.0_f64) {
-            let (t, next) = (t_quantile(freedom), t_quantile(freedom + more));
-            prop_assert!(t >= next && next >= 1.96 && t <= 12.706);
+            let (t, next) = (t_quantile(freedom, CHANCE), t_quantile(freedom + more, CHANCE));
+            prop_assert!(t >= next && next >= 1.959 && t <= 12.707);
         }
 
         #[test]

@@ -139,15 +139,17 @@ pub enum Verdict {
 }
 
 impl Effect {
-    /// The effect between rounds that were made in turns; none with fewer than two.
+    /// The effect between rounds that were made in turns; none with fewer than two. Its interval misses the true one with this
+    /// chance.
     pub(super) fn between(
         (from, from_rounds): (&str, &[Cost]),
         (to, to_rounds): (&str, &[Cost]),
         quantity: Quantity,
         rate: f64,
+        chance: f64,
     ) -> Option<Self> {
         let (a, b) = (values(from_rounds, quantity)?, values(to_rounds, quantity)?);
-        let interval = statistics::paired_difference(&a, &b)?;
+        let interval = statistics::paired_difference(&a, &b, chance)?;
         let base = statistics::mean(&a).abs();
         let scaled = |by: f64| Interval { low: interval.low * by, high: interval.high * by };
         Some(Self {
@@ -185,7 +187,7 @@ mod tests {
     }
 
     fn effect(a: &[f64], b: &[f64], quantity: Quantity) -> Effect {
-        Effect::between(("a", &rounds(a)), ("b", &rounds(b)), quantity, 100.0).unwrap()
+        Effect::between(("a", &rounds(a)), ("b", &rounds(b)), quantity, 100.0, statistics::CHANCE).unwrap()
     }
 
     #[test]
@@ -217,6 +219,6 @@ mod tests {
     #[test]
     fn nothing_is_said_of_one_round() {
         let one = rounds(&[1.0]);
-        assert_eq!(Effect::between(("a", &one), ("b", &one), Quantity::Time, 1.0), None);
+        assert_eq!(Effect::between(("a", &one), ("b", &one), Quantity::Time, 1.0, statistics::CHANCE), None);
     }
 }

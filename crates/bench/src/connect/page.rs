@@ -81,7 +81,7 @@ fn kinds(comparison: &Comparison, rate: Rate) -> Table {
 }
 
 fn effects(comparison: &Comparison, rate: Rate) -> Table {
-    let columns = ["against", "of", "effect", "interval of 95 %"].map(Column::text);
+    let columns = ["against", "of", "effect", "interval (95 % for all effects together)"].map(Column::text);
     let mut table = Table::new("Effects", columns).whole();
     for effect in &comparison.effects {
         let (value, note) = words::effect(effect, rate.per_second);

@@ -214,10 +214,10 @@ impl KindCost {
 
 fn effects(kinds: &[Kind], rate: f64) -> Vec<Effect> {
     let Some((first, others)) = kinds.split_first() else { return Vec::new() };
+    let chance = statistics::chance_of_each(others.len() * Quantity::ALL.len());
     let of = |other: &Kind| {
-        let between = |quantity| {
-            Effect::between((&first.value, &first.rounds), (&other.value, &other.rounds), quantity, rate)
-        };
+        let (from, to) = ((&*first.value, &*first.rounds), (&*other.value, &*other.rounds));
+        let between = |quantity| Effect::between(from, to, quantity, rate, chance);
         Quantity::ALL.into_iter().filter_map(between).collect::<Vec<_>>()
     };
     others.iter().flat_map(of).collect()

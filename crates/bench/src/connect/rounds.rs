@@ -174,7 +174,7 @@ impl Rounds {
             [] => vec![statistics::mean_interval(first)?],
             others => others
                 .iter()
-                .map(|other| statistics::paired_difference(first, other))
+                .map(|other| statistics::paired_difference(first, other, statistics::CHANCE))
                 .collect::<Option<_>>()?,
         };
         let widest =

@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use super::require::At;
-use crate::statistics::{mean, t_quantile};
+use crate::statistics::{CHANCE, mean, t_quantile};
 
 /// What a curve says of its knee.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -205,7 +205,7 @@ impl Curve {
             above - below >= LEAST_BEND
         })?;
         let freedom = self.freedom(best).max(1.0);
-        let limit = best.squares * (1.0 + t_quantile(freedom).powi(2) / freedom);
+        let limit = best.squares * (1.0 + t_quantile(freedom, CHANCE).powi(2) / freedom);
         let near: Vec<&Fit> = fits.iter().filter(|fit| fit.squares <= limit).collect();
         let places = near.iter().map(|fit| fit.bends[bend]);
         let (low, high) =

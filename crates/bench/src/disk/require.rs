@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use crate::statistics::{mean, t_quantile};
+use crate::statistics::{CHANCE, mean, t_quantile};
 
 /// The throughput at one size.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +85,8 @@ fn half_widths(sizes: &[At], means: &[f64]) -> Option<Vec<f64>> {
         .zip(means)
         .flat_map(|(at, mean)| at.mb_per_second.iter().map(move |value| (value / mean - 1.0).powi(2)));
     let deviation = (squares.sum::<f64>() / freedom as f64).sqrt();
-    let half = |at: &At| t_quantile(freedom as f64) * deviation / (at.mb_per_second.len() as f64).sqrt();
+    let half =
+        |at: &At| t_quantile(freedom as f64, CHANCE) * deviation / (at.mb_per_second.len() as f64).sqrt();
     Some(sizes.iter().map(half).collect())
 }
 

@@ -37,6 +37,11 @@ pub struct MallocArgs {
 }
 
 impl MallocArgs {
+    /// Whether each size was named, so that each is to be shown.
+    pub fn lists_sizes(&self) -> bool {
+        matches!(self.sizes, Sizes::List(_))
+    }
+
     /// The option that says which server is meant, where no server was asked for.
     pub fn stray_option(&self) -> Option<&'static str> {
         let given = [

@@ -15,6 +15,9 @@ pub struct Jump {
     pub from_bytes: u64,
     /// How many times as much an allocation costs from there on; where pages are touched, beyond what their number explains.
     pub factor: f64,
+    /// Whether pages are touched, so that `factor` compares the cost of a byte.
+    #[serde(default)]
+    pub touched: bool,
     /// Whether that is more than the noise.
     pub is_beyond_noise: bool,
     /// What happens there.
@@ -61,7 +64,7 @@ fn over(below: &Point, from: &Point, touched: bool) -> Option<Jump> {
     let growth = if touched { from.bytes as f64 / below.bytes as f64 } else { 1.0 };
     let factor = from.median_ns / (below.median_ns * growth);
     let grown: Vec<f64> = below.noise.iter().map(|ns| ns * growth).collect();
-    let difference = statistics::difference(&grown, &from.noise);
+    let difference = statistics::difference(&grown, &from.noise, statistics::CHANCE);
     let is_beyond_noise = difference.is_some_and(|difference| difference.low > 0.0);
     let begins = |share: fn(&Point) -> Option<f64>| {
         share(below).is_some_and(|share| share < 0.5) && share(from).is_some_and(|share| share >= 0.5)
@@ -80,6 +83,7 @@ fn over(below: &Point, from: &Point, touched: bool) -> Option<Jump> {
         below_bytes: below.bytes,
         from_bytes: from.bytes,
         factor,
+        touched,
         is_beyond_noise,
         cause,
         ns_below: below.median_ns,
@@ -107,12 +111,19 @@ impl Jump {
         }
     }
 
-    /// By how much the cost rises.
+    /// By how much the cost changes.
     pub fn by_how_much(&self) -> String {
         let (below, from) = (cost_name(self.ns_below), cost_name(self.ns_from));
         let size = size_name(self.below_bytes);
-        let noise = if self.is_beyond_noise { "" } else { ", within the noise" };
-        format!("{from} instead of {below} at {size}: {} times as much{noise}", figure(self.factor))
+        format!("{from} instead of {below} at {size}: {}", self.change())
+    }
+
+    fn change(&self) -> String {
+        if !self.is_beyond_noise {
+            return "no more than the noise of the repeats explains".to_owned();
+        }
+        let of = if self.touched { " for each byte" } else { "" };
+        format!("{} times as much{of}", figure(self.factor))
     }
 }
 
@@ -148,7 +159,8 @@ mod tests {
         let jumps = find(&points, false);
         assert_eq!((jumps.len(), jumps[0].cause), (1, Cause::MmapThreshold));
         assert!(
-            !jumps[0].is_beyond_noise && jumps[0].by_how_much().ends_with("within the noise"),
+            !jumps[0].is_beyond_noise
+                && jumps[0].by_how_much().ends_with("no more than the noise of the repeats explains"),
             "{jumps:?}"
         );
     }
@@ -173,6 +185,11 @@ mod tests {
         let points = [point(64, &[100.0, 101.0], 0.0), point(128, &[2100.0, 2101.0], 32.0)];
         let jumps = find(&points, true);
         assert!((jumps[0].factor - 10.4).abs() < 0.1, "{jumps:?}");
+        let text = jumps[0].by_how_much();
+        assert!(
+            text.ends_with("2.10 µs instead of 100 ns at 64 B: 10.5 times as much for each byte"),
+            "{text}"
+        );
     }
 
     proptest! {

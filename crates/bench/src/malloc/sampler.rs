@@ -85,13 +85,16 @@ impl Sampler<'_> {
         self.warm_up(&points)?;
         let mut answers: Vec<Vec<Answers>> = vec![vec![Vec::new(); self.sizes.len()]; self.subjects.len()];
         let repeats = self.args.measure.repeat;
+        let mut planned = self.planned();
         for repeat in 1..=repeats {
             random.shuffle(&mut points);
-            self.progress.phase(format!("repeat {repeat} of {repeats}"), self.planned());
+            let begun = Instant::now();
+            self.progress.phase(format!("repeat {repeat} of {repeats}"), planned);
             for &(subject, size) in &points {
                 let answer = self.point(&self.subjects[subject], self.sizes[size])?;
                 answers[subject][size].push(answer);
             }
+            planned = Some(begun.elapsed()); // the next one does the same
         }
         Ok(self
             .subjects

@@ -38,7 +38,21 @@ fn text(comparison: &Comparison) -> String {
             ]
         })
         .collect();
-    columns(&rows)
+    format!("{}\n\n{}", columns(&rows), certainty(comparison))
+}
+
+/// How far the verdicts can be trusted.
+fn certainty(comparison: &Comparison) -> String {
+    let measures = match comparison.measures.len() {
+        1 => "1 measure".to_owned(),
+        count => format!("{count} measures together"),
+    };
+    format!(
+        "Intervals hold for {measures} in {:.0} % of comparisons: if A and B are equal, the chance of any claimed difference is \
+         at most {:.0} %.",
+        100.0 - comparison.chance_of_false_claim * 100.0,
+        comparison.chance_of_false_claim * 100.0
+    )
 }
 
 fn verdict(verdict: Verdict) -> &'static str {

@@ -43,17 +43,17 @@ pub(super) fn run(args: &MallocArgs, printer: &Printer, stop: &Arc<Stop>) -> Res
     let report =
         watched(printer, |progress| drover_bench::malloc::run(args, server.as_ref(), stop, progress))?;
     report.warnings.iter().for_each(|warning| printer.warning(warning));
-    printer.bench(&report, text(&report))?;
+    printer.bench(&report, text(&report, args.lists_sizes()))?;
     if let Some(path) = &args.measure.html {
         drover_bench::malloc::write_page(&report, path)?;
     }
     Ok(Outcome::Done)
 }
 
-fn text(report: &Report<MallocDetail>) -> String {
+fn text(report: &Report<MallocDetail>, all_sizes: bool) -> String {
     let detail = &report.detail;
     let mut parts = vec![detail.finding()];
-    parts.extend([false, true].into_iter().filter_map(|touched| table(detail, touched)));
+    parts.extend([false, true].into_iter().filter_map(|touched| table(detail, touched, all_sizes)));
     parts.extend(jumps(detail));
     parts.extend(detail.server.as_ref().map(server));
     if !detail.not_installed.is_empty() {
@@ -62,11 +62,11 @@ fn text(report: &Report<MallocDetail>) -> String {
     parts.join("\n\n")
 }
 
-/// What the table's sizes cost, or all sizes where none of those was measured.
-fn table(detail: &MallocDetail, touched: bool) -> Option<String> {
+/// What the table's sizes cost, or all sizes where these were named or none of the table's was measured.
+fn table(detail: &MallocDetail, touched: bool, all_sizes: bool) -> Option<String> {
     let curves: Vec<&Curve> = detail.curves.iter().filter(|curve| curve.touched == touched).collect();
-    let is_shown =
-        |size: &&u64| TABLE.contains(*size) || !detail.sizes.iter().any(|size| TABLE.contains(size));
+    let all_sizes = all_sizes || !detail.sizes.iter().any(|size| TABLE.contains(size));
+    let is_shown = |size: &&u64| all_sizes || TABLE.contains(*size);
     let name = |curve: &&Curve| match curve.way {
         Way::Preload => curve.allocator.clone(),
         way => way.to_string(),
@@ -160,11 +160,12 @@ mod tests {
             server: None,
         };
         assert_eq!(
-            table(&detail, false).unwrap(),
+            table(&detail, false, false).unwrap(),
             "allocated  cold  glibc     2007\n1 MiB         -      -  9.80 µs"
         );
-        assert_eq!(table(&detail, true), None);
+        assert!(table(&detail, false, true).unwrap().contains("64 KiB"));
+        assert_eq!(table(&detail, true, false), None);
         let others = MallocDetail { sizes: vec![64 << 10], ..detail };
-        assert!(table(&others, false).unwrap().contains("64 KiB"));
+        assert!(table(&others, false, false).unwrap().contains("64 KiB"));
     }
 }

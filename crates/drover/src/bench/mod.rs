@@ -84,7 +84,9 @@ fn bar(progress: &Progress, goes_on: impl Fn(Duration) -> bool) {
 fn lines(printer: &Printer, progress: &Progress, goes_on: impl Fn(Duration) -> bool) {
     while goes_on(Duration::from_secs(10)) {
         let Some(now) = progress.snapshot() else { continue };
-        let planned = now.planned.map_or_else(String::new, |planned| format!(" of {}", duration(planned)));
+        // What takes longer than planned has no end that could be told.
+        let planned = now.planned.filter(|planned| now.elapsed <= *planned);
+        let planned = planned.map_or_else(String::new, |planned| format!(" of {}", duration(planned)));
         let figure = if now.figure.is_empty() { String::new() } else { format!(", {}", now.figure) };
         printer.status(&format!("{}: {}{planned}{figure}", now.phase, duration(now.elapsed)));
     }

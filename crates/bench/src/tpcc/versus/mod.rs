@@ -190,8 +190,9 @@ impl Variant {
 fn compare(variants: &mut [Variant]) {
     let Some((first, others)) = variants.split_first_mut() else { return };
     let base = statistics::mean(&first.nopm);
+    let chance = statistics::chance_of_each(others.len());
     for other in others {
-        other.change = statistics::paired_difference(&first.nopm, &other.nopm)
+        other.change = statistics::paired_difference(&first.nopm, &other.nopm, chance)
             .filter(|_| base > 0.0)
             .map(|interval| Interval { low: interval.low / base, high: interval.high / base });
         other.verdict = Some(other.change.map_or(Verdict::Unknown, |change| verdict(change, Better::Higher)));
