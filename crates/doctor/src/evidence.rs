@@ -114,6 +114,8 @@ enum Source {
     Here,
     Tree(Tree),
     Bundle,
+    /// The server that is asked may run on another host than this one.
+    Elsewhere,
 }
 
 /// Where answers come from.
@@ -144,7 +146,11 @@ impl Evidence {
         pid: Option<u32>,
         looked_at: String,
     ) -> io::Result<Self> {
-        let files = root.map_or(Ok(Source::Here), |root| Tree::at(root).map(Source::Tree))?;
+        let files = match (root, &server) {
+            (Some(root), _) => Source::Tree(Tree::at(root)?),
+            (None, Ok(connection)) if !connection.is_by_socket() => Source::Elsewhere,
+            (None, _) => Source::Here,
+        };
         let server = match server {
             Ok(connection) => Server::Live(RefCell::new(connection)),
             Err(why) => Server::None(why),
@@ -211,6 +217,7 @@ impl Evidence {
             Source::Here => Here.text(path.as_ref()).map_err(told),
             Source::Tree(_) => Err(Unseen::NotAsked("a copy of a host does not change".into())),
             Source::Bundle => Err(not_kept()),
+            Source::Elsewhere => Err(elsewhere()),
         };
         self.kept.borrow_mut().files.insert(key, text.clone());
         text
@@ -236,6 +243,7 @@ impl Evidence {
             Source::Here => drover_host::space(path).map_err(|error| unseen(path, &error)),
             Source::Tree(_) => Err(Unseen::NotAsked("a copy of a host does not tell how full it is".into())),
             Source::Bundle => Err(not_kept()),
+            Source::Elsewhere => Err(elsewhere()),
         };
         self.kept.borrow_mut().spaces.insert(path.to_owned(), space.clone());
         space
@@ -250,6 +258,7 @@ impl Evidence {
             Source::Here => drover_host::clock().map_err(|error| Unseen::Failed(error.to_string())),
             Source::Tree(_) => Err(Unseen::NotAsked("a copy of a host has no clock".into())),
             Source::Bundle => Err(not_kept()),
+            Source::Elsewhere => Err(elsewhere()),
         };
         self.kept.borrow_mut().clock = Some(clock.clone());
         clock
@@ -309,6 +318,7 @@ impl Evidence {
             Source::Here => read(&Here, path).map_err(told),
             Source::Tree(tree) => read(tree, path).map_err(told),
             Source::Bundle => Err(not_kept()),
+            Source::Elsewhere => Err(elsewhere()),
         };
         of(&mut self.kept.borrow_mut()).insert(path.to_owned(), seen.clone());
         seen
@@ -339,6 +349,14 @@ impl From<Unseen> for io::Error {
         };
         Self::new(kind, unseen.to_string())
     }
+}
+
+fn elsewhere() -> Unseen {
+    Unseen::NotAsked(
+        "the server is reached over TCP, so its host may be another one: run drover doctor there with --socket, or look at \
+         this host with --no-server"
+            .into(),
+    )
 }
 
 fn not_kept() -> Unseen {

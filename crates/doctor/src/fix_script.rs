@@ -23,9 +23,20 @@ pub(crate) fn script(report: &Report) -> String {
     );
     for (index, (_, _, remedy)) in all.iter().enumerate() {
         let number = index + 1;
-        let _ = writeln!(out, "\"do {number}\")\n{}  ;;", carried_out(remedy.with, &remedy.run));
+        let done = one_line(&remedy.run);
+        let _ = writeln!(
+            out,
+            "\"do {number}\")\n{}{}  ;;",
+            carried_out(remedy.with, &remedy.run),
+            fed("cat >>\"$DONE\"", &done)
+        );
         let undo = match &remedy.undo {
-            Some(undo) => carried_out(remedy.with, undo),
+            Some(undo) => format!(
+                "{}{}{}",
+                fed("was_done", &done),
+                carried_out(remedy.with, undo),
+                fed("forget", &done)
+            ),
             None => "  echo 'nothing undoes this' >&2\n  exit 1\n".to_owned(),
         };
         let _ = writeln!(out, "\"undo {number}\")\n{undo}  ;;");
@@ -34,6 +45,21 @@ pub(crate) fn script(report: &Report) -> String {
     out
 }
 
+/// Functions of the script that read one line, which says what was done.
+const HELPERS: &str = "was_done() {
+  IFS= read -r line
+  touch \"$DONE\"
+  grep -Fxq -e \"$line\" \"$DONE\" && return
+  echo 'this script has not done it, or has undone it already: nothing to undo' >&2
+  exit 1
+}
+forget() {
+  IFS= read -r line
+  grep -Fxv -e \"$line\" \"$DONE\" >\"$DONE.new\" || :
+  mv \"$DONE.new\" \"$DONE\"
+}
+";
+
 fn head(report: &Report) -> String {
     let of = [report.host.as_deref(), report.server.as_deref()];
     let of = one_line(&of.into_iter().flatten().collect::<Vec<_>>().join(", "));
@@ -41,7 +67,8 @@ fn head(report: &Report) -> String {
         "#!/bin/sh\n# What drover {} proposes for {of}, as seen {}.\n#   sh FILE            lists it; does nothing\n\
          #   sh FILE do 1       does the first, sh FILE undo 1 undoes it\n\
          # Statements go to the client in CLIENT, with its options: CLIENT=\"mariadb --socket=…\" sh FILE do 1\n\
-         set -eu\n: \"${{CLIENT:=mysql}}\"\ncase \"${{1:-list}} ${{2:-}}\" in\n",
+         # What was done is noted in FILE.done; nothing else is undone.\n\
+         set -eu\n: \"${{CLIENT:=mysql}}\"\nDONE=$0.done\n{HELPERS}case \"${{1:-list}} ${{2:-}}\" in\n",
         one_line(&report.drover),
         one_line(&report.looked_at)
     )
@@ -104,7 +131,9 @@ mod tests {
         look: |_| Ok(Outcome::default()),
     };
 
-    fn run(finding: Finding, arguments: &[&str]) -> (bool, String) {
+    struct Script(tempfile::TempDir);
+
+    fn written(finding: Finding) -> Script {
         let report = Report {
             drover: String::new(),
             looked_at: String::new(),
@@ -114,29 +143,56 @@ mod tests {
             checks: vec![Checked::of(&CHECK, Outcome::found(finding), &[])],
         };
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("fix.sh");
-        std::fs::write(&file, script(&report)).unwrap();
-        let output = Command::new("sh").arg(&file).args(arguments).env("CLIENT", "cat").output().unwrap();
-        let both = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8(both).unwrap())
+        std::fs::write(dir.path().join("fix.sh"), script(&report)).unwrap();
+        Script(dir)
+    }
+
+    impl Script {
+        fn run(&self, arguments: &[&str]) -> (bool, String) {
+            self.run_with("cat", arguments)
+        }
+
+        fn run_with(&self, client: &str, arguments: &[&str]) -> (bool, String) {
+            let mut command = Command::new("sh");
+            command.arg(self.0.path().join("fix.sh")).args(arguments).env("CLIENT", client);
+            let output = command.output().unwrap();
+            let both = [output.stdout, output.stderr].concat();
+            (output.status.success(), String::from_utf8(both).unwrap())
+        }
     }
 
     #[test]
     fn one_at_a_time() {
-        let finding = || {
-            Finding::observed(Weight::Yellow, "what\nexit 7", "")
-                .shell("echo \"$(printf done)\"", Some("echo undone".into()))
-                .sql("DROP TABLE `a\nEND\nexit 8`", None)
-        };
-        let (ok, list) = run(finding(), &[]);
+        let finding = Finding::observed(Weight::Yellow, "what\nexit 7", "")
+            .shell("echo \"$(printf done)\"", Some("echo undone".into()))
+            .sql("DROP TABLE `a\nEND\nexit 8`", None);
+        let script = written(finding);
+        let (ok, list) = script.run(&[]);
         assert!(
             ok && list.contains("  1  yellow what exit 7 (a.b)") && list.contains("(nothing undoes it)"),
             "{list}"
         );
-        assert_eq!(run(finding(), &["do", "1"]), (true, "done\n".into()));
-        assert_eq!(run(finding(), &["undo", "1"]), (true, "undone\n".into()));
-        assert_eq!(run(finding(), &["do", "2"]), (true, "DROP TABLE `a\nEND\nexit 8`;\n".into()));
-        assert_eq!(run(finding(), &["undo", "2"]), (false, "nothing undoes this\n".into()));
-        assert!(!run(finding(), &["do", "3"]).0);
+        assert_eq!(script.run(&["do", "1"]), (true, "done\n".into()));
+        assert_eq!(script.run(&["undo", "1"]), (true, "undone\n".into()));
+        assert_eq!(script.run(&["do", "2"]), (true, "DROP TABLE `a\nEND\nexit 8`;\n".into()));
+        assert_eq!(script.run(&["undo", "2"]), (false, "nothing undoes this\n".into()));
+        assert!(!script.run(&["do", "3"]).0);
+    }
+
+    /// What was not done, was undone, or has failed is not undone: it may be somebody else's.
+    #[test]
+    fn only_what_was_done_is_undone() {
+        let undo = "ALTER TABLE t DROP COLUMN `\\n`";
+        let finding = Finding::observed(Weight::Yellow, "what", "")
+            .sql("ALTER TABLE t ADD COLUMN `\\n` INT", Some(undo.into()));
+        let script = written(finding);
+        let refused = "this script has not done it, or has undone it already: nothing to undo\n";
+        assert_eq!(script.run(&["undo", "1"]), (false, refused.into()));
+        assert!(!script.run_with("false", &["do", "1"]).0);
+        assert_eq!(script.run(&["undo", "1"]), (false, refused.into()));
+        assert!(script.run(&["do", "1"]).0);
+        assert!(!script.run_with("false", &["undo", "1"]).0);
+        assert_eq!(script.run(&["undo", "1"]), (true, format!("{undo};\n")));
+        assert_eq!(script.run(&["undo", "1"]), (false, refused.into()));
     }
 }

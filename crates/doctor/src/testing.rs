@@ -1,7 +1,9 @@
 //! What tests of checks share: a host made of a few files.
 
+use drover_db::grants::Held;
+
 use crate::check::{Check, Outcome, Weight};
-use crate::evidence::Evidence;
+use crate::evidence::{Answer, Evidence, Kept};
 use crate::facts::Facts;
 use crate::{Seen, Unseen};
 
@@ -22,6 +24,23 @@ fn on_host_of(check: &Check, files: &[(&str, &str)], pid: Option<u32>) -> Seen<O
     let dir = host(files);
     let evidence = Evidence::of(Some(dir.path()), Err("no server".into()), pid, String::new()).unwrap();
     (check.look)(&Facts::gather(evidence, std::time::Duration::ZERO))
+}
+
+/// A server that has these variables, and answers these statements with a row of these columns.
+pub(crate) fn on_server(variables: &[(&str, &str)], answers: &[(&str, &[(&str, &str)])]) -> Facts {
+    let row = |(name, value): &(&str, &str)| vec![Some((*name).to_owned()), Some((*value).to_owned())];
+    let variables = Answer {
+        columns: ["Variable_name", "Value"].map(str::to_owned).into(),
+        rows: variables.iter().map(row).collect(),
+    };
+    let answer = |row: &[(&str, &str)]| Answer {
+        columns: row.iter().map(|(column, _)| (*column).to_owned()).collect(),
+        rows: vec![row.iter().map(|(_, value)| Some((*value).to_owned())).collect()],
+    };
+    let told = answers.iter().map(|(sql, row)| ((*sql).to_owned(), Ok(answer(row))));
+    let answers = [("SHOW GLOBAL VARIABLES".to_owned(), Ok(variables))].into_iter().chain(told).collect();
+    let kept = Kept { answers, privileges: Some(Ok(Held::default())), ..Kept::default() };
+    Facts::gather(Evidence::kept(kept), std::time::Duration::ZERO)
 }
 
 /// A directory with these files.

@@ -32,6 +32,11 @@ impl Connection {
     pub fn peer_pid(&self) -> Option<u32> {
         self.packets.stream().peer_pid()
     }
+
+    /// Whether it is a Unix socket, so that the server runs on this host.
+    pub fn is_by_socket(&self) -> bool {
+        self.packets.stream().is_ipc()
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +84,8 @@ mod tests {
     #[test]
     fn the_process_at_the_other_end_is_known() {
         let (near, _far) = UnixStream::pair().unwrap();
-        assert_eq!(connection_over(near).peer_pid(), Some(std::process::id()));
+        let connection = connection_over(near);
+        assert_eq!(connection.peer_pid(), Some(std::process::id()));
+        assert!(connection.is_by_socket());
     }
 }

@@ -71,6 +71,9 @@ fn bond(at: usize, text: &str, mtu: Option<u32>) -> Result<PlannedBond> {
     }
     let slaves: Vec<_> = slaves.split(',').map(str::to_owned).collect();
     slaves.iter().chain([&name]).try_for_each(|name| valid(name))?;
+    if slaves.iter().chain([&name]).any(|name| name == "lo") {
+        return Err(wrong("lo is the loopback interface, which cannot be in a bond nor be one"));
+    }
     Ok(PlannedBond { name, mode, slaves, addresses: Vec::new(), gateways: Vec::new(), mtu })
 }
 

@@ -19,11 +19,17 @@ pub(crate) const CHECK: Check = Check {
     look,
 };
 
+/// There wherever /sys is.
+const KERNEL: &str = "/sys/kernel/mm";
 const FOLDER: &str = "/sys/kernel/mm/transparent_hugepage";
 
 fn look(facts: &Facts) -> Seen<Outcome> {
     let setting = match facts.evidence.text(format!("{FOLDER}/enabled")) {
-        Err(Unseen::Missing) => return Ok(Outcome::not_here("this kernel has no transparent huge pages")),
+        // Where /sys is not mounted, as in some containers, nobody knows.
+        Err(Unseen::Missing) => {
+            facts.evidence.list(KERNEL)?;
+            return Ok(Outcome::not_here("this kernel has no transparent huge pages"));
+        }
         other => other?,
     };
     let in_use = setting.split(['[', ']']).nth(1).unwrap_or(&setting).to_owned();
@@ -94,6 +100,8 @@ mod tests {
         // Where nobody may look at the process, it is not known which allocator that is.
         assert!(is_unknown(&with_process(&CHECK, &[ALWAYS, STATUS])));
         assert!(is_unknown(&on_host(&CHECK, &[ALWAYS])));
-        assert!(on_host(&CHECK, &[]).unwrap().not_here.is_some());
+        let others = ("sys/kernel/mm/ksm/run", "0");
+        assert!(on_host(&CHECK, &[others]).unwrap().not_here.is_some());
+        assert!(is_unknown(&on_host(&CHECK, &[])));
     }
 }

@@ -100,8 +100,22 @@ fn finding(facts: &Facts, index: &Index, by: &Index) -> Finding {
     };
     finding.effect(effect).sql(
         format!("ALTER TABLE {full} DROP INDEX {}", quote::identifier(&index.name)),
-        Some(format!("ALTER TABLE {full} ADD {}", index.definition())),
+        definition(facts, &full, &index.name).map(|line| format!("ALTER TABLE {full} ADD {line}")),
     )
+}
+
+/// The index as the server itself writes it, with its comment, its parser, and whether it is hidden.
+fn definition(facts: &Facts, table: &str, index: &str) -> Option<String> {
+    let created = facts.ask(&format!("SHOW CREATE TABLE {table}")).ok()?;
+    let name = format!("KEY {} ", quote::identifier(index));
+    let lines = created.first("Create Table")?.lines();
+    let mut keys = lines.map(|line| line.trim().trim_end_matches(','));
+    let is_it = |line: &&str| {
+        ["", "UNIQUE ", "FULLTEXT ", "SPATIAL "]
+            .iter()
+            .any(|kind| line.strip_prefix(kind).is_some_and(|rest| rest.starts_with(&name)))
+    };
+    keys.find(is_it).map(str::to_owned)
 }
 
 /// What an index of InnoDB takes, of when its statistics were made last.

@@ -47,6 +47,16 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 /// What is wrong with a history of that length, whose oldest open transaction is that of session `id`, `age` seconds old.
 fn judge(length: u64, id: Option<u64>, age: u64) -> Option<Finding> {
     match id {
+        // A prepared XA transaction whose client is gone belongs to no session: there is nothing to KILL.
+        Some(0) if age >= OLD => Some(
+            Finding::observed(
+                if length >= LONG { Weight::Red } else { Weight::Yellow },
+                format!("a prepared XA transaction has been waiting for {}", size::span(age)),
+                "XA RECOVER CONVERT XID shows it; ask its transaction manager whether to XA COMMIT or XA ROLLBACK it: all that \
+                 others change meanwhile is kept, and it keeps its locks",
+            )
+            .about("XA PREPARED"),
+        ),
         Some(id) if age >= OLD => Some(
             Finding::observed(
                 if length >= LONG { Weight::Red } else { Weight::Yellow },
@@ -87,5 +97,7 @@ mod tests {
         assert_eq!(of(200_000, 5), Some(Weight::Yellow));
         assert_eq!(of(10, 5), None);
         assert_eq!(judge(10, None, 0), None);
+        let prepared = judge(10, Some(0), 7200).unwrap();
+        assert!(prepared.remedies.is_empty() && prepared.what.contains("prepared XA"), "{prepared:?}");
     }
 }

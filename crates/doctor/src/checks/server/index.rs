@@ -117,17 +117,6 @@ impl Index {
         });
         parts.collect::<Vec<_>>().join(", ")
     }
-
-    /// What adds it to a table.
-    pub(super) fn definition(&self) -> String {
-        let kind = match self.kind.as_str() {
-            "FULLTEXT" => "FULLTEXT ",
-            "SPATIAL" => "SPATIAL ",
-            _ if self.is_unique => "UNIQUE ",
-            _ => "",
-        };
-        format!("{kind}INDEX {} ({})", quote::identifier(&self.name), self.columns())
-    }
 }
 
 #[cfg(test)]
@@ -204,10 +193,6 @@ mod tests {
         is_found(&["full x", "full2 x,y"], &[]);
         is_found(&["full x", "full2 x"], &[("full2", "full")]);
         is_found(&["full x", "b x"], &[]);
-        assert_eq!(index("full x").definition(), "FULLTEXT INDEX `full` (`x`)");
-        assert_eq!(
-            index("!a x:3,(lower(y)),z-").definition(),
-            "UNIQUE INDEX `a` (`x`(3), (lower(y)), `z` DESC)"
-        );
+        assert_eq!(index("!a x:3,(lower(y)),z-").columns(), "`x`(3), (lower(y)), `z` DESC");
     }
 }

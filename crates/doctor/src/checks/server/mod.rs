@@ -2,6 +2,7 @@
 
 mod aio;
 mod buffer_pool;
+mod cluster;
 mod connections;
 mod duplicate_index;
 mod history;

@@ -4,6 +4,7 @@ use drover_db::quote;
 use drover_report::size;
 
 use super::TOLD;
+use super::cluster::Cluster;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::checks::schemas::{OWN, hidden};
 use crate::evidence::Seen;
@@ -14,7 +15,8 @@ pub(crate) const CHECK: Check = Check {
     area: Area::Server,
     looks_for: "tables of MyISAM, MERGE, or Aria with TRANSACTIONAL=0, which a crash may corrupt",
     needs: "information_schema.TABLES (SELECT on all tables)",
-    source: "MySQL manual, Corrupted MyISAM Tables; MariaDB manual, Aria Storage Engine, on TRANSACTIONAL",
+    source: "MySQL manual, Corrupted MyISAM Tables; MariaDB manual, Aria Storage Engine, on TRANSACTIONAL; MySQL manual, \
+             Group Replication Requirements; MariaDB manual, Galera Cluster - Known Limitations",
     refuted_by: "the tables are made anew from elsewhere, or are never written",
     look,
 };
@@ -38,16 +40,18 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let number = |row: &[Option<String>], column| {
         answer.value(row, column).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0)
     };
+    let cluster = Cluster::of(facts);
     for row in answer.rows.iter().take(TOLD) {
         let text = |column| answer.value(row, column).unwrap_or_default();
-        outcome.findings.push(finding(
+        let told = finding(
             text("s"),
             text("t"),
             text("engine"),
             text("options"),
             number(row, "n"),
             number(row, "bytes"),
-        ));
+        );
+        outcome.findings.push(in_cluster(told, cluster));
     }
     if answer.rows.len() > TOLD {
         let bytes = answer.rows.iter().map(|row| number(row, "bytes")).sum();
@@ -65,6 +69,19 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         outcome.fine.push("no table of MyISAM, MERGE, or Aria with TRANSACTIONAL=0".to_owned());
     }
     Ok(outcome)
+}
+
+/// A cluster keeps rows of InnoDB alike, and no others.
+fn in_cluster(finding: Finding, cluster: Option<Cluster>) -> Finding {
+    let effect = match cluster {
+        None => return finding,
+        Some(Cluster::GroupReplication) => "Group Replication refuses each change of it (error 3098)",
+        Some(Cluster::Galera) => {
+            "Galera does not replicate changes of it, unless wsrep_mode has REPLICATE_MYISAM or REPLICATE_ARIA (before 10.6 \
+             wsrep_replicate_myisam): rows differ from node to node"
+        }
+    };
+    Finding { weight: Weight::Red, ..finding.effect(effect) }
 }
 
 fn finding(schema: &str, name: &str, engine: &str, options: &str, rows: u64, bytes: u64) -> Finding {

@@ -4,6 +4,7 @@ use drover_db::{Vendor, quote};
 use drover_report::size;
 
 use super::TOLD;
+use super::cluster::Cluster;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::checks::binlog::replicas;
 use crate::checks::schemas::{OWN, hidden};
@@ -16,7 +17,8 @@ pub(crate) const CHECK: Check = Check {
     looks_for: "tables without a primary key, or a unique one without NULL: a replica looks for each row that is changed",
     needs: "information_schema.TABLES and STATISTICS (SELECT on all tables); SHOW REPLICAS",
     source: "MySQL manual, Replication and Row Searches, and Clustered and Secondary Indexes; MariaDB manual, Row-based \
-             Replication With No Primary Key",
+             Replication With No Primary Key; MySQL manual, Group Replication Requirements; MariaDB manual, Galera Cluster - \
+             Known Limitations",
     refuted_by: "rows of the table are only added, never changed or deleted: nobody looks for them",
     look,
 };
@@ -29,7 +31,7 @@ const MOST: usize = 1000;
 fn query() -> String {
     format!(
         "SELECT t.TABLE_SCHEMA AS s, t.TABLE_NAME AS t, t.ENGINE AS engine, COALESCE(t.TABLE_ROWS, 0) AS n, \
-         COALESCE(k.indexes, 0) AS indexes \
+         COALESCE(k.indexes, 0) AS indexes, COALESCE(t.CREATE_OPTIONS LIKE '%partitioned%', 0) AS partitioned \
          FROM information_schema.TABLES t LEFT JOIN (SELECT s, t, COUNT(*) AS indexes, MAX(is_key) AS has_key FROM \
          (SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t, INDEX_NAME, MAX(NON_UNIQUE) = 0 AND SUM(NULLABLE = 'YES') = 0 AS is_key \
          FROM information_schema.STATISTICS WHERE TABLE_SCHEMA NOT IN {OWN} GROUP BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME) i \
@@ -50,7 +52,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         }
         return Ok(outcome);
     }
-    let replicas = replicas(facts);
+    let (replicas, cluster) = (replicas(facts), Cluster::of(facts));
     for row in answer.rows.iter().take(TOLD) {
         let value = |column| answer.value(row, column).unwrap_or_default();
         let table = Table {
@@ -59,12 +61,13 @@ fn look(facts: &Facts) -> Seen<Outcome> {
             engine: value("engine"),
             rows: value("n").parse().unwrap_or(0),
             is_bare: value("indexes") == "0",
+            is_partitioned: value("partitioned") == "1",
             vendor,
         };
-        outcome.findings.push(table.finding(&replicas));
+        outcome.findings.push(table.finding(&replicas, cluster, table.cure(facts)));
     }
     if answer.rows.len() > TOLD {
-        outcome.findings.push(more(answer.rows.len(), &replicas));
+        outcome.findings.push(more(answer.rows.len(), weight(&replicas, cluster)));
     }
     if let Err(unseen) = &replicas {
         outcome.unknown.push(format!("whether replicas are connected: {unseen}"));
@@ -79,7 +82,12 @@ fn replicas(facts: &Facts) -> Seen<Vec<String>> {
     if logs_rows { replicas::connected(facts) } else { Ok(Vec::new()) }
 }
 
-fn weight(replicas: &Seen<Vec<String>>) -> Weight {
+fn weight(replicas: &Seen<Vec<String>>, cluster: Option<Cluster>) -> Weight {
+    match cluster {
+        Some(Cluster::GroupReplication) => return Weight::Red,
+        Some(Cluster::Galera) => return Weight::Yellow,
+        None => {}
+    }
     if replicas.as_ref().is_ok_and(|names| !names.is_empty()) { Weight::Yellow } else { Weight::Note }
 }
 
@@ -91,14 +99,14 @@ struct Table<'a> {
     rows: u64,
     /// Whether it has no index at all.
     is_bare: bool,
+    is_partitioned: bool,
     /// Whose the server is; and, most likely, its replicas.
     vendor: Vendor,
 }
 
 impl Table<'_> {
-    fn finding(&self, replicas: &Seen<Vec<String>>) -> Finding {
+    fn finding(&self, replicas: &Seen<Vec<String>>, cluster: Option<Cluster>, cure: Cure) -> Finding {
         let Self { schema, name, engine, rows, .. } = self;
-        let full = quote::qualified(schema, name);
         let rows = size::things(*rows, "row");
         let search = match (self.is_bare, self.vendor) {
             (true, Vendor::MySql) => {
@@ -113,17 +121,22 @@ impl Table<'_> {
             }
         };
         let mut finding = Finding::observed(
-            weight(replicas),
+            weight(replicas, cluster),
             format!("{schema}.{name} has no key that tells its rows apart"),
-            "make what is unique there the primary key; the statement adds a column that SELECT * does not show, and rewrites the table",
+            format!("make what is unique there the primary key; {}", cure.advice),
         )
         .about(format!("{schema}.{name}"))
         .seen(format!("information_schema: engine {engine}, about {rows}, no primary key and no unique one without NULL"))
-        .effect(search)
-        .sql(
-            format!("ALTER TABLE {full} ADD COLUMN row_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE PRIMARY KEY FIRST"),
-            Some(format!("ALTER TABLE {full} DROP COLUMN row_id")),
-        );
+        .effect(match cluster {
+            Some(Cluster::GroupReplication) => "Group Replication refuses each change of it (error 3098)".to_owned(),
+            Some(Cluster::Galera) => {
+                format!("Galera does not support DELETE without a key, and nodes may keep rows in another order; {search}")
+            }
+            None => search,
+        });
+        if let Some((run, undo)) = cure.statements {
+            finding = finding.sql(run, Some(undo));
+        }
         if let Ok(names) = replicas
             && !names.is_empty()
         {
@@ -133,11 +146,73 @@ impl Table<'_> {
     }
 }
 
-fn more(all: usize, replicas: &Seen<Vec<String>>) -> Finding {
+/// What gives a table a key.
+struct Cure {
+    advice: &'static str,
+    /// What does it, and what undoes it.
+    statements: Option<(String, String)>,
+}
+
+impl Table<'_> {
+    /// A column of its own, where the table can have one more: nobody's column may have that name, or undoing it would drop theirs.
+    fn cure(&self, facts: &Facts) -> Cure {
+        let none = |advice| Cure { advice, statements: None };
+        if self.is_partitioned {
+            return none("it must hold the columns that the table is partitioned by (error 1503)");
+        }
+        let [schema, name] = [self.schema, self.name].map(quote::string);
+        let columns = format!(
+            "SELECT COLUMN_NAME AS c, EXTRA AS extra FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {schema} AND \
+             TABLE_NAME = {name}"
+        );
+        let Ok(columns) = facts.ask(&columns) else { return none("a column of its own will do, too") };
+        let has = |column: &str, what: &str| {
+            columns.rows.iter().any(|row| {
+                columns.value(row, column).is_some_and(|value| value.to_lowercase().contains(what))
+            })
+        };
+        if has("extra", "auto_increment") {
+            return none(
+                "its AUTO_INCREMENT column is not unique by itself, and a table has one such column only (error 1075)",
+            );
+        }
+        let names =
+            (1..).map(|number| if number == 1 { "row_id".to_owned() } else { format!("row_id_{number}") });
+        let is_free = |name: &String| {
+            let mut taken = columns.rows.iter().filter_map(|row| columns.value(row, "c"));
+            !taken.any(|column| column.eq_ignore_ascii_case(name))
+        };
+        let column = names.into_iter().find(is_free).unwrap_or_default();
+        let (hidden, advice) = match has_invisible_columns(facts) {
+            true => (
+                " INVISIBLE",
+                "the statement adds a column that SELECT * does not show, and rewrites the table",
+            ),
+            false => ("", "the statement adds a column, which SELECT * shows, and rewrites the table"),
+        };
+        let full = quote::qualified(self.schema, self.name);
+        let run = format!(
+            "ALTER TABLE {full} ADD COLUMN {column} BIGINT UNSIGNED NOT NULL AUTO_INCREMENT{hidden} PRIMARY KEY FIRST"
+        );
+        Cure { advice, statements: Some((run, format!("ALTER TABLE {full} DROP COLUMN {column}"))) }
+    }
+}
+
+/// MySQL has them from 8.0.23 on (manual, Invisible Columns), MariaDB from 10.3.3 on (manual, Invisible Columns).
+fn has_invisible_columns(facts: &Facts) -> bool {
+    let since = match facts.vendor() {
+        Ok(Vendor::MySql) => (8, 0, 23),
+        Ok(Vendor::MariaDb) => (10, 3, 3),
+        Err(_) => return false,
+    };
+    facts.version().is_ok_and(|version| version >= since)
+}
+
+fn more(all: usize, weight: Weight) -> Finding {
     let number =
         if all < MOST { size::count(all as u64) } else { format!("{} or more", size::count(MOST as u64)) };
     Finding::observed(
-        weight(replicas),
+        weight,
         format!("{number} tables in all have no key that tells their rows apart"),
         "begin with those that change most",
     )

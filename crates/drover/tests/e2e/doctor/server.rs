@@ -15,6 +15,8 @@ use crate::servers::{on_both, start, start_unsynced};
 
 on_both!(
     tables,
+    undoing_loses_nothing,
+    prepared_transactions,
     a_load_that_is_too_much,
     too_many_sessions,
     a_long_history,
@@ -89,6 +91,60 @@ fn tables(flavour: Flavour) {
     wait_until("the replica is connected", connected);
     let found = findings(&quick(server, "server"), "server.primary_key");
     assert!(found.len() == 2 && found.iter().all(|(weight, _)| weight == "yellow"), "{found:?}");
+}
+
+/// What is proposed can be done, and what undoes it leaves the tables as they were: comments, hidden indexes, and columns that happen
+/// to have the name which doctor would give.
+fn undoing_loses_nothing(flavour: Flavour) {
+    let server = &start_unsynced(flavour, &["--binlog-format=ROW"]);
+    let hidden = if flavour == Flavour::MySql { "INVISIBLE" } else { "IGNORED" };
+    run_script(
+        server,
+        None,
+        format!(
+            "CREATE DATABASE d; USE d;
+             CREATE TABLE named (row_id INT, ROW_ID_2 INT, a INT);
+             CREATE TABLE parts (a INT NOT NULL) PARTITION BY HASH (a) PARTITIONS 2;
+             CREATE TABLE tenants (tenant INT NOT NULL, id INT NOT NULL AUTO_INCREMENT, KEY (tenant, id)) ENGINE=MyISAM;
+             CREATE TABLE indexed (a INT PRIMARY KEY, b INT, t VARCHAR(9), KEY long_one (b, a),
+               KEY short (b) COMMENT 'of, `some` use', KEY unseen (b) {hidden}, FULLTEXT KEY words (t), FULLTEXT KEY words_too (t) COMMENT 'x')"
+        )
+        .as_bytes(),
+    )
+    .unwrap();
+    let tables = ["named", "parts", "tenants", "indexed"];
+    let shown = || tables.map(|table| sql(server, format!("SHOW CREATE TABLE d.{table}"))[0][1].clone());
+    let before = shown();
+    let report = quick(server, "server");
+    let rules = ["server.primary_key", "server.duplicate_index"];
+    assert_eq!(subjects(&report, rules[0]), ["d.named", "d.parts", "d.tenants"], "{report}");
+    let indexes = ["short", "unseen", "words_too"].map(|name| format!("d.indexed.{name}"));
+    assert_eq!(subjects(&report, rules[1]), indexes, "{report}");
+    rules.iter().for_each(|rule| carry_out(server, &report, rule, "run"));
+    let done = shown();
+    assert!(done[0].contains("row_id_3") && done[1..3] == before[1..3], "{done:?}");
+    assert!(indexes.iter().all(|name| !done[3].contains(&format!("`{}`", &name[10..]))), "{done:?}");
+    rules.iter().for_each(|rule| carry_out(server, &report, rule, "undo"));
+    // Indexes that were dropped and added again come last.
+    let lines = |texts: [String; 4]| {
+        texts.map(|text| {
+            let mut lines: Vec<_> = text.lines().map(|line| line.trim_end_matches(',').to_owned()).collect();
+            lines.sort();
+            lines
+        })
+    };
+    assert_eq!(lines(shown()), lines(before));
+}
+
+/// A prepared transaction whose client is gone has no session that could be killed: doctor knows it by that.
+fn prepared_transactions(flavour: Flavour) {
+    let server = &start_unsynced(flavour, &[]);
+    sql(server, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY)");
+    sql(server, "XA START 'left'; INSERT INTO d.t VALUES (1); XA END 'left'; XA PREPARE 'left'");
+    wait_until("its client is gone", || {
+        sql(server, "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX") == [["0"]]
+    });
+    sql(server, "XA ROLLBACK 'left'");
 }
 
 /// A small pool that is read from all over, and more tables than the cache holds.
@@ -250,8 +306,12 @@ fn nobody_sees_it(flavour: Flavour) {
         "--json doctor server host --interval 100ms --no-defaults -h 127.0.0.1 -P {port} -u doctor_nobody --password=a-secret"
     );
     let far = run(&mut drover(&line)).json();
-    for rule in ["server.open_files", "server.aio", "host.disk"] {
+    for rule in ["server.open_files", "server.aio"] {
         assert_eq!(state(&far, rule), "unknown", "{rule}: {far}");
+    }
+    // Nor is this host taken for the server's.
+    for checked in far["checks"].as_array().unwrap().iter().filter(|checked| checked["area"] == "host") {
+        assert_eq!(checked["state"], "unknown", "{checked}");
     }
     let none = run(&mut drover("--json doctor server --no-server --interval 100ms")).done().json();
     for checked in none["checks"].as_array().unwrap() {
