@@ -15,27 +15,23 @@ use crate::state::Tally;
 use crate::{Error, Result};
 
 /// What the session needs to be as it is written to be.
-const NEEDED: [&str; 4] = [
+const NEEDED: [&str; 2] = [
     "SET NAMES utf8mb4",
     // Values of keys, and of rows that are kept, come as the bytes that are stored.
     "SET SESSION character_set_results = NULL",
-    "SET SESSION autocommit = 1",
-    "SET SESSION sql_select_limit = DEFAULT",
 ];
 
 /// What it has if the server knows it, and lets this account set it.
-const WANTED: [&str; 10] = [
+const WANTED: [&str; 8] = [
     // Who waits for a lock holds others up: it is rather tried again.
     "SET SESSION innodb_lock_wait_timeout = 2",
     "SET SESSION lock_wait_timeout = 5",
-    "SET SESSION wait_timeout = 604800",
     "SET SESSION net_read_timeout = 600",
     "SET SESSION net_write_timeout = 600",
     "SET SESSION max_statement_time = 0",
     "SET SESSION max_execution_time = 0",
     "SET SESSION idle_transaction_timeout = 0",
     "SET SESSION idle_write_transaction_timeout = 0",
-    "SET SESSION sql_safe_updates = 0",
 ];
 
 /// ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD (MariaDB: a row changed since it was read): the part is tried again.

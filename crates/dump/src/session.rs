@@ -49,7 +49,6 @@ const COMMON: &[Setting] = &[
     // A slow disk on our side, or a slow server on the other one, must not end the connection.
     wanted("net_read_timeout", "86400"),
     wanted("net_write_timeout", "86400"),
-    wanted("wait_timeout", "604800"),
     // A session also waits while others of the same work do: amid its transaction too (MariaDB).
     wanted("idle_transaction_timeout", "0"),
     wanted("idle_readonly_transaction_timeout", "0"),
@@ -59,6 +58,7 @@ const COMMON: &[Setting] = &[
     // Tables without a primary key show the one that MySQL generated for them, and keep it.
     wanted("show_gipk_in_create_table_and_information_schema", "ON"),
     wanted("sql_quote_show_create", "1"),
+    wanted("group_concat_max_len", "CAST(GREATEST(@@SESSION.group_concat_max_len, 1048576) AS UNSIGNED)"),
 ];
 
 const DUMP: &[Setting] = &[
@@ -99,6 +99,10 @@ const RESTORE: &[Setting] = &[
     wanted("innodb_lock_wait_timeout", "86400"),
     // What an index build may use, in bytes a statement; the default of 1 MiB makes it merge many small runs.
     wanted("innodb_ddl_buffer_size", "67108864"),
+    // MariaDB refuses ROW_FORMAT=COMPRESSED with it (error 140): tables say themselves what they compress.
+    wanted("innodb_compression_default", "OFF"),
+    // At READ COMMITTED nothing can be changed where changes are logged as statements.
+    wanted("transaction_isolation", "'REPEATABLE-READ'"),
     wanted("innodb_ddl_threads", "2"),
 ];
 
@@ -111,6 +115,9 @@ fn older_name(name: &str) -> Option<&'static str> {
 /// session stays in its list of processes.
 const UNTIMED: &str = "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO', HISTORY = 'NO' \
                        WHERE PROCESSLIST_ID = CONNECTION_ID()";
+
+/// Begins a transaction that sees one moment. READ ONLY is known to MySQL from 5.6.5 on; MariaDB reads this comment too.
+pub(crate) const BEGIN_SNAPSHOT: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT /*!50605 , READ ONLY */";
 
 /// What a session is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

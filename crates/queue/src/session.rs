@@ -19,7 +19,6 @@ const SETTINGS: &[(&str, &str, bool)] = &[
     // Times are written and read in this zone, which has no daylight saving.
     ("time_zone", "'+00:00'", true),
     ("sql_mode", "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'", true),
-    ("autocommit", "1", true),
     // Whoever holds a row of the queue's is done with it at once, or is dead.
     ("innodb_lock_wait_timeout", "5", false),
     ("lock_wait_timeout", "30", false),
@@ -30,7 +29,6 @@ const SETTINGS: &[(&str, &str, bool)] = &[
     ("binlog_row_image", "'MINIMAL'", false),
     ("net_read_timeout", "600", false),
     ("net_write_timeout", "600", false),
-    ("wait_timeout", "86400", false),
     ("max_statement_time", "0", false),
     ("max_execution_time", "0", false),
     ("query_cache_type", "OFF", false),

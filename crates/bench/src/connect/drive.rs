@@ -119,7 +119,7 @@ impl Load<'_> {
         let begun = Instant::now();
         let doing = || format!("opening a session as '{}'", self.options.user);
         let mut connection =
-            Connection::open(self.options).map_err(|source| Error::server(doing())(source))?;
+            Connection::log_in(self.options).map_err(|source| Error::server(doing())(source))?;
         let login = begun.elapsed();
         // What only a signal needs is no part of the session.
         let _watched = stop.watch(&connection).map_err(|source| Error::server(doing())(source))?;

@@ -33,25 +33,28 @@ impl<'a> Place<'a> {
     /// # Errors
     /// If there is no such schema, or the server cannot be reached.
     pub(super) fn open(&self, stop: &Arc<Stop>) -> Result<(Connection, Watched<'static>)> {
-        stop.connect(self.options).map_err(|error| match marker::is_no_schema(&error) {
-            true => Error::with_hint(
-                format!("there is no schema {}", self.schema),
-                format!("`drover bench tpcc load -w N -D {}` makes it", self.schema),
-            ),
-            false => Error::server("connecting")(error),
-        })
+        let (connection, watched) =
+            stop.connect(self.options).map_err(|error| match marker::is_no_schema(&error) {
+                true => Error::with_hint(
+                    format!("there is no schema {}", self.schema),
+                    format!("`drover bench tpcc load -w N -D {}` makes it", self.schema),
+                ),
+                false => Error::server("connecting")(error),
+            })?;
+        Ok((ready(connection)?, watched))
     }
 
     /// A session in no schema, which ends when all is to stop.
     pub(super) fn open_outside(&self, stop: &Arc<Stop>) -> Result<(Connection, Watched<'static>)> {
         let options = ConnectOptions { database: None, ..self.options.clone() };
-        stop.connect(&options).map_err(Error::server("connecting"))
+        let (connection, watched) = stop.connect(&options).map_err(Error::server("connecting"))?;
+        Ok((ready(connection)?, watched))
     }
 
     /// A session in no schema that does not end with the others: what was made is removed by it.
     pub(super) fn open_to_the_end(&self) -> Result<Connection> {
         let options = ConnectOptions { database: None, ..self.options.clone() };
-        Connection::open(&options).map_err(Error::server("connecting"))
+        Connection::open(&options).map_err(Error::server("connecting")).and_then(ready)
     }
 
     /// On what it is measured.
@@ -76,6 +79,15 @@ impl<'a> Place<'a> {
             Address::Tcp { host, .. } => matches!(host.as_str(), "127.0.0.1" | "::1" | "localhost"),
         }
     }
+}
+
+/// Sets what statements and values are written for, whatever the server's own mode is.
+fn ready(mut connection: Connection) -> Result<Connection> {
+    const MODE: &str =
+        "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', foreign_key_checks = 1";
+    connection.execute(MODE).map_err(Error::server(MODE))?;
+    wish(&mut connection, &["SET SESSION max_statement_time = 0", "SET SESSION max_execution_time = 0"])?;
+    Ok(connection)
 }
 
 /// What is wanted of a session, though it can do without: who may not set it, or has no such variable, goes on.

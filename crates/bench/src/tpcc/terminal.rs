@@ -47,11 +47,7 @@ impl Terminal {
     /// If the server cannot be reached, or refuses a setting.
     pub(super) fn open(place: &Place<'_>, stop: &Arc<Stop>) -> Result<Self> {
         let (mut connection, watched) = place.open(stop)?;
-        for setting in ["autocommit = 0", "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"] {
-            connection
-                .execute(format!("SET SESSION {setting}"))
-                .map_err(Error::server(format!("setting {setting}")))?;
-        }
+        connection.execute("SET SESSION autocommit = 0").map_err(Error::server("setting autocommit"))?;
         let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
         connection.execute(isolation).map_err(Error::server("setting the isolation level"))?;
         Ok(Self {

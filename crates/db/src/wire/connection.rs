@@ -59,11 +59,21 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects and logs in.
+    /// Connects, logs in, and sets what a global setting must not decide: limits of rows, transactions, safe updates.
     ///
     /// # Errors
     /// If the server is not there, refuses the login, or TLS cannot be had as asked.
     pub fn open(options: &ConnectOptions) -> Result<Self> {
+        let mut connection = Self::log_in(options)?;
+        connection.set_defaults()?;
+        Ok(connection)
+    }
+
+    /// Connects and logs in; the session is as the server makes it.
+    ///
+    /// # Errors
+    /// As of [`Connection::open`].
+    pub fn log_in(options: &ConnectOptions) -> Result<Self> {
         let to = options.address.to_string();
         let stream = Stream::connect(&options.address, options.connect_timeout)
             .map_err(|source| Error::Connect { to: to.clone(), source })?;
@@ -234,13 +244,14 @@ impl Connection {
         }
     }
 
-    /// Makes the session as it was after the login: settings, variables, temporary tables and what was not committed are
-    /// gone, only the default schema stays.
+    /// Makes the session as [`Connection::open`] made it: settings, variables, temporary tables and what was not committed
+    /// are gone, only the default schema stays.
     ///
     /// # Errors
     /// If the server does not know how to, or the connection is lost.
     pub fn reset(&mut self) -> Result<()> {
-        self.command(COM_RESET_CONNECTION, &[]).map(drop)
+        self.command(COM_RESET_CONNECTION, &[])?;
+        self.set_defaults()
     }
 
     fn begin(&mut self, sql: &[u8]) -> Result<Reply> {

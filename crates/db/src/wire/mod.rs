@@ -11,6 +11,7 @@
 mod binary;
 mod bulk;
 mod connection;
+mod defaults;
 mod fields;
 mod handshake;
 mod packet;

@@ -26,6 +26,7 @@ mod copy;
 mod failures;
 mod foreign;
 mod formats;
+mod globals;
 mod guards;
 mod masking;
 mod options;
