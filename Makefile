@@ -34,7 +34,7 @@ bench: ## Compare with bare readers and with peers; results go to benchmarks/res
 	benchmarks/queue; queue=$$?; \
 	benchmarks/tpcc; tpcc=$$?; benchmarks/disk; disk=$$?; benchmarks/findings; findings=$$?; \
 	benchmarks/advisors; advisors=$$?; benchmarks/hosts; hosts=$$?; \
-	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$cost$$chunk$$queue$$tpcc$$disk$$findings$$advisors$$hosts = 000000000000 ]
+	benchmarks/ways && benchmarks/files && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$cost$$chunk$$queue$$tpcc$$disk$$findings$$advisors$$hosts = 000000000000 ]
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz

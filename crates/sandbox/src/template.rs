@@ -26,17 +26,27 @@ const MARIADB_SCRIPTS: [&str; 6] = [
     "mariadb_system_tables_data.sql",
     "fill_help_tables.sql",
     "maria_add_gis_sp_bootstrap.sql",
-    "mariadb_sys_schema.sql",
+    MARIADB_SYS,
 ];
 
 /// `@auth_root_socket` NULL makes root@localhost an account with an empty password instead of one bound to the
 /// system's root.
 const MARIADB_FIRST: &str = "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n";
 
+/// Servers before 10.6 have no schema `sys`.
+const MARIADB_SYS: &str = "mariadb_sys_schema.sql";
+
 /// The scripts also make root accounts for TCP, with empty passwords. MySQL makes none.
-const MARIADB_LAST: &str = "\nUSE mysql;\n\
-    DELETE FROM global_priv WHERE User = 'root' AND Host <> 'localhost';\n\
-    DELETE FROM proxies_priv WHERE User = 'root' AND Host <> 'localhost';\n";
+fn mariadb_last(scripts: &[u8]) -> String {
+    // Accounts are in this table from 10.4 on.
+    let is_new = scripts.windows(b"global_priv".len()).any(|part| part == b"global_priv");
+    let accounts = if is_new { "global_priv" } else { "user" };
+    format!(
+        "\nUSE mysql;\n\
+         DELETE FROM {accounts} WHERE User = 'root' AND Host <> 'localhost';\n\
+         DELETE FROM proxies_priv WHERE User = 'root' AND Host <> 'localhost';\n"
+    )
+}
 
 /// The template for this server in `cache`, made now if it isn't there.
 pub(crate) fn ensure(binaries: &ServerBinaries, cache: &Path) -> Result<PathBuf, Error> {
@@ -148,10 +158,13 @@ fn mariadb_scripts(binaries: &ServerBinaries) -> Result<File, Error> {
     let mut sql = MARIADB_FIRST.as_bytes().to_vec();
     for name in MARIADB_SCRIPTS {
         let path = script_path(&share, name);
+        if name == MARIADB_SYS && !path.is_file() {
+            continue;
+        }
         sql.extend(fs::read(&path).map_err(Error::io("read", &path))?);
         sql.push(b'\n');
     }
-    sql.extend(MARIADB_LAST.as_bytes());
+    sql.extend(mariadb_last(&sql).into_bytes());
     nameless_file(&sql).map_err(Error::io("write to", &std::env::temp_dir()))
 }
 

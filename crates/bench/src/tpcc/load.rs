@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Server, Stop, Vendor, quote, server};
+use drover_db::{Connection, Server, Stop, Vendor, quote};
 use drover_report::size;
 use serde::Serialize;
 
 use super::args::{LoadArgs, threads};
+use super::intake::{self, Intake, Way};
 use super::marker::{self, Marker};
 use super::random::c_last_of_load;
 use super::rows::{Part, Scale};
@@ -51,8 +52,8 @@ const WISHES: [&str; 4] = [
 /// Makes the tables and fills them.
 ///
 /// # Errors
-/// If the schema holds such tables already, the server does not take files from its clients or refuses something else, or a signal
-/// stopped the work. What was made is removed then.
+/// If the schema holds such tables already, the server refuses something, or a signal stopped the work. What was made is removed
+/// then.
 pub fn load(
     args: &LoadArgs,
     options: &ConnectOptions,
@@ -80,9 +81,9 @@ fn loaded(
         made_schema: false,
     };
     let (mut connection, _watched) = place.open_outside(stop)?;
-    refuse_without_local_infile(&mut connection)?;
+    let takes_files = intake::takes_files(&mut connection)?;
     let marker = prepare_place(&mut connection, place.schema, marker, args.drop_existing)?;
-    let load = Load { place, marker, threads: threads(args.threads), stop, progress };
+    let load = Load { place, marker, threads: threads(args.threads), takes_files, stop, progress };
     let filled = make_tables(&mut connection, &marker).and_then(|()| load.fill(&mut connection));
     let detail = match filled {
         Ok(detail) => detail,
@@ -97,20 +98,13 @@ fn loaded(
         Measure::new("load", "s", Better::Lower, vec![seconds]),
         Measure::new("rows", "/s", Better::Higher, vec![detail.rows as f64 / detail.rows_seconds.max(1e-9)]),
     ];
-    Ok(begun.report(environment, measures, Vec::new(), detail))
+    let warnings = if takes_files { Vec::new() } else { vec![NO_FILES.to_owned()] };
+    Ok(begun.report(environment, measures, warnings, detail))
 }
 
-fn refuse_without_local_infile(connection: &mut Connection) -> Result<()> {
-    let setting =
-        server::variable(connection, "GLOBAL.local_infile").map_err(Error::server("reading local_infile"))?;
-    match setting.as_deref() {
-        Some("0" | "OFF") => Err(Error::with_hint(
-            "the server takes no files from its clients: local_infile is OFF",
-            "`SET GLOBAL local_infile = ON` allows it; set it OFF again when the load is done",
-        )),
-        _ => Ok(()),
-    }
-}
+/// What a person is told where rows come as statements.
+const NO_FILES: &str = "the server takes no files from its clients (local_infile is OFF): rows were sent as INSERT statements, \
+                        so this load does not compare with one by LOAD DATA";
 
 /// Makes the schema if it is not there, and room for the tables; the connection is in it then.
 fn prepare_place(connection: &mut Connection, schema: &str, marker: Marker, drops: bool) -> Result<Marker> {
@@ -178,6 +172,7 @@ struct Load<'a> {
     place: Place<'a>,
     marker: Marker,
     threads: usize,
+    takes_files: bool,
     stop: &'a Arc<Stop>,
     progress: &'a Progress,
 }
@@ -260,17 +255,20 @@ impl Load<'_> {
 
     fn load_part(&self, connection: &mut Connection, part: Part, shared: &Shared) -> Result<()> {
         let doing = || format!("loading {}", part.table());
-        // Only for MySQL it is less work to be told that the text is what the columns hold.
-        let charset = if shared.vendor == Vendor::MySql { "utf8mb4" } else { "binary" };
+        let way = match (self.takes_files, shared.vendor) {
+            (false, _) => Way::Statements,
+            // Only for MySQL it is less work to be told that the text is what the columns hold.
+            (true, Vendor::MySql) => Way::File("utf8mb4"),
+            (true, Vendor::MariaDb) => Way::File("binary"),
+        };
         let (table, scale) = (part.table(), Scale { seed: self.marker.seed, c_last: self.marker.c_last });
-        let sql = format!("LOAD DATA LOCAL INFILE '{table}' INTO TABLE {table} CHARACTER SET {charset}");
-        connection.begin_load(sql).map_err(Error::server(doing()))?;
+        let mut intake = Intake::begin(connection, way, table).map_err(Error::server(doing()))?;
         let mut rows = 0;
         let made = part.make(scale, &mut |lines| {
             if shared.has_failed.load(Ordering::Relaxed) {
                 return Err(Error::found("another part could not be loaded"));
             }
-            connection.send(&lines.bytes).map_err(Error::server(doing()))?;
+            intake.send(connection, lines).map_err(Error::server(doing()))?;
             rows += lines.rows;
             shared.bytes.fetch_add(lines.bytes.len() as u64, Ordering::Relaxed);
             let so_far = shared.rows.fetch_add(lines.rows, Ordering::Relaxed) + lines.rows;
@@ -279,10 +277,9 @@ impl Load<'_> {
         });
         // The connection of a load that was broken off is not used again.
         made?;
-        let outcome = connection.end_load().map_err(Error::server(doing()))?;
-        if outcome.affected != rows || outcome.warnings > 0 {
-            let (loaded, warnings) =
-                (size::count(outcome.affected), size::things(outcome.warnings.into(), "warning"));
+        let (affected, warnings) = intake.end(connection).map_err(Error::server(doing()))?;
+        if affected != rows || warnings > 0 {
+            let (loaded, warnings) = (size::count(affected), size::things(warnings.into(), "warning"));
             return Err(Error::found(format!(
                 "{}: {loaded} of {} rows are in, {warnings}",
                 doing(),

@@ -13,6 +13,7 @@ mod deck;
 mod delivery;
 mod detail;
 mod input;
+mod intake;
 mod kind;
 mod latency;
 mod load;

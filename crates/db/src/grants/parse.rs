@@ -81,8 +81,18 @@ fn scope<'t, 'a>(list: &'t [Token<'a>]) -> Option<(Scope, &'t [Token<'a>])> {
 fn who<'t, 'a>(list: &'t [Token<'a>]) -> Option<(Who, &'t [Token<'a>])> {
     let (first, rest) = list.split_first()?;
     match rest {
-        [at, host, rest @ ..] if at.is_symbol(b'@') => Some((Who::new(&name(first)?, &name(host)?), rest)),
-        rest => Some((Who::role(&name(first)?), rest)),
+        [at, host, rest @ ..] if at.is_symbol(b'@') => {
+            Some((Who::new(&account_name(first)?, &account_name(host)?), rest))
+        }
+        rest => Some((Who::role(&account_name(first)?), rest)),
+    }
+}
+
+/// In an account's name MySQL before 8.0, MariaDB before 10.3 and TiDB print strings: `'root'@'localhost'`.
+fn account_name(token: &Token<'_>) -> Option<String> {
+    match token.kind {
+        Kind::String => String::from_utf8(Token { kind: Kind::Quoted, ..*token }.name()?).ok(),
+        _ => name(token),
     }
 }
 
@@ -114,6 +124,13 @@ mod tests {
         assert_eq!(grant.on, Scope::Routine("PACKAGE BODY".into(), "s".into(), "p".into()));
         assert!(read("REVOKE SELECT ON `a`.* FROM `u`@`h`").1.revoked);
         assert_eq!(read("GRANT SET_ANY_DEFINER,ROLE_ADMIN ON *.* TO `u`@`h`").1.privileges.len(), 2);
+        let all = "GRANT ALL PRIVILEGES ON *.* TO 'ro''ot'@'localhost' IDENTIFIED BY PASSWORD '*0' WITH GRANT OPTION";
+        let (who, grant) = read(all);
+        assert_eq!(
+            (who, grant.on, grant.grant_option),
+            (Who::new("ro'ot", "localhost"), Scope::Global, true)
+        );
+        assert_eq!(read("GRANT SELECT ON `a`.* TO ''@'%'").0, Who::new("", "%"));
         for other in [
             "GRANT `r1`@`%`,`ON`@`%` TO `f`@`localhost`",
             "GRANT PROXY ON ``@`%` TO `c`@`localhost` WITH GRANT OPTION",

@@ -33,14 +33,25 @@ impl ColumnFacts {
 /// # Errors
 /// If the server refuses to tell them, or the connection is lost.
 pub fn columns(connection: &mut Connection, table: &Name) -> Result<Vec<ColumnFacts>> {
-    let sql = format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, \
-         GENERATION_EXPRESSION, EXTRA FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
-        table.condition()
-    );
-    let rows = connection.query(sql)?;
+    let sql = |expression: &str| {
+        format!(
+            "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, \
+             {expression}, EXTRA FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
+            table.condition()
+        )
+    };
+    let rows = match connection.query(sql("GENERATION_EXPRESSION")) {
+        // MySQL before 5.7 has no generated columns, and MariaDB before 10.2 names them in EXTRA.
+        Err(error) if error.code() == Some(UNKNOWN_COLUMN) => connection.query(sql(OLD_GENERATION))?,
+        rows => rows?,
+    };
     Ok(rows.into_iter().filter(|row| table.begins(row)).map(|row| column(&row)).collect())
 }
+
+/// ER_BAD_FIELD_ERROR
+const UNKNOWN_COLUMN: u16 = 1054;
+/// What stands for the expression where the catalogue has none.
+const OLD_GENERATION: &str = "IF(EXTRA IN ('VIRTUAL', 'PERSISTENT'), EXTRA, '')";
 
 fn column(row: &Row) -> ColumnFacts {
     ColumnFacts {
@@ -49,7 +60,9 @@ fn column(row: &Row) -> ColumnFacts {
         column_type: row.string(4),
         character_set: row.text(5),
         generation: row.string(6),
-        stored: row.string(7).to_ascii_uppercase().contains("STORED GENERATED"),
+        stored: ["STORED GENERATED", "PERSISTENT"]
+            .iter()
+            .any(|word| row.string(7).to_ascii_uppercase().contains(word)),
     }
 }
 

@@ -152,10 +152,24 @@ pub fn differs(one: &str, other: &str) -> String {
     format!("NOT (CAST({one} AS BINARY) <=> CAST({other} AS BINARY))")
 }
 
+/// A FLOAT as the DOUBLE that it equals. Each server takes this; `CAST(… AS DOUBLE)` is known to MySQL from 8.0.17 on only.
+fn double(name: &str) -> String {
+    format!("({name} * 1e0)")
+}
+
+impl Column {
+    /// Has the column read in a way that each server takes: dumps of earlier versions have FLOAT cast.
+    pub fn read_anywhere(&mut self) {
+        let name = quote::identifier(&self.name);
+        let cast = format!("CAST({name} AS DOUBLE)");
+        self.read = self.read.take().map(|read| read.replace(&cast, &double(&name)));
+    }
+}
+
 /// A FLOAT(M,D) may hold more than its own limit, since the limit itself is rounded to a float: 99999999.99 becomes 1e8.
 /// Brought down to the limit it is taken again, and rounded to the same float.
 fn float(name: &str, column_type: &str) -> String {
-    let exact = format!("CAST({name} AS DOUBLE)");
+    let exact = double(name);
     let Some((digits, decimals)) = scale(column_type) else { return exact };
     let limit = format!("{}.{}", "9".repeat(digits - decimals), "9".repeat(decimals));
     let limit = limit.trim_end_matches('.');
@@ -247,13 +261,17 @@ mod tests {
     #[test]
     fn a_scaled_float_is_brought_down_to_its_limit() {
         let read = |text| read_column(&facts("float", text)).column.read.unwrap();
-        assert_eq!(read("float"), "CAST(`c` AS DOUBLE)");
+        assert_eq!(read("float"), "(`c` * 1e0)");
+        let cast = "LEAST(GREATEST(CAST(`c` AS DOUBLE), -.9999e0), .9999e0)".to_owned();
+        let mut column = Column { name: "c".into(), read: Some(cast), load: None };
+        column.read_anywhere();
+        assert_eq!(column.read, Some(read("float(4,4)")));
         assert_eq!(
             read("float(10,2) unsigned"),
-            "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999999.99e0), 99999999.99e0)"
+            "LEAST(GREATEST((`c` * 1e0), -99999999.99e0), 99999999.99e0)"
         );
-        assert_eq!(read("float(4,4)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -.9999e0), .9999e0)");
-        assert_eq!(read("float(5,0)"), "LEAST(GREATEST(CAST(`c` AS DOUBLE), -99999e0), 99999e0)");
+        assert_eq!(read("float(4,4)"), "LEAST(GREATEST((`c` * 1e0), -.9999e0), .9999e0)");
+        assert_eq!(read("float(5,0)"), "LEAST(GREATEST((`c` * 1e0), -99999e0), 99999e0)");
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub(super) fn run(args: &TpccArgs, printer: &Printer, stop: &Arc<Stop>) -> Resul
         Some(TpccCommand::Load(args)) => {
             let options = options(&args.place, printer)?;
             let report = watched(printer, |progress| tpcc::load(args, &options, stop, progress))?;
+            report.warnings.iter().for_each(|warning| printer.warning(warning));
             printer.bench(&report, load_text(&report))?;
             Ok(Outcome::Done)
         }

@@ -16,11 +16,18 @@ use crate::servers::{is_wanted, on_both, source, start_mariadb_11, start_unsynce
 
 const AT_ONCE: usize = 3;
 
-on_both!(every_case);
+on_both!(every_case, every_case_without_files);
 
 fn every_case(flavour: Flavour) {
     let [source, target] = [source(flavour), target(flavour)];
     assert_all(&Case::all(flavour), |case| case.run(source, target));
+}
+
+/// A server as MySQL's vendor ships it takes no files from its clients: rows come as statements.
+fn every_case_without_files(flavour: Flavour) {
+    let options = ["--max-connections=400", "--local-infile=OFF"];
+    let (source, target) = (start_unsynced(flavour, &options), start_unsynced(flavour, &options));
+    assert_all(&Case::all(flavour), |case| case.run(&source, &target));
 }
 
 /// An upgrade of MariaDB. What 11.8 prints otherwise stands in the folder's `mariadb-11.expected`, with what 10.11 printed;

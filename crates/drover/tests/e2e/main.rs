@@ -31,6 +31,7 @@ mod guards;
 mod masking;
 mod options;
 mod queue;
+mod reach;
 mod rows_chosen;
 mod s3;
 mod sandbox;

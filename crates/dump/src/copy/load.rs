@@ -11,7 +11,7 @@ use crate::dump::destination::Destination;
 use crate::dump::ranges::Range;
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Key};
-use crate::restore::inflow::{self, Charset, Inflow, Rows, Way};
+use crate::restore::inflow::{self, Inflow, Rows, Way};
 use crate::restore::load::{ATTEMPTS, Expected, Refusal, is_deadlock};
 use crate::restore::rows_only;
 use crate::restore::staging::{Staging, also_failed};
@@ -86,7 +86,7 @@ impl<'a> Loads<'a> {
             let [text, bytes] = Staging::tables(&self.target.name, &self.file);
             self.steps.note(self.connection, &format!("{STAGING}{text}, {bytes}"))?;
             self.staging = Some(Staging::begin(self.connection, &self.target.name, table, &self.file)?);
-            way = Way::File(Charset::Binary);
+            way = way.of_bytes();
         } else {
             self.execute("START TRANSACTION")?;
         }
@@ -143,8 +143,8 @@ impl<'a> Loads<'a> {
 
     fn end_load(&mut self, inflow: Inflow, chunk: &Chunk) -> std::result::Result<(), Refusal> {
         let doing = self.doing();
-        let outcome = inflow.end(self.connection, || doing.clone())?;
-        Expected::of("chunk", chunk).check(self.connection, &outcome, || doing.clone())?;
+        let loaded = inflow.end(self.connection, || doing.clone())?;
+        Expected::of("chunk", chunk).check(&loaded, || doing.clone())?;
         match &self.staging {
             Some(staging) => Ok(staging.copy(self.connection, chunk.rows)?),
             None => Ok(()),

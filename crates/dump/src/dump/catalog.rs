@@ -132,8 +132,19 @@ pub(crate) fn partitions(connection: &mut Connection, table: &Name) -> Result<Ve
         rows: row.parse(3).unwrap_or(0),
         bytes: row.parse(4).unwrap_or(0),
     };
-    Ok(rows.into_iter().filter(|row| table.begins(row)).map(partition).collect())
+    let parts: Vec<_> = rows.into_iter().filter(|row| table.begins(row)).map(partition).collect();
+    let Some(first) = parts.first() else { return Ok(parts) };
+    let probe = format!("SELECT 1 FROM {table} PARTITION ({}) LIMIT 0", quote::identifier(&first.name));
+    match connection.query(probe) {
+        // MySQL before 5.6 reads a table as a whole only.
+        Err(error) if error.code() == Some(PARSE_ERROR) => Ok(Vec::new()),
+        Err(error) => Err(error).doing(|| format!("reading a partition of {table}")),
+        Ok(_) => Ok(parts),
+    }
 }
+
+/// ER_PARSE_ERROR
+const PARSE_ERROR: u16 = 1064;
 
 /// The statement that creates a table, as the server gives it.
 pub(crate) fn create_table(connection: &mut Connection, table: &Name) -> Result<Vec<u8>> {

@@ -79,8 +79,8 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     let wish = &Wish { own: &own, ..*wish };
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     let mut warnings = Vec::new();
-    // MariaDB's BLOCK_COMMIT keeps others from locking tables, MySQL's global lock waits for those who have: each in turn.
-    let tables_first = wish.vendor == Vendor::MariaDb;
+    // BLOCK_COMMIT keeps others from locking tables, a global lock waits for those who have: each in turn.
+    let tables_first = wish.vendor == Vendor::MariaDb && knows_backup_stages(coordinator)?;
     if tables_first {
         lock_tables_of(table_locks.as_mut(), wish)?;
     }
@@ -89,9 +89,7 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     hold_ddl(coordinator)?;
 
     for worker in &mut workers {
-        worker
-            .execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-            .doing(|| "starting a worker's transaction")?;
+        worker.execute(session::BEGIN_SNAPSHOT).doing(|| "starting a worker's transaction")?;
     }
     if !tables_first {
         lock_tables_of(table_locks.as_mut(), wish)?;
@@ -161,6 +159,16 @@ fn global_read_lock(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<boo
     }
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     Ok(true)
+}
+
+/// Whether the server has MariaDB's own lock for backups, which came with 10.4, allowed or not: of a stage that was not begun only
+/// a server that knows none says that it cannot read the statement.
+fn knows_backup_stages(coordinator: &mut Connection) -> Result<bool> {
+    const PARSE_ERROR: u16 = 1064;
+    match coordinator.execute("BACKUP STAGE END") {
+        Err(drover_db::Error::Server(error)) => Ok(error.code != PARSE_ERROR),
+        other => other.map(|_| true).doing(|| "BACKUP STAGE END"),
+    }
 }
 
 /// MariaDB's own lock for backups, which needs a session for itself.

@@ -286,7 +286,9 @@ impl Manifest {
             ));
         }
         check_text(&path, &text)?;
-        let manifest: Self = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+        let mut manifest: Self = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+        let tables = manifest.schemas.iter_mut().flat_map(|schema| &mut schema.tables);
+        tables.flat_map(|table| &mut table.columns).for_each(Column::read_anywhere);
         manifest.check_sums().ok_or_else(|| damaged("more rows or bytes than there can be".into()))?;
         manifest.check_contents().map_err(damaged)?;
         manifest.check_paths(&path)?;

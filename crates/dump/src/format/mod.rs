@@ -8,7 +8,7 @@ mod fields;
 pub(crate) mod files;
 mod frames;
 pub(crate) mod inserts;
-
+pub(crate) mod literals;
 pub mod manifest;
 mod missing;
 pub(crate) mod names;

@@ -25,8 +25,19 @@ pub(crate) struct Begun {
     users: Option<Users>,
     pub(crate) warnings: Vec<String>,
     redo_log: RedoLog,
-    _local_infile: LocalInfile,
+    local_infile: LocalInfile,
 }
+
+impl Begun {
+    /// Whether the server takes files from its clients.
+    pub(super) fn takes_files(&self) -> bool {
+        self.local_infile.is_on()
+    }
+}
+
+/// What a person is told where rows come as statements.
+const NO_FILES: &str = "the server takes no files from its clients (local_infile is OFF): rows are sent as INSERT statements, which is \
+                        slower; --enable-local-infile switches it on meanwhile";
 
 impl<'a> Restore<'a> {
     pub(super) fn scripts(&self) -> Scripts<'a> {
@@ -48,7 +59,10 @@ impl<'a> Restore<'a> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
         let mut warnings = Vec::new();
         let mut redo_log = RedoLog::new(self.options, self.args.disable_redo)?;
-        let _local_infile = LocalInfile::ensure(self.options, self.args.enable_local_infile)?;
+        let local_infile = LocalInfile::wish(self.options, self.args.enable_local_infile)?;
+        if !local_infile.is_on() {
+            warnings.push(NO_FILES.into());
+        }
         let scripts = self.scripts();
         self.progress.phase("creating the tables");
         let users = self.users(coordinator, &steps)?;
@@ -67,7 +81,7 @@ impl<'a> Restore<'a> {
         if self.args.disable_redo {
             redo_log.disable()?;
         }
-        Ok(Begun { server, steps, users, warnings, redo_log, _local_infile })
+        Ok(Begun { server, steps, users, warnings, redo_log, local_infile })
     }
 
     /// Completes what was begun, now that all rows are in, and proves it. `filled` is the manifest with those rows; the steps

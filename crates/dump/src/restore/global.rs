@@ -11,26 +11,47 @@ use crate::{Error, Result};
 pub(crate) struct LocalInfile {
     /// Kept for the one statement that puts it back.
     changed: Option<Connection>,
+    is_on: bool,
 }
 
 impl LocalInfile {
-    /// Looks whether the server takes files from its clients, and lets it if `enable`.
+    /// Lets the server take files from its clients, if `enable` and it does not.
+    ///
+    /// # Errors
+    /// If it takes none and is not to.
     pub(crate) fn ensure(options: &ConnectOptions, enable: bool) -> Result<Self> {
+        let local_infile = Self::wish(options, enable)?;
+        if local_infile.is_on {
+            return Ok(local_infile);
+        }
+        Err(Error::with_hint(
+            "the server takes no files from its clients: its global setting local_infile is OFF",
+            "--enable-local-infile switches it on for the time of the restore, if the account may; or SET GLOBAL \
+             local_infile = ON yourself",
+        ))
+    }
+
+    /// Whether the server takes files.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Looks whether the server takes files from its clients, and lets it if `enable`.
+    ///
+    /// # Errors
+    /// If the account may not switch it on.
+    pub(crate) fn wish(options: &ConnectOptions, enable: bool) -> Result<Self> {
         let mut connection = session::open(options, Purpose::Restore)?;
         let value =
             server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
         if value.as_deref() != Some("0") {
-            return Ok(Self { changed: None });
+            return Ok(Self { changed: None, is_on: true });
         }
         if !enable {
-            return Err(Error::with_hint(
-                "the server takes no files from its clients: its global setting local_infile is OFF",
-                "--enable-local-infile switches it on for the time of the restore, if the account may; or SET GLOBAL \
-                 local_infile = ON yourself",
-            ));
+            return Ok(Self { changed: None, is_on: false });
         }
         connection.execute("SET GLOBAL local_infile = ON").doing(|| "switching local_infile on")?;
-        Ok(Self { changed: Some(connection) })
+        Ok(Self { changed: Some(connection), is_on: true })
     }
 }
 

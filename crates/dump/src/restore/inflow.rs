@@ -9,6 +9,7 @@ use drover_db::{Connection, Row, Vendor, quote, server};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::bulk::Bulk;
+use crate::format::literals::Literals;
 use crate::format::manifest::{Column, Table};
 use crate::{Error, Result};
 
@@ -19,7 +20,7 @@ const PIECE: usize = 64 << 10;
 /// The longest row that is sent as values, in bytes.
 const LONGEST_ROW: usize = 256 << 10;
 /// What the server must take in one packet for these, in bytes; the default is 16 times as much.
-const PACKET: u64 = 1 << 20;
+const PACKET: usize = 1 << 20;
 
 /// How lines come into a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,18 @@ pub(crate) enum Way {
     Values,
     /// As a file in this character set.
     File(Charset),
+    /// As INSERT statements of at most so many bytes, where the server takes no files.
+    Inserts(usize),
+}
+
+impl Way {
+    /// The way for columns that hold bytes.
+    pub(crate) fn of_bytes(self) -> Self {
+        match self {
+            Self::Inserts(most) => Self::Inserts(most),
+            Self::Values | Self::File(_) => Self::File(Charset::Binary),
+        }
+    }
 }
 
 /// What a file's bytes are to the server.
@@ -39,13 +52,33 @@ pub(crate) enum Charset {
     Utf8mb4,
 }
 
-/// Whether the server takes rows as values.
-pub(crate) fn takes_values(connection: &mut Connection) -> Result<bool> {
-    if !connection.takes_bulk() {
-        return Ok(false);
+/// What of these a server takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Takes {
+    values: bool,
+    files: bool,
+    /// Bytes of a statement.
+    packet: usize,
+}
+
+impl Takes {
+    /// Asks; `files` says whether the server takes these.
+    pub(crate) fn of(connection: &mut Connection, files: bool) -> Result<Self> {
+        let most =
+            server::variable(connection, "max_allowed_packet").doing(|| "reading max_allowed_packet")?;
+        let packet = most.and_then(|most| most.parse().ok()).unwrap_or(PACKET);
+        Ok(Self { values: connection.takes_bulk() && packet >= PACKET, files, packet })
     }
-    let most = server::variable(connection, "max_allowed_packet").doing(|| "reading max_allowed_packet")?;
-    Ok(most.and_then(|most| most.parse::<u64>().ok()).is_some_and(|most| most >= PACKET))
+
+    /// Whether a table with these columns takes values.
+    pub(crate) fn values(self, columns: &[Column]) -> bool {
+        self.values && has_values(columns)
+    }
+
+    /// The way for what cannot come as values, if files come in this character set.
+    pub(crate) fn otherwise(self, charset: Charset) -> Way {
+        if self.files { Way::File(charset) } else { Way::Inserts(self.packet) }
+    }
 }
 
 /// The character set in which files for a table are loaded fastest.
@@ -85,6 +118,107 @@ pub(crate) struct Rows<'a> {
 pub(crate) enum Inflow {
     File,
     Values(Box<Values>),
+    Inserts(Box<Inserts>),
+}
+
+/// What the server did with lines.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    /// Rows that came in.
+    pub(crate) affected: u64,
+    pub(crate) warnings: u64,
+    /// The first of them: number and words.
+    pub(crate) said: Vec<(u16, String)>,
+}
+
+impl Loaded {
+    fn of(connection: &mut Connection, outcome: &Outcome) -> drover_db::Result<Self> {
+        let warnings =
+            super::load::counted(&outcome.info, "Warnings:").unwrap_or_else(|| u64::from(outcome.warnings));
+        let said = if warnings == 0 { Vec::new() } else { connection.query("SHOW WARNINGS")?.rows };
+        let said = said.iter().map(|row| (row.parse(1).unwrap_or(0), row.string(2))).collect();
+        Ok(Self { affected: outcome.affected, warnings, said })
+    }
+
+    /// Adds what came of the next rows; numbers of rows count from the first of all.
+    fn add(&mut self, next: Self, rows_before: u64) {
+        self.affected += next.affected;
+        self.warnings += next.warnings;
+        self.said.extend(next.said.into_iter().map(|(code, text)| (code, renumbered(text, rows_before))));
+    }
+}
+
+/// `… at row 3` where there were so many rows before.
+fn renumbered(text: String, rows_before: u64) -> String {
+    match text.rsplit_once(" at row ").and_then(|(words, row)| Some((words, row.parse::<u64>().ok()?))) {
+        Some((words, row)) => format!("{words} at row {}", row + rows_before),
+        None => text,
+    }
+}
+
+/// Statements on their way.
+pub(crate) struct Inserts {
+    /// Up to the first row.
+    head: Vec<u8>,
+    lines: Literals,
+    /// Bytes that a statement may have.
+    most: usize,
+    rows: u64,
+    loaded: Loaded,
+    is_refused: bool,
+}
+
+impl Inserts {
+    fn send(&mut self, connection: &mut Connection, text: &[u8], doing: &impl Fn() -> String) -> Result<()> {
+        let batch = (self.most / 4).min(BATCH);
+        for piece in text.chunks(PIECE.min(batch)) {
+            self.lines.pass(piece);
+            if self.lines.len() >= batch {
+                self.execute(connection, doing)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a statement of the rows that are whole.
+    fn execute(&mut self, connection: &mut Connection, doing: &impl Fn() -> String) -> Result<()> {
+        if self.is_refused {
+            return Ok(());
+        }
+        let executed = self.try_execute(connection, doing);
+        self.is_refused = executed.is_err();
+        executed
+    }
+
+    fn try_execute(&mut self, connection: &mut Connection, doing: &impl Fn() -> String) -> Result<()> {
+        if self.lines.is_malformed() {
+            return Err(Error::found(format!("{}: a line has more or fewer fields than the table", doing())));
+        }
+        let (rows, count) = self.lines.whole();
+        let statement = [&self.head, rows].concat();
+        if statement.len().max(self.lines.len()) >= self.most {
+            return Err(self.too_long(doing()));
+        }
+        if count > 0 {
+            let outcome = connection.execute(statement).doing(doing)?;
+            let loaded = Loaded::of(connection, &outcome).doing(doing)?;
+            self.loaded.add(loaded, self.rows);
+            self.rows += count;
+            self.lines.forget();
+        }
+        Ok(())
+    }
+
+    fn too_long(&self, doing: String) -> Error {
+        Error::with_hint(
+            format!(
+                "{doing}: row {} is longer than the server takes in a statement (max_allowed_packet: {} bytes)",
+                self.rows + 1,
+                self.most
+            ),
+            "SET GLOBAL max_allowed_packet to more, or local_infile = ON (--enable-local-infile)",
+        )
+    }
 }
 
 /// Values on their way.
@@ -103,14 +237,20 @@ impl Inflow {
     /// # Errors
     /// What the server said.
     pub(crate) fn begin(connection: &mut Connection, way: Way, rows: Rows<'_>) -> drover_db::Result<Self> {
-        let Way::File(charset) = way else {
-            let statement = connection.prepare(rows.insert())?;
-            let lines = Bulk::new(rows.columns.len());
-            let values = Values { statement, lines, outcome: Outcome::default(), is_refused: false };
-            return Ok(Self::Values(Box::new(values)));
-        };
-        connection.begin_load(rows.load_data(charset))?;
-        Ok(Self::File)
+        match way {
+            Way::Values => {
+                let statement = connection.prepare(rows.insert())?;
+                let lines = Bulk::new(rows.columns.len());
+                let values = Values { statement, lines, outcome: Outcome::default(), is_refused: false };
+                Ok(Self::Values(Box::new(values)))
+            }
+            Way::File(charset) => connection.begin_load(rows.load_data(charset)).map(|()| Self::File),
+            Way::Inserts(most) => {
+                let (head, lines) = (rows.insert_head(), Literals::new(rows.columns));
+                let (rows, loaded) = (0, Loaded::default());
+                Ok(Self::Inserts(Box::new(Inserts { head, lines, most, rows, loaded, is_refused: false })))
+            }
+        }
     }
 
     /// Sends the next piece of the lines.
@@ -125,6 +265,7 @@ impl Inflow {
     ) -> Result<()> {
         match self {
             Self::File => connection.send(text).doing(doing),
+            Self::Inserts(inserts) => inserts.send(connection, text, &doing),
             Self::Values(values) => text.chunks(PIECE).try_for_each(|piece| {
                 values.lines.pass(piece);
                 if values.lines.rows().size() < BATCH { Ok(()) } else { values.execute(connection, &doing) }
@@ -136,14 +277,22 @@ impl Inflow {
     ///
     /// # Errors
     /// What the server said, or that rows cannot come this way.
-    pub(crate) fn end(self, connection: &mut Connection, doing: impl Fn() -> String) -> Result<Outcome> {
+    pub(crate) fn end(self, connection: &mut Connection, doing: impl Fn() -> String) -> Result<Loaded> {
         match self {
-            Self::File => connection.end_load().doing(doing),
+            Self::File => {
+                let outcome = connection.end_load().doing(&doing)?;
+                Loaded::of(connection, &outcome).doing(doing)
+            }
+            Self::Inserts(mut inserts) => {
+                inserts.execute(connection, &doing)?;
+                Ok(inserts.loaded)
+            }
             Self::Values(mut values) => {
                 let executed = values.execute(connection, &doing);
                 let Values { statement, outcome, .. } = *values;
-                connection.close(statement).doing(doing)?;
-                executed.map(|()| outcome)
+                connection.close(statement).doing(&doing)?;
+                executed?;
+                Loaded::of(connection, &outcome).doing(doing)
             }
         }
     }
@@ -203,6 +352,12 @@ impl Rows<'_> {
         let values: Vec<_> = self.columns.iter().map(value).collect();
         let names = quote::identifiers(self.columns.iter().map(|column| column.name.as_str()));
         format!("INSERT INTO {} ({names}) VALUES ({})", self.target, values.join(", "))
+    }
+
+    /// What a statement of literals begins with. IGNORE makes warnings of what does not come in as it was sent, as LOAD DATA LOCAL does.
+    fn insert_head(self) -> Vec<u8> {
+        let names = quote::identifiers(self.columns.iter().map(|column| column.name.as_str()));
+        format!("INSERT IGNORE INTO {} ({names}) VALUES ", self.target).into_bytes()
     }
 
     /// The statement that takes a file.

@@ -4,9 +4,8 @@
 use std::cell::Cell;
 
 use drover_db::Connection;
-use drover_db::wire::Outcome;
 
-use super::inflow::{self, Charset, Inflow, Way};
+use super::inflow::{self, Inflow, Loaded, Way};
 use super::staging;
 use super::steps::Steps;
 use super::targets::Target;
@@ -67,31 +66,27 @@ impl Expected {
     /// Compares what the server did with what was sent.
     pub(crate) fn check(
         self,
-        connection: &mut Connection,
-        outcome: &Outcome,
+        loaded: &Loaded,
         doing: impl Fn() -> String,
     ) -> std::result::Result<(), Refusal> {
-        let warnings = counted(&outcome.info, "Warnings:").unwrap_or_else(|| u64::from(outcome.warnings));
         let Self { unit, rows, enum_errors } = self;
-        if outcome.affected == rows && warnings == 0 {
+        let Loaded { affected, warnings, said } = loaded;
+        if *affected == rows && *warnings == 0 {
             return Ok(());
         }
-        let said = connection.query("SHOW WARNINGS").doing(&doing)?;
-        let is_enum_error = |row: &drover_db::Row| row.parse(1) == Some(WARN_DATA_TRUNCATED);
-        let expected = warnings <= enum_errors && said.rows.iter().all(is_enum_error);
-        if outcome.affected == rows && expected {
+        let is_enum_error = |(code, _): &(u16, String)| *code == WARN_DATA_TRUNCATED;
+        let expected = *warnings <= enum_errors && said.iter().all(is_enum_error);
+        if *affected == rows && expected {
             return Ok(());
         }
-        let is_invalid =
-            |row: &drover_db::Row| row.parse(1) == Some(staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD);
+        let is_invalid = |(code, _): &(u16, String)| *code == staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD;
         let invalid_text =
-            outcome.affected == rows && said.rows.iter().all(|row| is_invalid(row) || is_enum_error(row));
-        let said: Vec<_> = said.rows.iter().take(3).map(|row| format!("\n  {}", row.string(2))).collect();
+            *affected == rows && said.iter().all(|warning| is_invalid(warning) || is_enum_error(warning));
+        let said: Vec<_> = said.iter().take(3).map(|(_, text)| format!("\n  {text}")).collect();
         let error = Error::with_hint(
             format!(
-                "{}: the {unit} holds {rows} rows, the server took {} with {warnings} warnings{}",
+                "{}: the {unit} holds {rows} rows, the server took {affected} with {warnings} warnings{}",
                 doing(),
-                outcome.affected,
                 said.concat()
             ),
             format!("nothing of this {unit} was kept; row numbers are those in the {unit}"),
@@ -188,7 +183,7 @@ impl Load<'_> {
         connection: &mut Connection,
         bytes: &Name,
     ) -> std::result::Result<(), Refusal> {
-        self.load_into(connection, Way::File(Charset::Binary), bytes, &[])
+        self.load_into(connection, self.target.way().of_bytes(), bytes, &[])
     }
 
     /// Loads the file into `target`, which has the columns of the table; nothing is committed.
@@ -204,10 +199,10 @@ impl Load<'_> {
         let rows = inflow::Rows { columns: &table.columns, computed, target, file: &self.chunk.file };
         let mut inflow = Inflow::begin(connection, way, rows).doing(|| self.doing())?;
         let sent = self.send(connection, &mut inflow, &mut reader);
-        let outcome = inflow.end(connection, || self.doing());
+        let loaded = inflow.end(connection, || self.doing());
         sent?;
         self.check_file(reader)?;
-        Expected::of("file", self.chunk).check(connection, &outcome?, || self.doing())
+        Expected::of("file", self.chunk).check(&loaded?, || self.doing())
     }
 
     fn send(&self, connection: &mut Connection, inflow: &mut Inflow, reader: &mut RowReader) -> Result<()> {

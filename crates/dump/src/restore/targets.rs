@@ -7,7 +7,7 @@ use drover_db::sql::{Dialect, Kind, tokens};
 use drover_db::{Connection, Vendor, quote};
 
 use super::begun::Begun;
-use super::inflow::{self, Charset, Way};
+use super::inflow::{self, Charset, Takes, Way};
 use super::objects::{Scripts, each};
 use super::rows_only;
 use super::run::Restore;
@@ -42,9 +42,9 @@ pub(crate) struct Target<'a> {
     /// Keys that wait for the rows.
     pub(crate) keys: Vec<Vec<u8>>,
     foreign_keys: Vec<Vec<u8>>,
-    /// Whether rows come as values, until the server refuses some, and else in which character set.
+    /// Whether rows come as values, until the server refuses some, and how else.
     takes_values: AtomicBool,
-    charset: Charset,
+    otherwise: Way,
 }
 
 impl<'a> Target<'a> {
@@ -56,27 +56,28 @@ impl<'a> Target<'a> {
         keys: Vec<Vec<u8>>,
         foreign_keys: Vec<Vec<u8>>,
     ) -> Self {
-        let (takes_values, charset) = (AtomicBool::new(false), Charset::Binary);
-        Self { name, table, bytes, keeps, keys, foreign_keys, takes_values, charset }
+        let (takes_values, otherwise) = (AtomicBool::new(false), Way::File(Charset::Binary));
+        Self { name, table, bytes, keeps, keys, foreign_keys, takes_values, otherwise }
     }
 
     /// Chooses how rows come in.
-    fn choose_way(&mut self, connection: &mut Connection, vendor: Vendor, takes_values: bool) -> Result<()> {
-        let takes_values =
-            takes_values && is_transactional(self.table) && inflow::has_values(&self.table.columns);
+    fn choose_way(&mut self, connection: &mut Connection, vendor: Vendor, takes: Takes) -> Result<()> {
+        let takes_values = is_transactional(self.table) && takes.values(&self.table.columns);
         *self.takes_values.get_mut() = takes_values;
-        if !takes_values && self.bytes >= SMALL {
-            self.charset = inflow::charset(connection, vendor, self.table, &self.name)?;
-        }
+        let charset = match !takes_values && self.bytes >= SMALL {
+            true => inflow::charset(connection, vendor, self.table, &self.name)?,
+            false => Charset::Binary,
+        };
+        self.otherwise = takes.otherwise(charset);
         Ok(())
     }
 
     /// How rows come in.
     pub(crate) fn way(&self) -> Way {
-        if self.takes_values.load(Ordering::Relaxed) { Way::Values } else { Way::File(self.charset) }
+        if self.takes_values.load(Ordering::Relaxed) { Way::Values } else { self.otherwise }
     }
 
-    /// From now on rows come as files.
+    /// From now on rows come otherwise.
     pub(crate) fn take_no_values(&self) {
         self.takes_values.store(false, Ordering::Relaxed);
     }
@@ -112,9 +113,9 @@ impl<'a> Restore<'a> {
             true => self.make_tables(coordinator, begun, coming)?,
             false => self.tables_that_are_there(coordinator, begun.steps.is_there, coming)?,
         };
-        let takes_values = inflow::takes_values(coordinator)?;
+        let takes = Takes::of(coordinator, begun.takes_files())?;
         for target in &mut targets {
-            target.choose_way(coordinator, begun.server.vendor, takes_values)?;
+            target.choose_way(coordinator, begun.server.vendor, takes)?;
         }
         Ok(targets)
     }

@@ -141,9 +141,7 @@ impl Verify<'_> {
         self.progress.phase("verifying");
         let mut connections = session::open_many(options, Purpose::Dump, threads)?;
         for connection in &mut connections {
-            connection
-                .execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-                .doing(|| "starting a worker's transaction")?;
+            connection.execute(session::BEGIN_SNAPSHOT).doing(|| "starting a worker's transaction")?;
         }
         if self.is_source {
             let failed = chosen::stop_clock(connections.iter_mut(), &self.manifest.snapshot.taken_at)?;

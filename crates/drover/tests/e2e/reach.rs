@@ -1,0 +1,124 @@
+//! The servers that people come from: MySQL 5.7 and 8.0.12, MariaDB 10.2, and a MySQL as its vendor ships it. Each is dumped, restored
+//! into itself, verified, copied to the newest server of its vendor and changed in parts, by root and by the owner of one schema.
+//! MariaDB's client knows them all, so it says what they hold.
+
+use std::path::Path;
+use std::process::Command;
+
+use drover_sandbox::{Flavour, Server};
+
+use crate::client::rows_of;
+use crate::drover::{copy_as, drover_on, dump, restore, run, verify};
+use crate::servers::{is_wanted, start, start_at};
+
+/// What each of these servers has, and what has failed on one of them: FLOAT, MyISAM, partitions, programs.
+const SCHEMA: &str = "CREATE DATABASE shop CHARACTER SET utf8; USE shop;
+    CREATE TABLE measured (id INT PRIMARY KEY, f FLOAT, d DOUBLE, s FLOAT(7,3), n DECIMAL(20,5), w VARCHAR(30));
+    INSERT INTO measured VALUES (1, 1.1, 1.1, 1.1, 1.1, 'é'), (2, -0.0, -0.0, 0, 0, ''), (3, 3.4e38, 1e-300, 9999.999, -1, NULL),
+      (4, 1e-45, 2.5, -1.5, 4, 'x');
+    INSERT INTO measured SELECT id + 10, f * 0.7, d / 3, s, n, w FROM measured;
+    CREATE TABLE old (id INT PRIMARY KEY, t TEXT, f FLOAT) ENGINE=MyISAM; INSERT INTO old SELECT id, w, f FROM measured;
+    CREATE TABLE parts (id INT NOT NULL, at DATETIME, PRIMARY KEY (id))
+      PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN MAXVALUE);
+    INSERT INTO parts SELECT id, '2020-01-02 03:04:05' FROM measured;
+    CREATE TABLE bare (ts TIMESTAMP NULL, e ENUM('a','b'), s SET('x','y'), b BIT(5), bytes BLOB);
+    INSERT INTO bare VALUES ('2020-01-01', 'a', 'x,y', b'101', 'a\\0b'), (NULL, NULL, '', NULL, NULL);
+    CREATE TABLE counted (a INT, g INT GENERATED ALWAYS AS (a + 1) VIRTUAL); INSERT INTO counted (a) VALUES (1), (2);
+    CREATE VIEW seen AS SELECT id, w FROM measured WHERE id > 1;
+    CREATE TRIGGER noted BEFORE INSERT ON old FOR EACH ROW SET NEW.t = COALESCE(NEW.t, '-');
+    CREATE FUNCTION twice(a INT) RETURNS INT DETERMINISTIC RETURN 2 * a;
+    CREATE PROCEDURE nothing() SELECT 1;
+    CREATE EVENT daily ON SCHEDULE EVERY 1 DAY DO SELECT 1";
+
+/// What tells what a schema holds, rows in an order and with all their digits.
+const QUESTIONS: [&str; 9] = [
+    "SELECT id, f * 1e0, d, s, n, HEX(w) FROM measured ORDER BY id",
+    "SELECT id, HEX(t), f * 1e0 FROM old ORDER BY id",
+    "SELECT * FROM parts ORDER BY id",
+    "SELECT ts, e, s, b + 0, HEX(bytes) FROM bare ORDER BY ts",
+    "SELECT * FROM counted ORDER BY a",
+    "SELECT COUNT(*) FROM seen",
+    "SELECT twice(21)",
+    "SHOW TRIGGERS LIKE 'old'",
+    "SELECT EVENT_NAME, EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()",
+];
+
+fn sql(server: &Server, schema: &str, text: &str) -> Vec<Vec<String>> {
+    let mut client = Command::new("mariadb");
+    client.args([
+        "--no-defaults",
+        "-u",
+        "root",
+        "--batch",
+        "--skip-column-names",
+        "--default-character-set=utf8",
+    ]);
+    client.arg("-S").arg(server.socket()).arg(schema);
+    rows_of(&mut client, text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn contents(server: &Server, schema: &str) -> Vec<Vec<Vec<String>>> {
+    let mut answers: Vec<_> = QUESTIONS.iter().map(|question| sql(server, schema, question)).collect();
+    // When it was made, in which modes: columns behind the fourth.
+    answers[7].iter_mut().for_each(|trigger| trigger.truncate(4));
+    answers
+}
+
+fn old(name: &str, flavour: Flavour) -> Server {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(name);
+    start_at(
+        flavour,
+        Some(place),
+        &["--local-infile=1", "--log-bin=bin", "--server-id=1", "--innodb-flush-log-at-trx-commit=0"],
+    )
+}
+
+/// Whatever the server is, nothing of the schema is lost on any way.
+fn reached(name: &str, flavour: Flavour) {
+    if !is_wanted(flavour) {
+        return;
+    }
+    let (server, newest) = (&old(name, flavour), &start(flavour, &["--local-infile=OFF"]));
+    sql(server, "mysql", SCHEMA);
+    let before = contents(server, "shop");
+    let dir = tempfile::tempdir().unwrap();
+    run(&mut dump(server, "shop", &dir.path().join("root"))).done();
+    run(&mut restore(server, &dir.path().join("root"), "--into shop=back")).done();
+    run(&mut verify(server, &dir.path().join("root"), "--into shop=back")).done();
+    assert_eq!(contents(server, "back"), before);
+    run(&mut copy_as(("root", server), ("root", newest), "shop", &dir.path().join("state"))).done();
+    assert_eq!(contents(newest, "shop"), before);
+    let mut chunk = drover_on(server, "chunk -D back");
+    run(chunk.arg("UPDATE measured SET n = n + 1 WHERE id > 0")).done();
+    assert_eq!(
+        sql(server, "back", "SELECT SUM(b.n - s.n) FROM measured b JOIN shop.measured s USING (id)"),
+        [["8.00000"]]
+    );
+
+    // Who hosts others gives them all rights on one schema.
+    sql(
+        server,
+        "mysql",
+        "CREATE USER owner@localhost; GRANT ALL ON shop.* TO owner@localhost; GRANT ALL ON own.* TO owner@localhost",
+    );
+    run(&mut dump(server, "shop.measured shop.parts -u owner", &dir.path().join("owner"))).done();
+    run(&mut restore(server, &dir.path().join("owner"), "--into shop=own -u owner")).done();
+    for question in [QUESTIONS[0], QUESTIONS[2]] {
+        assert_eq!(sql(server, "own", question), sql(server, "shop", question));
+    }
+}
+
+#[test]
+fn mysql_5_7() {
+    reached("mysql-5.7", Flavour::MySql);
+}
+
+#[test]
+fn mysql_8_0_12() {
+    reached("mysql-8.0", Flavour::MySql);
+}
+
+#[test]
+fn mariadb_10_2() {
+    reached("mariadb-10.2", Flavour::MariaDb);
+}

@@ -1,0 +1,195 @@
+//! Rows' lines as the rows of an INSERT statement, for servers that take no files. A value has the escapes of its line, which mean the
+//! same in a string, and its quotes doubled; it is marked as bytes, so that a column takes it as LOAD DATA would.
+
+use super::fields::{Fields, Form};
+use super::manifest::Column;
+
+/// Turns lines into rows in parentheses.
+#[derive(Debug)]
+pub(crate) struct Literals {
+    fields: Fields,
+    rows: Rows,
+    text: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Rows {
+    /// What stands before and behind the value of each column.
+    columns: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Fields of the line at hand until now.
+    seen: usize,
+    /// Where the last whole row ends.
+    whole: usize,
+    count: u64,
+    is_malformed: bool,
+}
+
+impl Literals {
+    /// For lines of these columns.
+    pub(crate) fn new(columns: &[Column]) -> Self {
+        let around = |column: &Column| {
+            let expression = column.load.as_deref().unwrap_or("@value");
+            let (before, behind) = expression.split_once("@value").unwrap_or_default();
+            (format!("{before}_binary'").into_bytes(), format!("'{behind}").into_bytes())
+        };
+        let columns = columns.iter().map(around).collect();
+        let rows = Rows { columns, seen: 0, whole: 0, count: 0, is_malformed: false };
+        Self { fields: Fields::default(), rows, text: Vec::new() }
+    }
+
+    /// Takes the next piece of the lines apart.
+    pub(crate) fn pass(&mut self, lines: &[u8]) {
+        self.fields.pass(&mut self.rows, lines, &mut self.text);
+    }
+
+    /// The rows that are whole, with commas between, and how many they are.
+    pub(crate) fn whole(&self) -> (&[u8], u64) {
+        (self.text[..self.rows.whole].strip_suffix(b",").unwrap_or_default(), self.rows.count)
+    }
+
+    /// Forgets those.
+    pub(crate) fn forget(&mut self) {
+        self.text.drain(..self.rows.whole);
+        (self.rows.whole, self.rows.count) = (0, 0);
+    }
+
+    /// Bytes of all that is there, of a row that is not whole too.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether a line had not as many fields as the others.
+    pub(crate) fn is_malformed(&self) -> bool {
+        self.rows.is_malformed
+    }
+}
+
+impl Rows {
+    fn field(&mut self) {
+        self.seen += 1;
+        // A table in which the server computes every column has lines of one empty field.
+        self.is_malformed |= self.seen > self.columns.len().max(1);
+    }
+}
+
+impl Form for Rows {
+    const MARKS: [u8; 2] = [b'\''; 2];
+
+    fn begin_row(&mut self, _text: &[u8], out: &mut Vec<u8>) {
+        self.seen = 0;
+        out.push(b'(');
+    }
+
+    #[inline]
+    fn null(&mut self, _column: usize, out: &mut Vec<u8>) {
+        self.field();
+        out.extend_from_slice(b"NULL");
+    }
+
+    #[inline]
+    fn begin_value(&mut self, column: usize, _text: &[u8], out: &mut Vec<u8>) {
+        self.field();
+        if let Some((open, _)) = self.columns.get(column) {
+            out.extend_from_slice(open);
+        }
+    }
+
+    #[inline]
+    fn piece(&mut self, column: usize, bytes: &[u8], _cut: bool, out: &mut Vec<u8>) {
+        if column < self.columns.len() {
+            out.extend_from_slice(bytes);
+        }
+    }
+
+    fn mark(&mut self, _column: usize, _mark: u8, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"''");
+    }
+
+    #[inline]
+    fn end_value(&mut self, column: usize, out: &mut Vec<u8>) {
+        if let Some((_, close)) = self.columns.get(column) {
+            out.extend_from_slice(close);
+        }
+    }
+
+    #[inline]
+    fn between(&mut self, out: &mut Vec<u8>) {
+        out.push(b',');
+    }
+
+    #[inline]
+    fn end_row(&mut self, out: &mut Vec<u8>) {
+        self.is_malformed |= self.seen != self.columns.len() && !self.columns.is_empty();
+        out.extend_from_slice(b"),");
+        (self.whole, self.count) = (out.len(), self.count + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drover_db::sql::{Dialect, Kind, tokens};
+    use drover_db::table::text;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn column(load: Option<&str>) -> Column {
+        Column { name: "c".into(), read: None, load: load.map(Into::into) }
+    }
+
+    #[test]
+    fn rows_as_they_stand_in_a_statement() {
+        let mut literals = Literals::new(&[column(None), column(Some("CONVERT(@value USING utf8mb4)"))]);
+        literals.pass(b"1\t\\N\nit's\\n\ta\\\\\n2\t");
+        let (rows, count) = literals.whole();
+        let expected = br"(_binary'1',NULL),(_binary'it''s\n',CONVERT(_binary'a\\' USING utf8mb4))";
+        assert_eq!((String::from_utf8_lossy(rows), count), (String::from_utf8_lossy(expected), 2));
+        literals.forget();
+        literals.pass(b"x\n");
+        assert_eq!(literals.whole(), (&br"(_binary'2',CONVERT(_binary'x' USING utf8mb4))"[..], 1));
+        assert!(!literals.is_malformed());
+        literals.pass(b"1\n");
+        assert!(literals.is_malformed());
+    }
+
+    #[test]
+    fn a_table_without_values() {
+        let mut literals = Literals::new(&[]);
+        literals.pass(b"\n\n");
+        assert_eq!(literals.whole(), (&b"(),()"[..], 2));
+        assert!(!literals.is_malformed());
+    }
+
+    proptest! {
+        /// As the server reads a string.
+        #[test]
+        fn the_values_are_those_of_the_lines(
+            rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 1..4), piece in 1..40_usize,
+        ) {
+            let mut lines = Vec::new();
+            for value in &rows {
+                text::escape_into(&mut lines, value);
+                lines.push(b'\n');
+            }
+            let mut literals = Literals::new(&[column(None)]);
+            lines.chunks(piece).for_each(|piece| literals.pass(piece));
+            let (text, count) = literals.whole();
+            prop_assert_eq!(count, rows.len() as u64);
+            let strings = tokens(text, Dialect::default()).filter(|token| token.kind == Kind::String);
+            let values: Vec<_> = strings.map(|token| unquoted(token.text)).collect();
+            prop_assert_eq!(values, rows);
+        }
+    }
+
+    fn unquoted(text: &[u8]) -> Vec<u8> {
+        let (mut value, mut bytes) = (Vec::new(), text[1..text.len() - 1].iter());
+        while let Some(&byte) = bytes.next() {
+            value.push(match byte {
+                b'\\' => text::unescaped(*bytes.next().unwrap()),
+                b'\'' => *bytes.next().unwrap(),
+                byte => byte,
+            });
+        }
+        value
+    }
+}
