@@ -63,6 +63,21 @@ impl<'a> Query<'a> {
         begins_with(self.text, b"XA COMMIT ") || begins_with(self.text, b"XA ROLLBACK ")
     }
 
+    /// Whether it is an ALTER TABLE that was logged when it began, or that came to nothing: the same statement is logged once more
+    /// where it has changed the table (MariaDB from 10.8 on, with binlog_alter_two_phase).
+    ///
+    /// # Errors
+    /// If the settings are cut off.
+    pub fn changes_nothing_yet(&self) -> Result<bool, Short> {
+        const STARTS_OR_FAILS: u8 = 2 | 8; // FL_START_ALTER_E1, FL_ROLLBACK_ALTER_E1
+        for setting in self.settings() {
+            if let Setting::AlterPhase(flags) = setting? {
+                return Ok(flags & STARTS_OR_FAILS != 0);
+            }
+        }
+        Ok(false)
+    }
+
     /// The settings of the session.
     pub fn settings(&self) -> Status<'a> {
         Status { at: Cursor::new(self.status) }
@@ -126,6 +141,8 @@ pub enum Setting<'a> {
     /// `character_set_collations`: numbers of character sets' collations and of those to take (MariaDB from 11.3 on). Two bytes
     /// each.
     CharsetCollations(&'a [u8]),
+    /// Flags of a MariaDB transaction: which phase of an ALTER TABLE it is.
+    AlterPhase(u8),
     /// One that a statement does not depend on.
     Other(u8),
 }
@@ -192,10 +209,7 @@ fn setting<'a>(at: &mut Cursor<'a>) -> Result<Option<Setting<'a>>, Short> {
         18 => Setting::Utf8mb4Collation(at.u16()?),
         19 => Setting::RequirePrimaryKey(at.u8()? != 0),
         20 => Setting::TableEncryption(at.u8()? != 0),
-        130 => {
-            gtid_flags(at)?;
-            Setting::Other(number)
-        }
+        130 => Setting::AlterPhase(gtid_flags(at)?),
         131 => {
             let count = usize::from(at.u8()?);
             Setting::CharsetCollations(at.take(4 * count)?)
@@ -213,12 +227,13 @@ fn updated_schemas(at: &mut Cursor<'_>) -> Result<(), Short> {
     (0..count).try_for_each(|_| at.until_nul().map(drop))
 }
 
-/// Flags of a MariaDB transaction; one that ends an ALTER TABLE which was logged when it began has that one's number.
-fn gtid_flags(at: &mut Cursor<'_>) -> Result<(), Short> {
-    const HAS_START: u16 = 4 | 8; // FL_COMMIT_ALTER_E1, FL_ROLLBACK_ALTER_E1
-    let flags = at.u16()?;
+/// Flags of a MariaDB transaction, a byte (sql/log_event.cc, Q_GTID_FLAGS3); one that ends an ALTER TABLE which was logged when it
+/// began has that one's number.
+fn gtid_flags(at: &mut Cursor<'_>) -> Result<u8, Short> {
+    const HAS_START: u8 = 4 | 8; // FL_COMMIT_ALTER_E1, FL_ROLLBACK_ALTER_E1
+    let flags = at.u8()?;
     if flags & HAS_START != 0 {
         at.u64()?;
     }
-    Ok(())
+    Ok(flags)
 }

@@ -256,6 +256,9 @@ impl Gatherer {
         query: &Query<'_>,
         filter: &Filter<'_>,
     ) -> std::result::Result<(), Trouble> {
+        if query.changes_nothing_yet()? {
+            return Ok(());
+        }
         let record = Record { scene: self.scene(item), event: item.event };
         match Meaning::of(query) {
             Meaning::Begins => self.before.push(&record),

@@ -311,6 +311,10 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     }
 
     fn query(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
+        if query.changes_nothing_yet()? {
+            self.before.clear();
+            return Ok(());
+        }
         if query.is_begin() {
             return match query.text.eq_ignore_ascii_case(b"BEGIN") {
                 true => Ok(()),

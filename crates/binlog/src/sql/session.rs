@@ -55,7 +55,13 @@ impl Session {
         }
         self.thread(query.thread, out);
         let mut micros = None;
-        let mut changes = Changes { session: self, out, any: false };
+        let mut changes = Changes::of(self, out);
+        changes.is_mariadb = format.is_mariadb();
+        let tells = |setting| matches!(setting, Ok(Setting::CharsetCollations(_)));
+        if format.is_mariadb() && !query.settings().any(tells) {
+            // A log that does not tell is older than the variable: then each character set has its old collation.
+            changes.set(CHARSET_COLLATIONS, b"''".to_vec());
+        }
         for setting in query.settings() {
             match setting? {
                 Setting::Microseconds(number) => micros = Some(number),
@@ -71,7 +77,7 @@ impl Session {
     /// Writes what must come before rows: times are in UTC, text in UTF-8. `flags` are those of the event.
     pub(crate) fn prepare_rows(&mut self, flags: u16, format: &Format, out: &mut Vec<u8>) {
         let on = |flag: u16| if flags & flag == 0 { b"1".to_vec() } else { b"0".to_vec() };
-        let mut changes = Changes { session: self, out, any: false };
+        let mut changes = Changes::of(self, out);
         changes.set("time_zone", b"'+00:00'".to_vec());
         changes.set("sql_mode", ROWS_MODE.to_vec());
         changes.set("character_set_client", b"utf8mb4".to_vec());
@@ -92,7 +98,7 @@ impl Session {
     pub(crate) fn prepare_events(&mut self, out: &mut Vec<Vec<u8>>) {
         self.set.retain(|(name, _)| !["foreign_key_checks", "unique_checks"].contains(name));
         let mut text = Vec::new();
-        let mut changes = Changes { session: self, out: &mut text, any: false };
+        let mut changes = Changes::of(self, &mut text);
         changes.set("sql_mode", ROWS_MODE.to_vec());
         if changes.any {
             out.push(text);
@@ -101,7 +107,7 @@ impl Session {
 
     /// Makes this the collation of what has none of its own.
     pub(crate) fn collation(&mut self, number: u32, out: &mut Vec<u8>) {
-        let mut changes = Changes { session: self, out, any: false };
+        let mut changes = Changes::of(self, out);
         changes.set("collation_connection", number.to_string().into_bytes());
         changes.end();
     }
@@ -129,10 +135,40 @@ impl Session {
             Some(micros) if micros > 0 => format!("{seconds}.{micros:06}"),
             _ => seconds.to_string(),
         };
-        let mut changes = Changes { session: self, out, any: false };
+        let mut changes = Changes::of(self, out);
         changes.set("timestamp", value.into_bytes());
         changes.end();
     }
+}
+
+/// Variables that only some servers have, or let a session set, with the versions that do, as their comments say it: MySQL reads those
+/// with `!`, MariaDB those with `M!`. A statement runs on the others as well as it can without.
+const SOME_SERVERS: [(&str, &[&str]); 8] = [
+    ("default_collation_for_utf8mb4", &["!80011"]),
+    ("sql_require_primary_key", &["!80013"]),
+    ("default_table_encryption", &["!80016"]),
+    ("explicit_defaults_for_timestamp", &["!80000", "M!101000"]),
+    ("check_constraint_checks", &["M!100201"]),
+    ("sql_if_exists", &["M!100503"]),
+    ("system_versioning_insert_history", &["M!101100"]),
+    (CHARSET_COLLATIONS, &["M!110300"]),
+];
+
+/// MySQL's number of that collation; those of its Unicode 9.0.0 begin with 255, MariaDB's of Unicode 14.0.0 for utf8mb4 with 2304.
+const UTF8MB4_0900_BIN: u16 = 309;
+
+const CHARSET_COLLATIONS: &str = "character_set_collations";
+
+/// The modes without those that MySQL took out with 8.0.5, for servers from there on: NO_AUTO_CREATE_USER, and those that change what SHOW
+/// prints. MariaDB's ORACLE and MSSQL change what a statement means: these stay, and such a server refuses them.
+fn sql_mode(bits: u64, is_mariadb: bool) -> Vec<u8> {
+    const REMOVED: u64 = 0x1003_ff00;
+    const ORACLE_AND_MSSQL: u64 = 0x600;
+    let removed = if is_mariadb { REMOVED & !ORACLE_AND_MSSQL } else { REMOVED };
+    if bits & removed == 0 {
+        return bits.to_string().into_bytes();
+    }
+    format!("{bits} /*!80005 & ~{removed:#x} */").into_bytes()
 }
 
 /// One SET statement for all that differs.
@@ -140,13 +176,14 @@ struct Changes<'a> {
     session: &'a mut Session,
     out: &'a mut Vec<u8>,
     any: bool,
+    is_mariadb: bool,
 }
 
 impl Changes<'_> {
     fn take(&mut self, setting: Setting<'_>) {
         let number = |number: u64| number.to_string().into_bytes();
         match setting {
-            Setting::SqlMode(bits) => self.set("sql_mode", number(bits)),
+            Setting::SqlMode(bits) => self.set("sql_mode", sql_mode(bits, self.is_mariadb)),
             Setting::AutoIncrement(step, first) => {
                 self.set("auto_increment_increment", number(step.into()));
                 self.set("auto_increment_offset", number(first.into()));
@@ -156,8 +193,8 @@ impl Changes<'_> {
                 let name =
                     charset::name(client.into()).map_or_else(|| number(client.into()), |name| name.into());
                 self.set("character_set_client", name);
-                self.set("collation_connection", number(connection.into()));
-                self.set("collation_server", number(server.into()));
+                self.set_collation("collation_connection", connection);
+                self.set_collation("collation_server", server);
             }
             Setting::TimeZone(zone) => {
                 let mut value = Vec::new();
@@ -165,7 +202,7 @@ impl Changes<'_> {
                 self.set("time_zone", value);
             }
             Setting::TimeNames(language) => self.set("lc_time_names", number(language.into())),
-            Setting::DatabaseCollation(collation) => self.set("collation_database", number(collation.into())),
+            Setting::DatabaseCollation(collation) => self.set_collation("collation_database", collation),
             Setting::ExplicitTimestamps(is_on) => {
                 self.set("explicit_defaults_for_timestamp", number(is_on.into()))
             }
@@ -174,11 +211,13 @@ impl Changes<'_> {
             }
             Setting::RequirePrimaryKey(is_on) => self.set("sql_require_primary_key", number(is_on.into())),
             Setting::TableEncryption(is_on) => self.set("default_table_encryption", number(is_on.into())),
+            // What a character set's collation is where none is named: the target's own, which is as new as the log.
+            Setting::CharsetCollations(_) => self.set(CHARSET_COLLATIONS, b"DEFAULT".to_vec()),
             Setting::Flags(_)
             | Setting::Microseconds(_)
             | Setting::Invoker(..)
             | Setting::Xid(_)
-            | Setting::CharsetCollations(_)
+            | Setting::AlterPhase(_)
             | Setting::Other(_) => {}
         }
     }
@@ -206,17 +245,66 @@ impl Changes<'_> {
         self.set(variable, if is_on { b"1".to_vec() } else { b"0".to_vec() });
     }
 
-    fn set(&mut self, variable: &'static str, value: Vec<u8>) {
+    fn of<'c>(session: &'c mut Session, out: &'c mut Vec<u8>) -> Changes<'c> {
+        Changes { session, out, any: false, is_mariadb: false }
+    }
+
+    /// Sets a collation by its number; one that only the vendor of the log has is the nearest on a server of the other vendor, as in a
+    /// copy between them.
+    fn set_collation(&mut self, variable: &'static str, number: u16) {
+        let value = number.to_string().into_bytes();
+        let (own, other, nearest) = match (self.is_mariadb, number) {
+            (false, UTF8MB4_0900_BIN) => ("!80000", "M!100200", "utf8mb4_nopad_bin"),
+            (false, 255..=323) => ("!80000", "M!100200", "utf8mb4_unicode_520_nopad_ci"),
+            (true, 2304..=2559) => ("M!101000", "!80000", "utf8mb4_0900_ai_ci"),
+            _ => return self.set(variable, value),
+        };
+        if self.remember(variable, &value) {
+            self.assign_on(&[own], variable, &value);
+            self.assign_on(&[other], variable, nearest.as_bytes());
+        }
+    }
+
+    /// Whether the variable has another value than before.
+    fn remember(&mut self, variable: &'static str, value: &[u8]) -> bool {
         let known = self.session.set.iter_mut().find(|(name, _)| *name == variable);
         match known {
-            Some((_, before)) if *before == value => return,
-            Some((_, before)) => before.clone_from(&value),
-            None => self.session.set.push((variable, value.clone())),
+            Some((_, before)) if *before == value => return false,
+            Some((_, before)) => *before = value.to_vec(),
+            None => self.session.set.push((variable, value.to_vec())),
         }
-        let start = if self.any { ", " } else { "SET " };
+        true
+    }
+
+    fn set(&mut self, variable: &'static str, value: Vec<u8>) {
+        if !self.remember(variable, &value) {
+            return;
+        }
+        let servers = SOME_SERVERS.iter().find(|(name, _)| *name == variable).map(|(_, servers)| *servers);
+        match servers {
+            None => {
+                self.out.extend_from_slice(if self.any { b", " } else { b"SET " });
+                self.assign(variable, &value);
+                self.any = true;
+            }
+            Some(servers) => self.assign_on(servers, variable, &value),
+        }
+    }
+
+    /// Sets it on the servers that read one of these comments. Something must come before, as others take no empty statement.
+    fn assign_on(&mut self, servers: &[&str], variable: &str, value: &[u8]) {
+        self.out.extend_from_slice(if self.any { b"" } else { b"SET @drover = NULL" });
         self.any = true;
-        let _ = write!(self.out, "{start}@@session.{variable} = "); // writing to a Vec cannot fail
-        self.out.extend_from_slice(&value);
+        for server in servers {
+            self.out.extend_from_slice(format!(" /*{server} , ").as_bytes());
+            self.assign(variable, value);
+            self.out.extend_from_slice(b" */");
+        }
+    }
+
+    fn assign(&mut self, variable: &str, value: &[u8]) {
+        let _ = write!(self.out, "@@session.{variable} = "); // writing to a Vec cannot fail
+        self.out.extend_from_slice(value);
     }
 
     fn end(self) {

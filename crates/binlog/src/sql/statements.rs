@@ -197,6 +197,10 @@ impl<'a> Printer<'a> {
         filter: &Filter<'_>,
     ) -> Result<(), Trouble> {
         let event = &item.event;
+        if query.changes_nothing_yet()? {
+            self.before.clear();
+            return Ok(());
+        }
         if query.is_begin() {
             let is_xa = !query.text.eq_ignore_ascii_case(b"BEGIN");
             self.head.extend_from_slice(if is_xa { query.text } else { BEGIN });

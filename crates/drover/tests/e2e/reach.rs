@@ -7,8 +7,8 @@ use std::process::Command;
 
 use drover_sandbox::{Flavour, Server};
 
-use crate::client::rows_of;
-use crate::drover::{copy_as, drover_on, dump, restore, run, verify};
+use crate::client::{feed, rows_of};
+use crate::drover::{copy_as, drover, drover_on, dump, restore, run, verify};
 use crate::servers::{is_wanted, start, start_at};
 
 /// What each of these servers has, and what has failed on one of them: FLOAT, MyISAM, partitions, programs.
@@ -95,6 +95,8 @@ fn reached(name: &str, flavour: Flavour) {
         [["8.00000"]]
     );
 
+    log_applies(server, newest);
+
     // Who hosts others gives them all rights on one schema.
     sql(
         server,
@@ -106,6 +108,28 @@ fn reached(name: &str, flavour: Flavour) {
     for question in [QUESTIONS[0], QUESTIONS[2]] {
         assert_eq!(sql(server, "own", question), sql(server, "shop", question));
     }
+}
+
+/// A log that the server wrote in its own modes is applied to the newest one, and what is printed of it runs there.
+fn log_applies(server: &Server, newest: &Server) {
+    let set_up = "CREATE DATABASE logged; CREATE TABLE logged.t (id INT PRIMARY KEY, f FLOAT, w VARCHAR(9), at DATETIME);
+        INSERT INTO logged.t VALUES (1, 1.1, 'é', '2020-01-02 03:04:05'), (2, -0.5, NULL, NULL);
+        ALTER TABLE logged.t ADD COLUMN n INT NOT NULL DEFAULT 7; UPDATE logged.t SET w = 'x' WHERE id = 2";
+    sql(server, "mysql", "FLUSH BINARY LOGS");
+    sql(server, "mysql", set_up);
+    let logs = sql(server, "mysql", "SHOW BINARY LOGS");
+    let log = server.datadir().join(&logs.last().unwrap()[0]);
+    let rows = "SELECT id, f * 1e0, HEX(w), at, n FROM t ORDER BY id";
+    let expected = sql(server, "logged", rows);
+    run(drover_on(newest, "binlog replay --skip-binlog").arg(&log)).done();
+    assert_eq!(sql(newest, "logged", rows), expected);
+    sql(newest, "mysql", "DROP DATABASE logged");
+    let columns = format!("mysql://root@/?socket={}", server.socket().display());
+    let printed = run(drover("binlog sql --no-defaults --columns-of").arg(columns).arg(&log)).done();
+    let mut client = newest.client("mysql");
+    let fed = feed(client.arg("--default-character-set=utf8mb4"), printed.stdout.as_bytes());
+    assert!(fed.status.success(), "{}\n{}", String::from_utf8_lossy(&fed.stderr), printed.stdout);
+    assert_eq!(sql(newest, "logged", rows), expected);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `drover binlog`.
 
+mod across;
 mod corpus;
 mod cost;
 mod cost_safety;
