@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::log::{Event, Format, Grouper, Place, Reader, Short, Unpacked};
+use crate::event::Rotate;
+use crate::log::{Event, Format, Grouper, Header, Kind, Place, Reader, Short, Unpacked};
 use crate::server::ServerLogs;
-use crate::source::{Counter, Source};
+use crate::source::{Counter, Source, check_order, is_other, log_name, missing};
 use crate::{Error, Keyring, Result};
 
 /// Reads logs.
@@ -25,6 +27,51 @@ pub struct Chain {
     /// What there is to be read, in bytes as it lies there, and how much was.
     total: u64,
     counter: Counter,
+    /// What the logs until now say of the next one, if it must follow them.
+    link: Option<Link>,
+}
+
+/// What ties a log to the one before it.
+#[derive(Debug, Default)]
+struct Link {
+    /// The log at hand, without its directory.
+    log: String,
+    /// The log that comes next, if the last event says so.
+    next: Option<String>,
+    /// The server that began the first log.
+    server_id: Option<u32>,
+}
+
+impl Link {
+    /// Checks a log that is begun, before anything of it is seen.
+    fn follow(&mut self, log: &str) -> Result<()> {
+        let log = log_name(Path::new(log));
+        if let Some(next) = self.next.take().filter(|next| is_other(next, &log)) {
+            return Err(missing(&self.log, &next, &log));
+        }
+        self.log = log;
+        Ok(())
+    }
+
+    /// Notes what an event says of the next log, and compares the server of a log's first one.
+    fn see(&mut self, event: &Event<'_>, format: &Format) -> Result<()> {
+        let is_rotation = event.kind == Kind::ROTATE && event.header.flags & Header::ARTIFICIAL == 0;
+        let rotate = if is_rotation { Rotate::parse(event.body, format).ok() } else { None };
+        self.next = rotate.map(|rotate| String::from_utf8_lossy(rotate.log).into_owned());
+        if event.kind != Kind::FORMAT_DESCRIPTION || event.position > MAGIC {
+            return Ok(());
+        }
+        let (log, found) = (&self.log, event.header.server_id);
+        match *self.server_id.get_or_insert(found) {
+            first if first == found => Ok(()),
+            first => Err(Error::with_hint(
+                format!(
+                    "{log} was begun by server {found}, and the logs before it by server {first} (server_id)"
+                ),
+                "name the logs of one server only; if its server_id was changed, read those from before that by themselves",
+            )),
+        }
+    }
 }
 
 /// Where logs come from.
@@ -61,7 +108,21 @@ impl Chain {
             grouper: Grouper::default(),
             place: Place::Outside,
             whole: MAGIC,
+            link: None,
         }
+    }
+
+    /// Has each log follow the one before it: what a log holds that is missing in the middle would be lost.
+    ///
+    /// # Errors
+    /// If the names say that one is missing, or that they are not in their order. What the logs themselves say is an error where they
+    /// are read.
+    pub(crate) fn without_gaps(mut self) -> Result<Self> {
+        if let Logs::Named(sources, _) = &mut self.logs {
+            check_order(sources.make_contiguous())?;
+            self.link = Some(Link::default());
+        }
+        Ok(self)
     }
 
     /// How many logs are read, as far as it is known.
@@ -99,10 +160,17 @@ impl Chain {
             }
             let Some(reader) = self.logs.open_next(self.verifies, &self.counter)? else { return Ok(false) };
             self.whole = MAGIC;
-            self.log = Some(Unpacked::new(reader));
+            let log = Unpacked::new(reader);
+            if let Some(link) = &mut self.link {
+                link.follow(log.name())?;
+            }
+            self.log = Some(log);
         }
         let Some(log) = &self.log else { return Ok(false) };
         let event = log.event();
+        if let Some(link) = &mut self.link {
+            link.see(&event, log.format())?;
+        }
         self.place = self.grouper.place(&event, log.format());
         if self.place.begins() {
             // A server does not always send what comes before it.

@@ -177,6 +177,54 @@ fn in_directory(directory: &Path) -> Result<Vec<Source>> {
     Ok(logs.into_iter().map(|(_, _, path)| Source::File(path)).collect())
 }
 
+/// Refuses logs of which one is missing in the middle, or that are not in their order, by their numbers.
+///
+/// # Errors
+/// If they are not one after the other.
+pub(crate) fn check_order(sources: &[Source]) -> Result<()> {
+    let names: Vec<_> = sources.iter().map(Source::log_name).collect();
+    names.windows(2).try_for_each(|pair| check_next(&pair[0], &pair[1]))
+}
+
+/// Refuses `next` behind `log` if their numbers say that it is another log that comes there.
+fn check_next(log: &str, next: &str) -> Result<()> {
+    let (Some((base, number)), Some((next_base, next_number))) = (numbered(log), numbered(next)) else {
+        return Ok(());
+    };
+    if base != next_base || next_number == number + 1 {
+        return Ok(());
+    }
+    Err(match next_number {
+        after if after > number + 1 => missing(log, &with_number(log, number + 1), next),
+        same if same == number => {
+            Error::with_hint(format!("{log} is named twice"), "name each log once, in their order")
+        }
+        _ => Error::with_hint(
+            format!("{next} comes before {log}, and is named behind it"),
+            "name the logs in the order of their numbers",
+        ),
+    })
+}
+
+/// Whether a log is another one than the name says, by its number: copies may have another base.
+pub(crate) fn is_other(name: &str, log: &str) -> bool {
+    matches!((numbered(name), numbered(log)), (Some((_, expected)), Some((_, found))) if expected != found)
+}
+
+/// The error for a log that is not there, between two that are.
+pub(crate) fn missing(log: &str, missing: &str, next: &str) -> Error {
+    Error::with_hint(
+        format!("{missing} is missing: it comes behind {log}, and {next} is what was named there"),
+        "name it too; without it what it holds would be lost. If that is meant, read the logs on either side of it one after the other",
+    )
+}
+
+/// The name of a log with another number, as long as it was.
+fn with_number(log: &str, number: u64) -> String {
+    let Some((base, digits)) = log.rsplit_once('.') else { return log.to_owned() };
+    format!("{base}.{number:0width$}", width = digits.len())
+}
+
 /// The name before a log's number, and the number: `binlog.000017`, also as `binlog.000017.gz`.
 fn numbered(name: &str) -> Option<(&str, u64)> {
     let name = without_packing(name);
@@ -185,23 +233,28 @@ fn numbered(name: &str) -> Option<(&str, u64)> {
     if is_number { Some((base, digits.parse().ok()?)) } else { None }
 }
 
-/// The logs that an index names. One that is not where it says, as after a copy, is looked for beside the index.
+/// The logs that an index names. In a copy of a directory they lie beside the index, whatever path it has: there may be another
+/// server's by now. So if one of them lies beside it, all of them must.
 fn in_index(index: &Path) -> Result<Vec<Source>> {
     let text = fs::read_to_string(index).map_err(Error::file(index))?;
     let directory = index.parent().unwrap_or(Path::new("."));
+    let beside = |line: &str| directory.join(Path::new(line).file_name().unwrap_or_default());
+    let lines = || text.lines().filter(|line| !line.is_empty());
+    let are_beside = lines().any(|line| beside(line).is_file());
     let mut sources = Vec::new();
-    for line in text.lines().filter(|line| !line.is_empty()) {
-        let named = directory.join(line.strip_prefix("./").unwrap_or(line));
-        let beside = directory.join(Path::new(line).file_name().unwrap_or_default());
-        match [named, beside].into_iter().find(|path| path.is_file()) {
-            Some(path) => sources.push(Source::File(path)),
-            None => {
-                return Err(Error::found(format!(
-                    "{}: it names {line}, which is not there",
-                    index.display()
-                )));
-            }
+    for line in lines() {
+        let path = match are_beside {
+            true => beside(line),
+            false => directory.join(line.strip_prefix("./").unwrap_or(line)),
+        };
+        if !path.is_file() {
+            let place = if are_beside { "not beside it, as others are" } else { "not there" };
+            return Err(Error::with_hint(
+                format!("{}: it names {line}, which is {place}", index.display()),
+                "name the logs themselves, in their order",
+            ));
         }
+        sources.push(Source::File(path));
     }
     if sources.is_empty() {
         return Err(Error::found(format!("{}: it names no log", index.display())));
@@ -248,12 +301,42 @@ mod tests {
         let index = some.path().join("bin.index");
         fs::write(&index, "./bin.000002\n/elsewhere/bin.000003\n").unwrap();
         assert_eq!(found(some.path()).unwrap(), ["bin.000002", "bin.000003"]);
+        // A copy is not mixed with what lies at the old path.
+        let old = directory(&["bin.000004"]);
+        fs::write(&index, format!("{0}/bin.000003\n{0}/bin.000004\n", old.path().display())).unwrap();
+        assert!(found(some.path()).unwrap_err().contains("bin.000004, which is not beside it"));
+        fs::write(&index, format!("{0}/bin.000004\n", old.path().display())).unwrap();
+        assert_eq!(found(some.path()).unwrap(), ["bin.000004"]);
+        fs::write(old.path().join("bin.000003"), "old").unwrap();
+        fs::write(&index, format!("{}/bin.000003\n", old.path().display())).unwrap();
+        let path = some.path().join("bin.000003");
+        assert_eq!(Source::find(&[some.path().to_owned()]).unwrap(), [Source::File(path)]);
         fs::write(&index, "./bin.000004\n").unwrap();
         assert!(found(some.path()).unwrap_err().contains("it names ./bin.000004, which is not there"));
         fs::write(&index, "").unwrap();
         assert!(found(some.path()).unwrap_err().contains("names no log"));
         fs::write(some.path().join("relay.index"), "").unwrap();
         assert!(found(some.path()).unwrap_err().contains("several indexes"));
+    }
+
+    #[test]
+    fn logs_come_one_after_the_other() {
+        let check = |names: &[&str]| {
+            let sources: Vec<_> = names.iter().map(|name| Source::File(name.into())).collect();
+            check_order(&sources).map_err(|error| error.to_string()).err().unwrap_or_default()
+        };
+        for good in [
+            &["a.000009", "a.000010"][..],
+            &["x", "y"],
+            &["a.000003", "b.000001"],
+            &["bin.000001.gz", "d/bin.000002"],
+        ] {
+            assert_eq!(check(good), "", "{good:?}");
+        }
+        assert!(check(&["a.000001", "a.000003"]).contains("a.000002 is missing"));
+        assert!(check(&["a.000999", "a.001002.zst"]).contains("a.001000 is missing"));
+        assert!(check(&["a.000002", "a.000001"]).contains("a.000001 comes before a.000002"));
+        assert!(check(&["a.000002", "x/a.000002"]).contains("named twice"));
     }
 
     #[test]

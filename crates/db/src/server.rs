@@ -1,6 +1,8 @@
 //! What a server is. Features are probed where they are used; the vendor and the version are for messages, for the
 //! record in a manifest, and for the few things that differ by vendor and cannot be probed.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Connection, Result};
@@ -78,6 +80,20 @@ pub fn variable(connection: &mut Connection, name: &str) -> Result<Option<String
         Err(error) if matches!(error.code(), Some(1193 | 1238)) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether both connections lead to one server. Addresses do not tell, nor do ids, which are copied along with data directories: but
+/// a lock by name is seen on its own server only. `one` must hold none that it needs, as old servers let it hold one only.
+///
+/// # Errors
+/// If a server refuses locks by name, or a connection is lost.
+pub fn is_same(one: &mut Connection, other: &mut Connection) -> Result<bool> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let name = format!("'drover_{:x}_{now:x}_{:x}'", std::process::id(), one.id());
+    one.query(format!("SELECT GET_LOCK({name}, 0)"))?;
+    let holder = other.first(format!("SELECT IS_USED_LOCK({name})"))?;
+    one.query(format!("SELECT RELEASE_LOCK({name})"))?;
+    Ok(holder.is_some_and(|row| row.text(0).is_some()))
 }
 
 #[cfg(test)]

@@ -129,6 +129,9 @@ pub fn replay(
     if target.max_packet < Target::LEAST_PACKET {
         return Err(small_packets(target.max_packet));
     }
+    if let Some(origin) = origin.filter(|_| !args.flashback) {
+        refuse_itself(origin, destination, &mut connection)?;
+    }
     let positions = Positions::of(&args.replay_name());
     let found = earlier(args, &positions, &mut connection, destination)?;
     let mark = found.as_ref().map(|found| found.mark.clone()).filter(|mark| !mark.log.is_empty());
@@ -138,7 +141,7 @@ pub fn replay(
     let begins = args.filter.start_position.or(after.map(|(_, position)| position));
     let filter = FilterArgs { start_position: begins.filter(|_| goes_on.is_none()), ..args.filter.clone() };
     let at = goes_on.or(after);
-    let chain = args.logs().open_at(origin, Some(&filter), at)?;
+    let chain = args.logs().open_at(origin, Some(&filter), at)?.without_gaps()?;
     progress.expect(chain.size());
     let reading = Reading { chain, filter: &filter, destination, progress };
     let report = ReplayReport {
@@ -169,6 +172,21 @@ pub fn replay(
     Ok(sink.report)
 }
 
+/// A server's own log would be applied to it once more.
+fn refuse_itself(origin: &Origin, destination: &Destination, target: &mut Connection) -> Result<()> {
+    let (mut source, _watched) = origin.connect()?;
+    let is_same = server::is_same(&mut source, target).map_err(|error| {
+        destination.failed("finding out whether source and target are the same server", error)
+    })?;
+    match is_same {
+        true => Err(Error::with_hint(
+            "source and target are the same server: its log would be applied to it once more",
+            "is one of the addresses wrong? --flashback undoes what a server did",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// What earlier runs left, if this one goes on where they ended. Keeps others of the same name away, and ends what is left of
 /// those before: what they have committed is known only then.
 fn earlier(
@@ -179,13 +197,18 @@ fn earlier(
 ) -> Result<Option<Found>> {
     let failed = |source| destination.failed("looking for an earlier replay", source);
     if args.dry_run {
-        return positions.find(connection).map(|found| found.filter(|_| args.resume)).map_err(failed);
+        return match positions.find(connection).map_err(failed)? {
+            None if args.resume => Err(nothing_to_resume(args)),
+            found => Ok(found.filter(|_| args.resume)),
+        };
     }
     if !positions.lock(connection).map_err(failed)? {
         let what = format!("a replay named '{}' is at work on the target", args.replay_name());
         return Err(Error::with_hint(what, "wait until it has ended, or give this one another --name"));
     }
-    let Some(found) = positions.find(connection).map_err(failed)? else { return Ok(None) };
+    let Some(found) = positions.find(connection).map_err(failed)? else {
+        return if args.resume { Err(nothing_to_resume(args)) } else { Ok(None) };
+    };
     if !args.resume && !args.restart {
         return Err(there_already(args, &found));
     }
@@ -291,6 +314,14 @@ fn small_packets(max_packet: usize) -> Error {
             "the target takes statements of {max_packet} bytes at most (max_allowed_packet), and replay needs {least} KiB"
         ),
         "SET GLOBAL max_allowed_packet = 64 << 20 there",
+    )
+}
+
+/// To begin anew in silence would apply a second time what a replay of another name has applied.
+fn nothing_to_resume(args: &ReplayArgs) -> Error {
+    Error::with_hint(
+        format!("--resume: the target holds no position of a replay named '{}'", args.replay_name()),
+        "leave out --resume to begin one; or give the --name of the one to resume: it is made of the log's, `binlog` for a directory or --from",
     )
 }
 

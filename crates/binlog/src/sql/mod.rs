@@ -79,7 +79,7 @@ pub fn sql(
     out: &mut dyn Write,
     stopped: &dyn Fn() -> bool,
 ) -> Result<SqlReport> {
-    let mut chain = args.logs.open(origin, Some(&args.filter))?;
+    let mut chain = args.logs.open(origin, Some(&args.filter))?.without_gaps()?;
     let mut filter = Filter::new(&args.filter, chain.logs());
     let definitions = tables_of.map(Definitions::of).transpose()?;
     let tables = Tables::with(definitions.clone());

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use drover_sandbox::{Flavour, Server};
 
@@ -14,7 +15,7 @@ use crate::client::{Session, client, feed, run_script, sql, value, wait_until};
 use crate::compare;
 use crate::drover::{dump, restore, run};
 use crate::files::{manifest, table};
-use crate::servers::{on_both, start};
+use crate::servers::{on_both, start, start_unsynced};
 
 const WRITERS: usize = 4;
 const DUMPS: usize = 20;
@@ -22,7 +23,7 @@ const TABLES: [(&str, &str); 4] = [("bank_a", "t0"), ("bank_a", "t1"), ("bank_b"
 const ACCOUNTS: u64 = 100;
 const AT_FIRST: i64 = 1000;
 
-on_both!(dumps_under_load_and_the_binary_log_after_them);
+on_both!(dumps_under_load_and_the_binary_log_after_them, tables_that_are_swapped_meanwhile);
 
 fn dumps_under_load_and_the_binary_log_after_them(flavour: Flavour) {
     let source = start(flavour, &["--binlog-format=ROW"]);
@@ -171,4 +172,43 @@ fn replay(source: &Server, target: &Server, out: &Path) {
     assert!(events.status.success(), "{}", String::from_utf8_lossy(&events.stderr));
     let applied = feed(client(target).arg("--binary-mode"), &events.stdout);
     assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+}
+
+/// Others rename tables, rebuild them and put new ones in their place all the time: each is in each dump, or the dump is an error.
+fn tables_that_are_swapped_meanwhile(flavour: Flavour) {
+    let server = &start_unsynced(flavour, &[]);
+    let tables: Vec<_> = (0..30).map(|number| format!("CREATE TABLE swapped.t{number:02} (id INT PRIMARY KEY); INSERT INTO swapped.t{number:02} VALUES (1)")).collect();
+    sql(server, format!("CREATE DATABASE swapped; {}", tables.join("; ")));
+    let done = &AtomicBool::new(false);
+    let swap = |number: usize| {
+        let table = format!("swapped.t{number:02}");
+        let mut script = format!("RENAME TABLE {table} TO {table}_old; RENAME TABLE {table}_old TO {table};");
+        script += &format!("ALTER TABLE {table} ENGINE=InnoDB, ALGORITHM=COPY;");
+        while !done.load(Ordering::Relaxed) {
+            // A dump that holds DDL off keeps it waiting, and no more.
+            sql(server, &script);
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..3).for_each(|number| drop(scope.spawn(move || swap(number * 10 + 5))));
+        let stop = StopAtEnd(done);
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0..8 {
+            let dumped = run(&mut dump(server, "swapped", &dir.path().join(round.to_string())));
+            let (code, tables) = (dumped.code, dumped.stdout.contains("30 tables"));
+            // Between two names of a table there is a moment at which it has the other one.
+            let is_said = code == Some(2) && !dumped.stderr.contains("panicked");
+            assert!(code == Some(0) && tables || is_said, "round {round}: {dumped}");
+        }
+        drop(stop);
+    });
+}
+
+/// Ends the others also where the test fails.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

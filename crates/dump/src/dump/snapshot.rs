@@ -30,6 +30,18 @@ pub(crate) struct Wish<'a> {
     pub(crate) own: &'a [u32],
     /// Ends the wait for a lock.
     pub(crate) stop: &'a Stop,
+    /// Lists the tables once more while nobody can create, drop or rename one, where that can be had: one that was being renamed
+    /// when they were listed first may have been in no list.
+    pub(crate) list_again: &'a dyn Fn(&mut Connection, Listing) -> Result<()>,
+}
+
+/// How sure a list of tables is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// DDL is held off.
+    Held,
+    /// Somebody may change definitions meanwhile, and only the tables that were listed before are locked.
+    Free,
 }
 
 /// A snapshot that was taken.
@@ -86,7 +98,10 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     }
     let lock = lock(coordinator, wish, &mut warnings)?;
     let (held_since, taken_at) = (Instant::now(), jiff::Timestamp::now());
-    hold_ddl(coordinator)?;
+    let holds_ddl = hold_ddl(coordinator)?;
+    if matches!(lock, Lock::GlobalRead) && !holds_ddl {
+        (wish.list_again)(coordinator, Listing::Held)?;
+    }
 
     for worker in &mut workers {
         worker.execute(session::BEGIN_SNAPSHOT).doing(|| "starting a worker's transaction")?;
@@ -96,9 +111,13 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     }
     let mut snapshot = position(coordinator, wish.vendor, &mut warnings)?;
     snapshot.lock = lock.name().into();
+    let are_tables = matches!(lock, Lock::Tables);
     release(coordinator, lock)?;
     snapshot.lock_held_ms = u64::try_from(held_since.elapsed().as_millis()).unwrap_or(u64::MAX);
     snapshot.taken_at = taken_at.to_string();
+    if are_tables || holds_ddl {
+        (wish.list_again)(coordinator, if are_tables { Listing::Free } else { Listing::Held })?;
+    }
     prove_same(&mut workers, wish.vendor)?;
     for worker in &mut workers {
         session::limit_lock_wait(worker, wish.lock_timeout)?;
@@ -109,10 +128,12 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
 /// Lets DDL wait until the definitions have been read. MySQL has this lock from 8.0 on; without it, or without the
 /// privilege, a definition that changes meanwhile is found when the rows are read. It is taken under the global lock:
 /// before it, a DDL statement that waits for it would hold what the global lock waits for.
-fn hold_ddl(coordinator: &mut Connection) -> Result<()> {
+///
+/// Whether it is held.
+fn hold_ddl(coordinator: &mut Connection) -> Result<bool> {
     match coordinator.execute("LOCK INSTANCE FOR BACKUP") {
-        Err(error) if is_refusal(&error) => Ok(()),
-        other => other.map(drop).doing(|| "LOCK INSTANCE FOR BACKUP"),
+        Err(error) if is_refusal(&error) => Ok(false),
+        other => other.map(|_| true).doing(|| "LOCK INSTANCE FOR BACKUP"),
     }
 }
 
@@ -181,6 +202,7 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<
     let _watched = watch(&connection, wish)?;
     for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
         match connection.execute(format!("BACKUP STAGE {stage}")) {
+            Ok(_) if stage == "BLOCK_DDL" => (wish.list_again)(coordinator, Listing::Held)?,
             Ok(_) => {}
             Err(error) if waits::is_timeout(&error) => {
                 let own: Vec<_> = wish.own.iter().copied().chain([connection.id()]).collect();

@@ -1,5 +1,6 @@
 //! A server as it is read: what of it, the snapshot, the script of each object and the plan of each table.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::objects::Scripts;
 use super::ranges::{self, Chunks};
 use super::reader::Place;
 use super::select::{self, Selected};
-use super::snapshot::{self, Taken, Wish};
+use super::snapshot::{self, Listing, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
 use super::waits;
@@ -284,14 +285,64 @@ impl<'a> Source<'a> {
         Ok(names)
     }
 
-    fn take_snapshot(
+    /// What is selected of the tables that are there now, if it is not what was.
+    ///
+    /// # Errors
+    /// If other tables would have to be locked, or were to be looked at before.
+    fn list_again(
         &self,
+        connection: &mut Connection,
+        listing: Listing,
+        locked: &BTreeSet<Name>,
+    ) -> Result<Option<Selected>> {
+        let schemas = catalog::schemas(connection)?;
+        let now = select::select(self.args, &schemas, catalog::relations(connection)?)?;
+        let kinds = |selected: &Selected| -> BTreeMap<Name, _> {
+            let of = |relation: &Relation| (relation.name.clone(), (relation.kind, relation.engine.clone()));
+            selected.relations.iter().map(of).collect()
+        };
+        let (before, after) = (kinds(&self.selected), kinds(&now));
+        if before == after && self.selected.schemas() == now.schemas() {
+            return Ok(None);
+        }
+        let engines = catalog::transactional_engines(connection)?;
+        let needs_lock = |relation: &&Relation| {
+            is_table(relation)
+                && !relation.rows_elsewhere()
+                && relation.engine.as_ref().is_none_or(|engine| !engines.contains(engine))
+        };
+        let to_lock: BTreeSet<_> =
+            now.relations.iter().filter(needs_lock).map(|relation| relation.name.clone()).collect();
+        let are_locked = !self.contents.has_rows() || to_lock == *locked;
+        let is_plain = self.conditions.is_empty() && self.args.mask.is_none();
+        if listing == Listing::Held && are_locked && is_plain {
+            return Ok(Some(now));
+        }
+        let is_other = |name: &&Name| before.get(*name) != after.get(*name);
+        let names: BTreeSet<_> =
+            before.keys().chain(after.keys()).filter(is_other).map(Name::to_string).collect();
+        Err(Error::with_hint(
+            format!(
+                "tables were created, dropped or renamed while the dump began: {}",
+                names.into_iter().take(3).collect::<Vec<_>>().join(", ")
+            ),
+            "run it again when no definitions are being changed, or leave these tables out with --exclude",
+        ))
+    }
+
+    fn take_snapshot(
+        &mut self,
         coordinator: &mut Connection,
         without_transactions: &BTreeSet<Name>,
         stop: &Stop,
     ) -> Result<Taken> {
         let tables: Vec<_> = self.tables().map(|table| table.name.clone()).collect();
         let workers = self.tables().map(|table| ranges::most_workers(table, &self.place)).sum();
+        let listed = RefCell::new(None);
+        let list_again = |connection: &mut Connection, listing| {
+            *listed.borrow_mut() = self.list_again(connection, listing, without_transactions)?;
+            Ok(())
+        };
         let without_transactions: Vec<_> = without_transactions.iter().cloned().collect();
         let wish = Wish {
             options: self.options,
@@ -302,8 +353,12 @@ impl<'a> Source<'a> {
             without_transactions: &without_transactions,
             own: &[],
             stop,
+            list_again: &list_again,
         };
         let mut taken = snapshot::take(coordinator, &wish)?;
+        if let Some(selected) = listed.into_inner() {
+            self.selected = selected;
+        }
         if !self.conditions.is_empty() {
             let connections = taken.workers.iter_mut().chain(&mut taken.table_locks);
             taken.warnings.extend(chosen::stop_clock(connections, &taken.snapshot.taken_at)?);

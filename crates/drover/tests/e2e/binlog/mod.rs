@@ -10,6 +10,7 @@ mod extract_files;
 mod extract_rows;
 mod flashback;
 mod follow;
+mod gaps;
 mod json;
 mod pitr;
 mod replay;

@@ -1,0 +1,126 @@
+//! Logs that are missing in the middle, come in another order, or are another server's; a replay whose beginning nobody knows, and one
+//! of a server onto itself.
+
+use std::path::PathBuf;
+
+use drover_sandbox::{Flavour, Server};
+
+use super::sql::logged;
+use crate::client::{sql, value};
+use crate::drover::{drover, drover_on, run};
+use crate::servers::{on_both, start_unsynced};
+
+on_both!(logs_follow_each_other, a_storm_of_subsets, nothing_to_resume, onto_itself);
+
+const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
+
+/// Four logs, each with one row.
+fn four(source: &Server) -> Vec<PathBuf> {
+    sql(source, "CREATE DATABASE d");
+    logged(source, || {
+        sql(source, "CREATE TABLE d.t (id INT)");
+        for id in 1..=4 {
+            sql(source, format!("INSERT INTO d.t VALUES ({id}); FLUSH BINARY LOGS"));
+        }
+    })
+}
+
+fn logs_follow_each_other(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &[]));
+    sql(target, "CREATE DATABASE d");
+    let logs = four(source);
+    let without = |at: usize| [&logs[..at], &logs[at + 1..]].concat();
+    let missing = format!("{} is missing", logs[2].file_name().unwrap().display());
+    for command in ["binlog replay", "binlog replay --dry-run", "binlog replay --flashback"] {
+        run(drover_on(target, command).args(without(2))).refused(&[&missing, "name it too"]);
+    }
+    run(drover("binlog sql").args(without(2))).refused(&[&missing]);
+    let dir = tempfile::tempdir().unwrap();
+    run(drover("binlog extract --out").arg(dir.path().join("out")).args(without(2))).refused(&[&missing]);
+    let reversed: Vec<_> = logs.iter().rev().cloned().collect();
+    run(drover_on(target, "binlog replay").args(&reversed)).refused(&["comes before"]);
+    run(drover_on(target, "binlog replay").args([&logs[0], &logs[0]])).refused(&["named twice"]);
+    assert_eq!(value(target, "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'd'"), "0");
+
+    // Names say nothing: the logs do.
+    let renamed: Vec<_> = [0, 1, 3]
+        .iter()
+        .zip(["a", "b", "c"])
+        .map(|(at, name)| {
+            let path = dir.path().join(format!("{name}.{:06}", at + 7));
+            std::fs::copy(&logs[*at], &path).unwrap();
+            path
+        })
+        .collect();
+    run(drover_on(target, "binlog replay").args(&renamed)).refused(&["is missing"]);
+    let other = &start_unsynced(flavour, &["--log-bin", "--server-id=77"]);
+    let others = logged(other, || drop(sql(other, "CREATE DATABASE e")));
+    let second = logs[1].extension().unwrap().to_string_lossy();
+    let foreign = dir.path().join(format!("z.{second}"));
+    std::fs::copy(&others[0], &foreign).unwrap();
+    run(drover("binlog sql").arg(&logs[0]).arg(&foreign)).refused(&["was begun by server 77"]);
+    // Of what came before the gap some was applied by then.
+    let applied = value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t");
+    assert!("1,2".starts_with(&applied), "{applied}");
+    sql(target, "DROP TABLE d.t");
+    run(drover_on(target, "binlog replay --restart").args(&logs)).done();
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4");
+}
+
+/// Any choice of logs, in any order: all rows of those from the first to the last, or an error, and no row twice.
+fn a_storm_of_subsets(flavour: Flavour) {
+    let rounds = std::env::var("DROVER_STORM_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &[]));
+    let logs = four(source);
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    for round in 0..rounds {
+        let chosen: Vec<usize> = (0..1 + random(logs.len())).map(|_| random(logs.len())).collect();
+        let is_whole = chosen[0] == 0 && chosen.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        sql(target, "DROP DATABASE IF EXISTS d; CREATE DATABASE d; CREATE TABLE d.t (id INT)");
+        if chosen[0] == 0 {
+            sql(target, "DROP TABLE d.t");
+        }
+        let replayed =
+            run(drover_on(target, "binlog replay --restart").args(chosen.iter().map(|at| &logs[*at])));
+        let follows = chosen.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        assert_eq!(replayed.code, Some(if follows { 0 } else { 2 }), "round {round}, {chosen:?}: {replayed}");
+        if is_whole {
+            let rows = value(target, "SELECT COUNT(*) FROM d.t");
+            assert_eq!(rows, chosen.len().min(4).to_string(), "round {round}, {chosen:?}");
+        }
+    }
+}
+
+/// A replay that would go on where another one ended, under another name, is no new one.
+fn nothing_to_resume(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let logs = logged(source, || {
+        drop(sql(source, "CREATE DATABASE d; CREATE TABLE d.t (id INT); INSERT INTO d.t VALUES (1)"));
+    });
+    for dry in ["", "--dry-run"] {
+        run(drover_on(target, &format!("binlog replay --resume {dry}")).args(&logs))
+            .refused(&["holds no position of a replay named", "hint: leave out --resume"]);
+    }
+    run(drover_on(target, "binlog replay --name first").args(&logs)).done();
+    run(drover_on(target, "binlog replay --resume").args(&logs)).refused(&["holds no position"]);
+    run(drover_on(target, "binlog replay --resume --name first").args(&logs)).done();
+    assert_eq!(value(target, "SELECT COUNT(*) FROM d.t"), "1");
+}
+
+/// By its socket here and by TCP there.
+fn onto_itself(flavour: Flavour) {
+    let server = &start_unsynced(flavour, &LOGS);
+    sql(
+        server,
+        "CREATE DATABASE d; CREATE TABLE d.t (id INT); INSERT INTO d.t VALUES (1); CREATE USER far@'%' IDENTIFIED BY 'a-secret'; GRANT ALL ON *.* TO far@'%'",
+    );
+    let from = format!("mysql://far:a-secret@127.0.0.1:{}/", server.port());
+    run(drover_on(server, "binlog replay").args(["--from", &from])).refused(&["the same server"]);
+    assert_eq!(value(server, "SELECT COUNT(*) FROM d.t"), "1");
+}
