@@ -43,7 +43,8 @@ impl Failure {
     pub(crate) fn restore(error: drover_dump::Error) -> Self {
         let stopped = matches!(error, drover_dump::Error::Stopped);
         let failure = Self::from(error);
-        let hint = "the target holds a part of the dump; restore again with --drop-existing";
+        let hint =
+            "the target may hold a part of the dump: --resume goes on with it, --drop-existing begins anew";
         if stopped { Self { hint: Some(hint.into()), ..failure } } else { failure }
     }
 }

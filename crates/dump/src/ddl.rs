@@ -116,12 +116,13 @@ impl CreateTable {
     pub(crate) fn split(self, defer_keys: bool) -> Split {
         let kinds: Vec<_> = self.items.iter().map(|item| classify(item)).collect();
         let defer = if defer_keys { deferrable(&kinds) } else { |_| false };
-        let leads_auto_increment = self.auto_increment_key(&kinds);
+        // Keys of its kind before it stay too: else they would come to stand behind it.
+        let lead = self.auto_increment_key(&kinds).map(|lead| (lead, kinds[lead]));
         let (mut keep, mut keys, mut foreign_keys) = (Vec::new(), Vec::new(), Vec::new());
         for (index, (item, kind)) in self.items.into_iter().zip(kinds).enumerate() {
             if kind == Item::ForeignKey {
                 foreign_keys.push(item);
-            } else if defer(kind) && leads_auto_increment != Some(index) {
+            } else if defer(kind) && lead.is_none_or(|(lead, of)| kind != of || index > lead) {
                 keys.push(item);
             } else {
                 keep.push(item);
@@ -141,17 +142,18 @@ impl CreateTable {
         }
     }
 
-    /// The first secondary key that an AUTO_INCREMENT column needs, if the primary key does not begin with the column.
+    /// The secondary key that an AUTO_INCREMENT column needs: the first that begins with it, as InnoDB wants one. If no key
+    /// does, which MyISAM allows, the first that holds it. `None` if that is the primary key.
     fn auto_increment_key(&self, kinds: &[Item]) -> Option<usize> {
         let column = kinds.iter().position(|kind| *kind == Item::Column { auto_increment: true })?;
         let name = code(&self.items[column]).next()?.name()?;
-        let holds = |index: &usize| {
-            matches!(kinds[*index], Item::Primary | Item::Unique | Item::Plain)
-                && code(&self.items[*index])
-                    .skip_while(|t| !t.is_symbol(b'('))
-                    .any(|t| t.name().as_ref() == Some(&name))
-        };
-        (0..kinds.len()).find(holds).filter(|&index| kinds[index] != Item::Primary)
+        let is_key = |index: &usize| matches!(kinds[*index], Item::Primary | Item::Unique | Item::Plain);
+        let parts = |index: usize| code(&self.items[index]).skip_while(|t| !t.is_symbol(b'(')).skip(1);
+        let is_it = |token: Token<'_>| token.name().as_ref() == Some(&name);
+        let keys = || (0..kinds.len()).filter(is_key);
+        let begins = keys().find(|&index| parts(index).next().is_some_and(is_it));
+        let lead = begins.or_else(|| keys().find(|&index| parts(index).any(is_it)));
+        lead.filter(|&index| kinds[index] != Item::Primary)
     }
 }
 
@@ -292,8 +294,18 @@ mod tests {
 
     #[test]
     fn the_key_of_an_auto_increment_column_stays() {
-        let text = "CREATE TABLE `t` (\n  `a` int AUTO_INCREMENT,\n  `b` int,\n  PRIMARY KEY (`b`),\n  KEY `x` (`b`),\n  KEY `y` (`a`)\n)";
-        assert_eq!(texts(&CreateTable::parse(text.as_bytes()).unwrap().split(true).keys), ["KEY `x` (`b`)"]);
+        let deferred = |primary: &str| {
+            let text = format!(
+                "CREATE TABLE `t` (\n  `a` int AUTO_INCREMENT,\n  `b` int,\n  PRIMARY KEY ({primary}),\n  \
+                 UNIQUE KEY `u` (`b`,`a`),\n  KEY `x` (`b`),\n  KEY `y` (`a`),\n  KEY `z` (`b`)\n)"
+            );
+            texts(&CreateTable::parse(text.as_bytes()).unwrap().split(true).keys)
+        };
+        let all = ["UNIQUE KEY `u` (`b`,`a`)", "KEY `x` (`b`)", "KEY `y` (`a`)", "KEY `z` (`b`)"];
+        assert_eq!(deferred("`a`"), all);
+        for primary in ["`b`", "`b`,`a`"] {
+            assert_eq!(deferred(primary), ["UNIQUE KEY `u` (`b`,`a`)", "KEY `z` (`b`)"], "{primary}");
+        }
     }
 
     #[test]

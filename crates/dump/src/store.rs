@@ -13,11 +13,13 @@ use crate::{Error, Result};
 mod args;
 mod bucket;
 mod failure;
+mod lock;
 pub(crate) mod log;
 
 pub use args::StoreArgs;
 use bucket::{Bucket, BucketReader, BucketWriter};
 pub(crate) use failure::Failure;
+pub(crate) use lock::Lock;
 
 /// How the name of a file ends that has not taken its place.
 const UNFINISHED: &str = ".partial";
@@ -145,6 +147,11 @@ impl Store {
         self.at(name, published)
     }
 
+    /// Waits until all files, and their names, are there for good, also after a power cut. An object that was written is.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.directory().map_or(Ok(()), sync)
+    }
+
     /// Reads a small file.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         let read = match self {
@@ -196,9 +203,9 @@ impl Store {
         self.at(folder, listed)
     }
 
-    /// Whether nothing is there, but perhaps a file that a run did not live to put in its place.
+    /// Whether nothing is there, but perhaps a file that a run did not live to put in its place, or its lock.
     pub(crate) fn is_empty(&self) -> Result<bool> {
-        Ok(self.list("")?.iter().all(|name| name.ends_with(UNFINISHED)))
+        Ok(self.list("")?.iter().all(|name| name.ends_with(UNFINISHED) || name == lock::NAME))
     }
 
     /// Whether there is such a file.
@@ -233,6 +240,21 @@ fn publish(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(unfinished(&path), path)?;
     File::open(dir)?.sync_all()
+}
+
+/// A directory with all that is in it, the innermost first. Symbolic links are not followed.
+fn sync(dir: &Path) -> Result<()> {
+    let read = || -> io::Result<Vec<_>> { fs::read_dir(dir)?.collect() };
+    for entry in read().map_err(Error::file(dir))? {
+        let path = entry.path();
+        let kind = entry.file_type().map_err(Error::file(&path))?;
+        if kind.is_dir() {
+            sync(&path)?;
+        } else if kind.is_file() {
+            File::open(&path).and_then(|file| file.sync_all()).map_err(Error::file(&path))?;
+        }
+    }
+    File::open(dir).and_then(|file| file.sync_all()).map_err(Error::file(dir))
 }
 
 fn list(dir: &Path) -> io::Result<Vec<String>> {

@@ -33,7 +33,7 @@ use crate::restore::steps::Steps;
 use crate::restore::targets::{Coming, Target, is_transactional};
 use crate::restore::{RestoreReport, rows_only};
 use crate::session::{self, Purpose};
-use crate::store::Store;
+use crate::store::{Lock, Store};
 use crate::translate::{Rewrite, Translator};
 use crate::{Error, Result};
 
@@ -187,6 +187,8 @@ impl Copy<'_> {
             Compressor::NONE.compression(),
             self.args.consistent_resume,
         );
+        self.store().prepare()?;
+        let _lock = Lock::take(self.store())?;
         let (state, standing) = self.take_state(&wanted)?;
         let kept = match standing {
             Standing::Open(kept) => kept,

@@ -22,7 +22,7 @@ use crate::format::names;
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
-use crate::store::Store;
+use crate::store::{Lock, Store};
 use crate::{Error, Result};
 
 /// What a finished dump is.
@@ -136,6 +136,8 @@ struct Dump<'a> {
     wanted: Wanted,
     /// What an earlier run left.
     kept: Kept,
+    /// Keeps other runs out of the directory.
+    _lock: Option<Lock>,
 }
 
 impl<'a> Dump<'a> {
@@ -143,9 +145,11 @@ impl<'a> Dump<'a> {
         let Place { store, format, compressor, .. } = &source.place;
         let compression = compressor.compression();
         let wanted = Wanted::new(source.args, &source.masks, *format, compression, args.consistent_resume);
+        store.prepare()?;
+        let lock = Lock::take(store)?;
         let kept = make_place(store, args.resume, &wanted)?;
         let wanted = kept.join(store, "dump", wanted)?;
-        Ok(Self { source, wanted, kept })
+        Ok(Self { source, wanted, kept, _lock: lock })
     }
 
     fn run(&mut self, coordinator: &mut Connection, stop: &Stop, progress: &Progress) -> Result<Done> {
@@ -163,6 +167,8 @@ impl<'a> Dump<'a> {
         if view.manifest.row_format == RowFormat::Sql {
             by_hand::write(store, &view.manifest, &view.views)?;
         }
+        check_sizes(store, &view.manifest)?;
+        store.sync()?;
         view.manifest.store(store)?;
         journal.end()?;
         Ok(Done { manifest: view.manifest, threads: self.source.threads, tail })
@@ -200,9 +206,8 @@ impl<'a> Dump<'a> {
     }
 }
 
-/// Makes the directory, for this user only, or takes a place that is empty or holds an unfinished dump to go on with.
+/// Takes a place that is empty or holds an unfinished dump to go on with.
 fn make_place(store: &Store, resume: bool, wanted: &Wanted) -> Result<Kept> {
-    store.prepare()?;
     let (place, kind) = (store.path(""), store.kind());
     let is_empty = store.is_empty()?;
     if store.has(crate::format::manifest::FILE_NAME)? {
@@ -224,6 +229,23 @@ fn make_place(store: &Store, resume: bool, wanted: &Wanted) -> Result<Kept> {
         None => Err(Error::with_hint(
             format!("{}: the {kind} is not empty", place.display()),
             format!("choose another {kind}; nothing in it says that it is an unfinished dump"),
+        )),
+    }
+}
+
+/// The row files must be as long as the manifest is about to say.
+fn check_sizes(store: &Store, manifest: &Manifest) -> Result<()> {
+    let files: Vec<_> = manifest.tables().flat_map(|(_, table)| &table.files).collect();
+    let sizes = store.sizes(files.iter().map(|file| file.file.as_str()))?;
+    match files.iter().zip(sizes).find(|(file, size)| file.stored_bytes != *size) {
+        None => Ok(()),
+        Some((file, size)) => Err(Error::with_hint(
+            format!(
+                "{}: {size} bytes are there, {} were written: something else has changed it",
+                store.path(&file.file).display(),
+                file.stored_bytes
+            ),
+            "--resume writes it anew",
         )),
     }
 }

@@ -8,7 +8,7 @@ use super::global::{LocalInfile, RedoLog, redo_log_warning};
 use super::objects::Scripts;
 use super::rows_only;
 use super::run::{Restore, RestoreReport, grouped};
-use super::steps::Steps;
+use super::steps::{self, Steps};
 use super::targets::Target;
 use super::users::Users;
 use super::verify::{Verify, VerifyReport};
@@ -64,6 +64,7 @@ impl<'a> Restore<'a> {
             warnings.push(NO_FILES.into());
         }
         let scripts = self.scripts();
+        steps::lock_schemas(coordinator, self.manifest, self.renames)?;
         self.progress.phase("creating the tables");
         let users = self.users(coordinator, &steps)?;
         let goes_on = steps.is_there && self.resume;

@@ -35,6 +35,38 @@ const COORDINATOR: usize = 0;
 /// As many as `--threads` takes.
 const MOST_WORKERS: usize = 512;
 
+/// Keeps others out of the schemas that are filled, until this session ends: whatever dump or server their rows are from.
+/// Before MySQL 5.7 a session holds one lock at a time, which the last schema gets and then the steps.
+///
+/// # Errors
+/// If another run fills one of them.
+pub(super) fn lock_schemas(
+    coordinator: &mut Connection,
+    manifest: &Manifest,
+    renames: &Renames,
+) -> Result<()> {
+    for schema in &manifest.schemas {
+        let schema = renames.schema(&schema.name);
+        // Some servers take names that differ in case alone for one.
+        let digest = Digest::of(schema.to_lowercase().as_bytes()).to_string();
+        let name = quote::string(&format!("drover_into_{}", &digest[..12]));
+        let doing = || format!("taking the lock {name}");
+        // The session of a client that was just killed ends in a moment.
+        let sql = format!("SELECT GET_LOCK({name}, 3), IS_USED_LOCK({name})");
+        let row = coordinator.first(sql).doing(doing)?;
+        if row.as_ref().and_then(|row| row.parse::<u8>(0)) == Some(1) {
+            continue;
+        }
+        let id =
+            row.as_ref().and_then(|row| row.parse::<u64>(1)).map_or_else(|| "?".into(), |id| id.to_string());
+        return Err(Error::with_hint(
+            format!("another run that fills `{schema}` is at work, as connection {id}: nothing was changed"),
+            format!("wait for it; or, if its client is gone for good, KILL {id}"),
+        ));
+    }
+    Ok(())
+}
+
 impl Steps {
     /// Looks for the steps of an earlier restore of a dump.
     pub(super) fn of_restore(

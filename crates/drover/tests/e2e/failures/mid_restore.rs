@@ -45,9 +45,16 @@ fn interrupted(flavour: Flavour) {
     let server = target(flavour);
     sql(server, "CREATE USER IF NOT EXISTS interrupted@localhost; GRANT ALL ON *.* TO interrupted@localhost");
     let restore = begin(server, "mid_interrupted", "-u interrupted");
+    // Another one must not take away what this one makes.
+    let other = "--into big=mid_interrupted --drop-existing";
+    run(&mut crate::drover::restore(server, &big_dump(flavour), other)).refused(&[
+        "at work",
+        "nothing was changed",
+        "KILL",
+    ]);
     restore.signal("INT");
     restore.signal("CONT");
-    restore.finish().refused(&["stopped", "--drop-existing"]);
+    restore.finish().refused(&["stopped", "--resume"]);
     wait_until_alone(server, "interrupted");
     assert_can_be_done_again(server, "mid_interrupted");
 }

@@ -11,7 +11,14 @@ use crate::drover::{Output, Running, dump, restore, run};
 use crate::files::{manifest, manifest_path};
 use crate::servers::{on_both, source, start, target};
 
-on_both!(killed_at_random, rows_of_two_moments, rows_of_one_moment, damaged_files, other_arguments);
+on_both!(
+    killed_at_random,
+    two_at_once,
+    rows_of_two_moments,
+    rows_of_one_moment,
+    damaged_files,
+    other_arguments
+);
 
 const KILLS: u64 = 30;
 
@@ -66,6 +73,26 @@ fn killed_at_random(flavour: Flavour) {
     }
     run(&mut dump(server, &format!("{schema} --resume --chunk-size 64k --compress gzip:9"), &out)).done();
     assert!(hits > 10, "only {hits} dumps were hit while they worked: the test proves little");
+    assert_done(server, schema, &out, flavour);
+    sql(server, format!("DROP DATABASE {schema}"));
+}
+
+/// While one works, another does not touch its files; nor does one in the directory of a dump that was killed make two.
+fn two_at_once(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "dumped_by_two");
+    make(server, schema, 20_000);
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("dump");
+    let line = format!("{schema} --chunk-size 64k --threads 1 --compress gzip:9");
+    let mut first = Running::start(&mut dump(server, &line, &out));
+    let has_rows = || std::fs::read_dir(out.join(schema)).is_ok_and(|files| files.count() > 8);
+    first.freeze_when("some files are there", has_rows);
+    for options in ["", "--resume"] {
+        run(&mut dump(server, &format!("{line} {options}"), &out)).refused(&["another run is at work"]);
+    }
+    first.signal("CONT");
+    first.finish().done();
+    assert!(!out.join("run.lock").exists());
     assert_done(server, schema, &out, flavour);
     sql(server, format!("DROP DATABASE {schema}"));
 }

@@ -108,7 +108,7 @@ fn still_at_work(flavour: Flavour) {
     let (dir, server) = (tempfile::tempdir().unwrap(), target(flavour));
     dumped(flavour, "twice", dir.path());
     let first = begun(server, dir.path(), "twice");
-    run(&mut restore(server, dir.path(), "--resume")).refused(&["another run of this restore", "is at work"]);
+    run(&mut restore(server, dir.path(), "--resume")).refused(&["another run that fills", "is at work"]);
     first.signal("CONT");
     first.finish().done();
     assert_same_as_source(flavour, "twice", server);

@@ -13,12 +13,13 @@ on_both!(a_table_of_several_files);
 
 fn a_table_of_several_files(flavour: Flavour) {
     let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
-    // 280 rows of half a megabyte; the key's first column sorts é with e, and A with a.
+    // 280 rows of half a megabyte; the key's first column sorts é with e, and A with a; its AUTO_INCREMENT column
+    // is not the first, so that another key must be there before the rows.
     sql(
         server,
         "CREATE DATABASE large; USE large; SET NAMES utf8mb4;
-         CREATE TABLE cut (k VARCHAR(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL, n INT NOT NULL,
-           v MEDIUMTEXT NOT NULL, PRIMARY KEY (k, n));
+         CREATE TABLE cut (k VARCHAR(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL,
+           n INT NOT NULL AUTO_INCREMENT, v MEDIUMTEXT NOT NULL, PRIMARY KEY (k, n), KEY (n));
          INSERT INTO cut WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 280)
            SELECT ELT(1 + n % 4, 'É''t', 'et', 'Zz', '\\\\%'), n, REPEAT(CONCAT(n, 'abcdefghijklmnop'), 27000) FROM s",
     );
