@@ -147,7 +147,11 @@ pub(crate) fn accounts(users: &UsersReport, created: &str) -> Vec<String> {
     };
     let same =
         if users.same == 0 { String::new() } else { format!(", {} there already and the same", users.same) };
-    let first = format!("accounts  {} {created}{same}{alone}", users.created);
+    let kept = match users.password_kept.len() {
+        0 => String::new(),
+        kept => format!(", {kept} there already whose passwords cannot be compared"),
+    };
+    let first = format!("accounts  {} {created}{same}{kept}{alone}", users.created);
     let lost = |one: &NotHeld| {
         let needed = one.statement.iter().map(|statement| format!("          needs {statement};"));
         [format!("not held  {}: {}", one.account, one.what)].into_iter().chain(needed).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! Restoring accounts and roles: before what names them as definers, with those of their grants that need a table or
 //! routine made again when it is there. The account that restores, its roles and root are never changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::grants::{Grant, Scope, Who, like, parse};
 use drover_db::{Connection, ServerError, Vendor};
@@ -15,7 +15,7 @@ use crate::format::manifest::Manifest;
 use crate::store::Store;
 use crate::users::compare::{self, Expected};
 use crate::users::facts::Facts;
-use crate::users::translate::{NotHeld, Translated, escaped, translate, unescaped};
+use crate::users::translate::{NoLogin, NotHeld, Translated, escaped, translate, unescaped};
 use crate::users::{Account, Accounts, read, sql};
 use crate::{Error, Result};
 
@@ -26,6 +26,8 @@ pub struct UsersReport {
     pub created: usize,
     /// Those that were there and already as the dump has them.
     pub same: usize,
+    /// Those that were there and keep their password, which cannot be compared with the dump's.
+    pub password_kept: Vec<String>,
     /// Those that are never changed: the account that restores, its roles, and root.
     pub left_alone: Vec<String>,
     /// What the target does not hold, with the statement that would be needed.
@@ -38,7 +40,9 @@ pub(super) struct Users {
     me: Who,
     /// As they are to be on the target, but for those that are left alone.
     wanted: Vec<Account>,
-    without_login: BTreeSet<Who>,
+    without_login: BTreeMap<Who, NoLogin>,
+    /// Those that were there and keep their password, whatever it is.
+    kept: BTreeSet<Who>,
     /// Which of the wanted ones are made; the others are there already.
     made: BTreeSet<Who>,
     drop: Vec<Account>,
@@ -68,9 +72,13 @@ impl Users {
         let mut users = Self::expected(connection, store, manifest, renames, &there)?;
         let (mut create, mut clash) = (Vec::new(), Vec::new());
         for account in &users.wanted {
+            let differences = |now: &Account| users.differences(account, now);
             match there.iter().find(|other| other.who == account.who) {
                 Some(_) if account.who.is_public() => create.push(account.who.clone()),
-                Some(now) if users.differences(account, now).is_empty() => users.report.same += 1,
+                Some(now) if differences(now).is_empty() => users.report.same += 1,
+                Some(now) if differences(now) == [compare::PASSWORD_UNKNOWN] => {
+                    users.kept.insert(account.who.clone());
+                }
                 Some(now) => clash.push(now.clone()),
                 None => create.push(account.who.clone()),
             }
@@ -91,6 +99,7 @@ impl Users {
         users.waiting = staying.flat_map(|account| on_routines(account, manifest, renames)).collect();
         users.made = create.into_iter().chain(clash.iter().map(|account| account.who.clone())).collect();
         users.report.created = users.made.len();
+        users.note_logins();
         users.drop = clash;
         Ok(users)
     }
@@ -122,6 +131,7 @@ impl Users {
             me,
             wanted,
             without_login,
+            kept: BTreeSet::new(),
             made: BTreeSet::new(),
             drop: Vec::new(),
             again: Vec::new(),
@@ -131,8 +141,26 @@ impl Users {
         })
     }
 
+    /// Says which accounts are locked, and which keep a password that is perhaps not the dumped one.
+    fn note_logins(&mut self) {
+        for (who, login) in &self.without_login {
+            if !self.wanted.iter().any(|account| account.who == *who) {
+                continue;
+            }
+            let (what, statement) = if self.kept.contains(who) {
+                let unknown = compare::PASSWORD_UNKNOWN;
+                (format!("{}: it was there already and keeps its password; {unknown}", login.why), None)
+            } else {
+                let what = format!("{}: it is locked, and has no password", login.why);
+                (what, Some(login.statement.clone()))
+            };
+            self.report.not_held.push(NotHeld::new(who, what, statement));
+        }
+        self.report.password_kept = self.kept.iter().map(Who::to_string).collect();
+    }
+
     fn differences(&self, wanted: &Account, now: &Account) -> Vec<String> {
-        let login = !self.without_login.contains(&wanted.who);
+        let login = !self.without_login.contains_key(&wanted.who);
         compare::differences(
             &Expected { account: wanted, login, refused: &self.refused },
             now,
@@ -260,7 +288,13 @@ impl Users {
         for account in &self.wanted {
             let object = format!("account {}", account.who);
             let what = match there.iter().find(|other| other.who == account.who) {
-                Some(now) => self.differences(account, now),
+                Some(now) => {
+                    let mut what = self.differences(account, now);
+                    what.retain(|what| {
+                        !self.kept.contains(&account.who) || what != compare::PASSWORD_UNKNOWN
+                    });
+                    what
+                }
                 None => vec!["it is not there".to_owned()],
             };
             let difference = |what| Difference { object: object.clone(), file: None, what };

@@ -10,11 +10,14 @@ use super::sql;
 /// An account as it should be.
 pub(crate) struct Expected<'a> {
     pub(crate) account: &'a Account,
-    /// Whether its password should be the dumped one; otherwise a person sets it.
+    /// Whether the server can hold the dumped password; otherwise a new account is locked.
     pub(crate) login: bool,
     /// Statements that the server refused, which is reported elsewhere.
     pub(crate) refused: &'a BTreeSet<String>,
 }
+
+/// That an account whose dumped password the server cannot hold is not locked as a new one would be.
+pub(crate) const PASSWORD_UNKNOWN: &str = "whether its password is the dumped one cannot be told";
 
 /// What differs; empty if the account is as it should be.
 pub(crate) fn differences(expected: &Expected<'_>, now: &Account, vendor: Vendor) -> Vec<String> {
@@ -28,6 +31,8 @@ pub(crate) fn differences(expected: &Expected<'_>, now: &Account, vendor: Vendor
         differs(then.locked != now.locked || then.is_role != now.is_role, "ACCOUNT LOCK");
         differs(then.password.expired != now.password.expired, "PASSWORD EXPIRE");
     }
+    let as_made = || now.locked && (&then.ways, &then.further) == (&now.ways, &now.further);
+    let is_unknown = !expected.login && !as_made();
     differs(then.require != now.require, "REQUIRE");
     differs(then.limits != now.limits, "resource limit");
     let rules = PasswordRules { expired: now.password.expired, ..then.password.clone() };
@@ -36,6 +41,7 @@ pub(crate) fn differences(expected: &Expected<'_>, now: &Account, vendor: Vendor
     let (then, now) = (rights(then, vendor), rights(now, vendor));
     let lacks = then.iter().filter(|right| !now.contains(right) && !expected.refused.contains(*right));
     all.extend(lacks.map(|right| format!("it lacks {right}")));
+    all.extend(is_unknown.then(|| PASSWORD_UNKNOWN.to_owned()));
     let more = now.iter().filter(|right| !then.contains(right));
     all.extend(more.map(|right| format!("the dump does not have {right}")));
     all

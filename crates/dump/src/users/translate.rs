@@ -1,7 +1,7 @@
 //! Making accounts of one server into what another can hold. Nothing is ever allowed that was not allowed before: what has
 //! no equal on the target is left away and listed, with the statement that comes nearest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::Vendor;
 use drover_db::grants::{Grant, Privilege, Scope, Who};
@@ -36,13 +36,22 @@ impl NotHeld {
 pub(crate) struct Translated {
     pub(crate) accounts: Vec<Account>,
     pub(crate) not_held: Vec<NotHeld>,
-    /// Those whose password a person must set.
-    pub(crate) without_login: BTreeSet<Who>,
+    /// Those whose way to log in the target does not hold.
+    pub(crate) without_login: BTreeMap<Who, NoLogin>,
+}
+
+/// A way to log in that the target does not hold: an account that is made for it is locked.
+#[derive(Debug)]
+pub(crate) struct NoLogin {
+    /// Why it is lost.
+    pub(crate) why: String,
+    /// What gives a new account a password.
+    pub(crate) statement: String,
 }
 
 /// Makes what a server with these facts can hold.
 pub(crate) fn translate(from: &Accounts, facts: &Facts) -> Translated {
-    let mut work = Work { from, facts, not_held: Vec::new(), without_login: BTreeSet::new() };
+    let mut work = Work { from, facts, not_held: Vec::new(), without_login: BTreeMap::new() };
     let accounts = from.accounts.iter().filter_map(|account| work.account(account)).collect();
     Translated { accounts, not_held: work.not_held, without_login: work.without_login }
 }
@@ -51,7 +60,7 @@ struct Work<'a> {
     from: &'a Accounts,
     facts: &'a Facts,
     not_held: Vec<NotHeld>,
-    without_login: BTreeSet<Who>,
+    without_login: BTreeMap<Who, NoLogin>,
 }
 
 impl Work<'_> {
@@ -133,9 +142,8 @@ impl Work<'_> {
         let unlock = if was_locked { "" } else { " ACCOUNT UNLOCK" };
         let statement = format!("ALTER USER {} IDENTIFIED BY 'a new password'{unlock}", account.who);
         if lost.login {
-            let what = format!("{}: it is locked, and has no password", lost.what.join("; "));
-            self.lost(&account.who, what, Some(statement));
-            self.without_login.insert(account.who.clone());
+            let login = NoLogin { why: lost.what.join("; "), statement };
+            self.without_login.insert(account.who.clone(), login);
         } else {
             lost.what.iter().for_each(|what| self.lost(&account.who, what, None));
         }

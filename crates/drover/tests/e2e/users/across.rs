@@ -119,6 +119,25 @@ fn mariadb_to_mysql() {
     sql(&target, ann["statement"].as_str().unwrap().replace("a new password", "n3w"));
     logs_in(&target, "ann", "n3w");
     run(&mut verify(&target, dir.path(), "--users")).found(&["mysql`.`global_priv`"]);
+    keeps_its_password(&target, dir.path(), "ann");
+}
+
+/// An account that is there with a password of its own is neither the same nor said to be locked.
+fn keeps_its_password(target: &Server, dir: &std::path::Path, user: &str) {
+    logs_in(target, user, "n3w");
+    let report = run(&mut restore(target, dir, "--users --drop-existing --json"));
+    assert_eq!(report.code, Some(1), "{report}");
+    let (report, name) = (report.json(), format!("`{user}`@`localhost`"));
+    let kept = report["users"]["password_kept"].as_array().unwrap();
+    assert_eq!(kept, &[Value::from(name.clone())], "{report}");
+    let lost = report["users"]["not_held"].as_array().unwrap();
+    assert!(about(lost, &name, "keeps its password")["statement"].is_null(), "{report}");
+    let is_locked = |one: &Value| one["account"] == name && one["what"].to_string().contains("it is locked");
+    assert!(!lost.iter().any(is_locked), "{report}");
+    logs_in(target, user, "n3w");
+    let text = run(&mut restore(target, dir, "--users --check --drop-existing"));
+    assert!(text.stdout.contains("1 there already whose passwords cannot be compared"), "{text}");
+    run(&mut verify(target, dir, "--users")).found(&[&name, "its password is the dumped one cannot be told"]);
 }
 
 fn mysql_to_mariadb() {
@@ -180,4 +199,5 @@ fn mysql_to_mariadb() {
     assert!(may("ann@localhost").contains("BINLOG MONITOR") && may("ann@localhost").contains("SET USER"));
     assert!(!may("ann@localhost").contains("SUPER"));
     assert_eq!(value(&target, "SELECT COUNT(*) FROM mysql.user WHERE is_role = 'Y'"), "2");
+    keeps_its_password(&target, dir.path(), "ann");
 }
