@@ -15,6 +15,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut sent = LOGIN.to_vec();
+    reply(&mut sent, [DONE]); // what each session is set to
     reply(&mut sent, [&[2], COLUMN, COLUMN, END, b"\x059.7.0\x00", END]);
     reply(&mut sent, [&[2], COLUMN, COLUMN, END, b"\x08b.000001\x041000", b"\x08b.000002\x041000", END]);
     (0..3).for_each(|_| reply(&mut sent, [DONE]));

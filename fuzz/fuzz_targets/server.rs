@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn talk(address: Address) {
-    let Ok(mut connection) = Connection::open(&options(address)) else { return };
+    let Ok(mut connection) = Connection::log_in(&options(address)) else { return };
     let _ = connection.execute("DO 1");
     let _ = connection.query("SELECT 1");
     let _ = connection.begin_load("LOAD DATA");
