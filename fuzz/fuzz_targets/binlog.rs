@@ -24,7 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
     let flashback = &["sql", "--flashback", "--table=*"];
     let files = &["extract", "--out", files];
     let picked = &["stat", "--database=d*", "--event=query", "--event=write_rows", "--event=write_rows_v1"];
-    for words in [&["ls"][..], &["ls", "--events"], &["stat"], picked, &["sql"], flashback, files] {
+    let chosen = &["sql", "--database=d*", "--table=*.t*"];
+    for words in [&["ls"][..], &["ls", "--events"], &["stat"], picked, &["sql"], chosen, flashback, files] {
         let words = [&["drover"], words, &["--no-checksums", log]].concat();
         let mut out = std::io::sink();
         match Cli::parse_from(words).args.command {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use drover_db::options::{
+    Address, ConnectOptions, Logged, OneServer, PasswordExchange, ServerKey, SslMode, SslOptions,
+};
 
 /// A server's greeting, and that it takes the login.
 pub const LOGIN: &[u8] = include_bytes!("../seeds/server/large-row").split_at(0x58).0;
@@ -30,7 +32,10 @@ pub fn options(address: Address) -> ConnectOptions {
         address,
         database: None,
         ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
+        // All ways to log in are to be reached.
+        exchange: PasswordExchange { server_key: ServerKey::FromServer, cleartext: true },
         connect_timeout: Duration::from_secs(1),
         logged: Logged::AsUsual,
+        one_server: OneServer::default(),
     }
 }

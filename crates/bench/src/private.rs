@@ -4,14 +4,11 @@
 //! The only account is root's, by a socket that only its owner can reach; a measurement makes those that it needs.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use drover_db::options::{Address, ConnectOptions, Logged, ServerFile, SslMode, SslOptions};
+use drover_db::options::{Address, ConnectOptions, ServerFile};
 use drover_sandbox::{Flavour, Server, ServerBinaries, StartOptions};
 
 use crate::{Error, Result};
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Options of a private server.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -145,15 +142,7 @@ pub(crate) struct Private {
 impl Private {
     /// How root gets in.
     pub(crate) fn root(&self) -> ConnectOptions {
-        ConnectOptions {
-            user: "root".to_owned(),
-            password: None,
-            address: Address::Socket(self.server.socket().to_owned()),
-            database: None,
-            ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
-            connect_timeout: CONNECT_TIMEOUT,
-            logged: Logged::AsUsual,
-        }
+        ConnectOptions::by_socket("root", self.server.socket())
     }
 
     /// Where it listens on TCP.

@@ -118,6 +118,16 @@ impl Error {
         }
     }
 
+    /// The same error of a command that goes on in another way behind what a server has sent.
+    pub(crate) fn with_way_on(self, way: &str) -> Self {
+        match &self {
+            Self::Sent { source, .. } if server_hint(source).is_none() => {
+                Self::with_hint(self.to_string(), way)
+            }
+            _ => self,
+        }
+    }
+
     /// What a person can do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -203,8 +213,9 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
         }
         Some(1044 | 1045 | 1142 | 1227) => {
             "the account needs all rights on what is changed, and BINLOG_ADMIN, SESSION_VARIABLES_ADMIN (MySQL) or BINLOG REPLAY, \
-             BINLOG ADMIN (MariaDB); and may make the schema drover"
+             BINLOG ADMIN (MariaDB); SET_ANY_DEFINER or SET USER for programs of other definers; and may make the schema drover"
         }
+        Some(1418 | 1419) => "SET GLOBAL log_bin_trust_function_creators = ON on the target, then --resume",
         Some(1148 | 3948 | 4166) => "SET GLOBAL local_infile = ON on the target",
         Some(1153) => "SET GLOBAL max_allowed_packet on the target, to 1G at most",
         _ => return error.hint(),

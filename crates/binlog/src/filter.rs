@@ -1,11 +1,14 @@
 //! Which transactions are wanted, and what of them.
 
+use std::collections::BTreeSet;
+
 use globset::{Glob, GlobMatcher};
 
 use crate::chain::Item;
-use crate::event::Gtid;
+use crate::event::{Gtid, Query};
 use crate::gtid_set::GtidSet;
-use crate::log::{Kind, Short};
+use crate::log::{Header, Kind, Short};
+use crate::objects::{Object, Objects, Table};
 use crate::time::Moment;
 
 /// Which transactions are wanted, and what of them. Transactions stay whole: one belongs to a range if it begins in it.
@@ -41,11 +44,12 @@ pub struct FilterArgs {
     #[arg(long, value_name = "ID")]
     pub server_id: Vec<u32>,
 
-    /// Take only rows and statements of schemas that match this glob (repeatable); a statement is of its default schema
+    /// Take only rows and statements of schemas that match this glob (repeatable). A statement is of the schemas of what it changes;
+    /// of its session's schema if it changes no table or program
     #[arg(long, value_name = "GLOB")]
     pub database: Vec<NameGlob>,
 
-    /// Take only rows of tables that match this glob on SCHEMA.TABLE, or on TABLE alone (repeatable)
+    /// Take only rows and statements of tables that match this glob on SCHEMA.TABLE, or on TABLE alone (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub table: Vec<NameGlob>,
 
@@ -59,6 +63,13 @@ pub struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// Whether something of this schema may be wanted.
+    pub(crate) fn takes_schema(&self, schema: &[u8]) -> bool {
+        let Self { database, table, .. } = self;
+        (database.is_empty() || database.iter().any(|glob| glob.matches(schema)))
+            && (table.is_empty() || table.iter().any(|glob| glob.may_match_in(schema)))
+    }
+
     /// Whether everything is wanted.
     pub fn takes_all(&self) -> bool {
         let Self { start_position, stop_position, start_datetime, stop_datetime, .. } = self;
@@ -93,6 +104,12 @@ impl NameGlob {
     fn matches(&self, name: &[u8]) -> bool {
         self.0.is_match(String::from_utf8_lossy(name).as_ref())
     }
+
+    /// Whether it may match a table of this schema.
+    fn may_match_in(&self, schema: &[u8]) -> bool {
+        let Some((before, _)) = self.0.glob().glob().split_once('.') else { return true };
+        before.parse::<Self>().map_or(true, |before| before.matches(schema))
+    }
 }
 
 /// Kinds of events of one name: the vendors share some.
@@ -121,6 +138,8 @@ pub struct Filter<'a> {
     logs: usize,
     /// Whether the transaction at hand is wanted.
     wants: bool,
+    /// The schemas that are wanted, of those that --database and --table take; all where this is not said.
+    schemas: Option<BTreeSet<Vec<u8>>>,
 }
 
 /// What to do with an event.
@@ -134,10 +153,62 @@ pub enum Verdict {
     Stop,
 }
 
+/// Whether a statement is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wants {
+    Yes,
+    No,
+    /// It goes with its transaction: what is wanted may be in that.
+    Along,
+    /// It changes what is wanted and what is not, or reads what is not to change what is.
+    Partly,
+    /// Nobody can tell.
+    Untold,
+}
+
+/// What is said of a statement that is wanted in part.
+pub(crate) const PARTLY: &str = "a statement names what is wanted and what is not";
+
+impl Wants {
+    fn if_so(is_wanted: bool) -> Self {
+        if is_wanted { Self::Yes } else { Self::No }
+    }
+
+    /// Whether it is to be done.
+    pub(crate) fn is_taken(self) -> bool {
+        matches!(self, Self::Yes | Self::Along)
+    }
+
+    /// Whether it is known to change something that is wanted.
+    pub(crate) fn some(self) -> bool {
+        matches!(self, Self::Yes | Self::Partly)
+    }
+}
+
 impl<'a> Filter<'a> {
     /// For so many logs.
     pub fn new(args: &'a FilterArgs, logs: usize) -> Self {
-        Self { args, logs, wants: false }
+        Self { args, logs, wants: false, schemas: None }
+    }
+
+    /// Of these schemas only, and of those that are made.
+    pub(crate) fn of_schemas(self, schemas: Option<BTreeSet<Vec<u8>>>) -> Self {
+        Self { schemas, ..self }
+    }
+
+    /// Takes a schema that a statement makes to those that are wanted, and tells it if it was none of them.
+    pub(crate) fn learn_schema(&mut self, query: &Query<'_>) -> Result<Option<Vec<u8>>, Short> {
+        let Some(schemas) = &mut self.schemas else { return Ok(None) };
+        let made = Objects::made_schema(query)?;
+        Ok(made.filter(|schema| schemas.insert(schema.clone())))
+    }
+
+    /// Whether a schema is none of those that are wanted, whatever --database and --table say.
+    pub(crate) fn leaves_out(&self, schema: &[u8]) -> bool {
+        // No dump has these, and every server does.
+        const OF_SERVERS: [&str; 4] = ["mysql", "information_schema", "performance_schema", "sys"];
+        let is_of_server = || OF_SERVERS.iter().any(|name| schema.eq_ignore_ascii_case(name.as_bytes()));
+        self.schemas.as_ref().is_some_and(|schemas| !schemas.contains(schema) && !is_of_server())
     }
 
     /// Whether the event's transaction is wanted.
@@ -197,7 +268,8 @@ impl<'a> Filter<'a> {
     /// Whether anything is asked of what is in a transaction.
     pub fn looks_inside(&self) -> bool {
         let FilterArgs { database, table, thread, event, .. } = self.args;
-        !(database.is_empty() && table.is_empty() && thread.is_empty() && event.is_empty())
+        let takes_all = database.is_empty() && table.is_empty() && thread.is_empty() && event.is_empty();
+        !takes_all || self.schemas.is_some()
     }
 
     /// Whether events of this kind are wanted.
@@ -209,7 +281,7 @@ impl<'a> Filter<'a> {
     /// Whether rows of this table are wanted.
     pub fn wants_table(&self, schema: &[u8], table: &[u8]) -> bool {
         let FilterArgs { database, table: tables, thread, .. } = self.args;
-        thread.is_empty() && wants_name(database, tables, schema, table)
+        thread.is_empty() && !self.leaves_out(schema) && wants_name(database, tables, schema, table)
     }
 
     /// Whether a load of a file into this table by this session is wanted; `thread` is `None` where nobody knows it.
@@ -219,12 +291,80 @@ impl<'a> Filter<'a> {
             && wants_name(database, tables, schema, table)
     }
 
-    /// Whether statements of this session with this default schema are wanted. No statement is of one table.
-    pub fn wants_statement(&self, thread: u32, schema: &[u8]) -> bool {
+    /// Whether a statement is wanted.
+    ///
+    /// # Errors
+    /// If its settings are cut off.
+    pub(crate) fn wants_statement(&self, query: &Query<'_>) -> Result<Wants, Short> {
         let FilterArgs { database, table, thread: threads, .. } = self.args;
-        table.is_empty()
-            && (threads.is_empty() || threads.contains(&thread))
-            && (database.is_empty() || database.iter().any(|glob| glob.matches(schema)))
+        if !threads.is_empty() && !threads.contains(&query.thread) {
+            return Ok(Wants::No);
+        }
+        if database.is_empty() && table.is_empty() && self.schemas.is_none() {
+            return Ok(Wants::Yes);
+        }
+        let matches = || database.iter().any(|glob| glob.matches(query.schema));
+        let is_of_schema = table.is_empty() && (database.is_empty() || matches());
+        Ok(match Objects::of(query)? {
+            Objects::OfTransaction => Wants::Along,
+            Objects::OfServer => Wants::if_so(is_of_schema),
+            Objects::Untold if is_of_schema => Wants::Yes,
+            Objects::Untold => Wants::Untold,
+            Objects::Named { changed, read, changes_rows, .. } => match self.wants_objects(&changed, &read) {
+                Wants::No if changes_rows => Wants::Untold,
+                wants => wants,
+            },
+        })
+    }
+
+    fn wants_objects(&self, changed: &[Object], read: &[Table]) -> Wants {
+        let wanted = changed.iter().map(|object| self.wants_object(object));
+        let FilterArgs { database, table: tables, .. } = self.args;
+        let is_wanted = |Table { schema, name }: &Table| {
+            !self.leaves_out(schema) && wants_name(database, tables, schema, name)
+        };
+        let reads_others = !read.iter().all(is_wanted);
+        let all = wanted.reduce(|one, other| match (one, other) {
+            (one, other) if one == other => one,
+            (Wants::Untold, _) | (_, Wants::Untold) => Wants::Untold,
+            _ => Wants::Partly,
+        });
+        match all {
+            Some(Wants::Yes) if reads_others => Wants::Partly,
+            all => all.unwrap_or(Wants::Untold),
+        }
+    }
+
+    fn wants_object(&self, object: &Object) -> Wants {
+        let FilterArgs { database, table: tables, .. } = self.args;
+        let is_in = |schema: &[u8]| {
+            !self.leaves_out(schema)
+                && (database.is_empty() || database.iter().any(|glob| glob.matches(schema)))
+        };
+        match object {
+            Object::Table(Table { schema, name }) => {
+                Wants::if_so(!self.leaves_out(schema) && wants_name(database, tables, schema, name))
+            }
+            Object::Program(schema) => Wants::if_so(is_in(schema) && tables.is_empty()),
+            Object::Schema(schema) | Object::Trigger(schema) => match is_in(schema) {
+                true if tables.is_empty() => Wants::Yes,
+                // Of some of its tables it is not.
+                true if tables.iter().any(|glob| glob.may_match_in(schema)) => Wants::Untold,
+                _ => Wants::No,
+            },
+        }
+    }
+
+    /// The header of a statement that is run: the session's schema need not be there where only others' statements are wanted, and is
+    /// left out if the statement does not need it.
+    pub(crate) fn header_of(&self, query: &Query<'_>, header: &Header) -> Result<Header, Short> {
+        let FilterArgs { database, table, .. } = self.args;
+        let mut header = *header;
+        let takes_all = database.is_empty() && table.is_empty() && self.schemas.is_none();
+        if !takes_all && Objects::needs_no_schema(query)? {
+            header.flags |= Header::SUPPRESS_USE;
+        }
+        Ok(header)
     }
 }
 
@@ -263,17 +403,72 @@ mod tests {
         let args = FilterArgs { table: glob("shop.ord*"), ..FilterArgs::default() };
         let filter = Filter::new(&args, 1);
         assert!(filter.wants_table(b"shop", b"orders") && !filter.wants_table(b"other", b"orders"));
-        assert!(!filter.wants_statement(1, b"shop"));
         let args = FilterArgs { table: glob("orders"), database: glob("s*"), ..FilterArgs::default() };
         let filter = Filter::new(&args, 1);
         assert!(filter.wants_table(b"shop", b"orders") && !filter.wants_table(b"other", b"orders"));
         let args = FilterArgs { thread: vec![7], ..FilterArgs::default() };
         let filter = Filter::new(&args, 1);
-        assert!(
-            filter.wants_statement(7, b"")
-                && !filter.wants_statement(8, b"")
-                && !filter.wants_table(b"a", b"b")
-        );
+        let wants = |thread| {
+            let query =
+                Query { thread, seconds: 0, error: 0, status: &[], schema: b"", text: b"DROP TABLE a.b" };
+            filter.wants_statement(&query).unwrap()
+        };
+        assert!(wants(7) == Wants::Yes && wants(8) == Wants::No && !filter.wants_table(b"a", b"b"));
         assert!(filter.wants_load(Some(7), b"a", b"b") && !filter.wants_load(None, b"a", b"b"));
+    }
+    #[test]
+    fn statements_by_what_they_change() {
+        use Wants::{Along, No, Partly, Untold, Yes};
+        let glob = |text: &str| vec![text.parse::<NameGlob>().unwrap()];
+        let by_schema = FilterArgs { database: glob("lg"), ..FilterArgs::default() };
+        let by_table = FilterArgs { table: glob("lg.a*"), ..FilterArgs::default() };
+        for (schema, text, [of_schema, of_table]) in [
+            ("", "CREATE TABLE lg.a (id INT)", [Yes, Yes]),
+            ("x", "ALTER TABLE lg.b ADD c INT", [Yes, No]),
+            ("lg", "DROP TABLE x.a", [No, No]),
+            ("lg", "TRUNCATE a", [Yes, Yes]),
+            ("x", "RENAME TABLE lg.a TO x.a", [Partly, Partly]),
+            ("x", "CREATE TABLE lg.a LIKE y.b", [Partly, Partly]),
+            ("x", "CREATE DATABASE lg", [Yes, Untold]),
+            ("lg", "DROP DATABASE x", [No, No]),
+            ("x", "CREATE FUNCTION lg.f() RETURNS INT RETURN 1", [Yes, No]),
+            ("x", "DROP TRIGGER lg.t", [Yes, Untold]),
+            ("x", "INSERT INTO lg.a SELECT * FROM lg.b", [Yes, Partly]),
+            ("lg", "INSERT INTO x.a SELECT * FROM b", [Untold, Untold]),
+            ("lg", "GRANT ALL ON x.* TO a", [Yes, No]),
+            ("x", "SAVEPOINT a", [Along, Along]),
+            ("x", "CALL lg.p()", [Untold, Untold]),
+        ] {
+            let (schema, text) = (schema.as_bytes(), text.as_bytes());
+            let query = Query { thread: 1, seconds: 0, error: 0, status: &[], schema, text };
+            let wants = |args| Filter::new(args, 1).wants_statement(&query).unwrap();
+            let shown = String::from_utf8_lossy(text);
+            assert_eq!([wants(&by_schema), wants(&by_table)], [of_schema, of_table], "{shown}");
+        }
+    }
+
+    #[test]
+    fn schemas_of_a_dump_and_those_made_since() {
+        let args = FilterArgs::default();
+        let mut filter = Filter::new(&args, 1).of_schemas(Some([b"one".to_vec()].into()));
+        let query = |text: &'static str| {
+            let text = text.as_bytes();
+            Query { thread: 1, seconds: 0, error: 0, status: &[], schema: b"two", text }
+        };
+        let wants = |filter: &Filter<'_>, text| filter.wants_statement(&query(text)).unwrap();
+        assert!(filter.looks_inside() && !filter.leaves_out(b"one") && filter.leaves_out(b"three"));
+        assert_eq!(filter.learn_schema(&query("DROP DATABASE three")), Ok(None));
+        assert_eq!(filter.learn_schema(&query("CREATE DATABASE three")), Ok(Some(b"three".to_vec())));
+        assert_eq!(filter.learn_schema(&query("CREATE DATABASE three")), Ok(None));
+        assert!(filter.wants_table(b"three", b"t") && !filter.wants_table(b"two", b"t"));
+        for (text, right) in [
+            ("CREATE TABLE t (a INT)", Wants::No),
+            ("CREATE TABLE one.t (a INT)", Wants::Yes),
+            ("INSERT INTO one.t SELECT 1 FROM information_schema.TABLES", Wants::Yes),
+            ("INSERT INTO one.t SELECT 1 FROM two.t", Wants::Partly),
+            ("GRANT SELECT ON one.* TO a", Wants::Yes),
+        ] {
+            assert_eq!(wants(&filter, text), right, "{text}");
+        }
     }
 }

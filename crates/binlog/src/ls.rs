@@ -248,9 +248,9 @@ impl<'a> Lister<'a> {
                 told.schema = Some(schema.clone());
                 self.tables.insert(map.id, (schema, table));
             }
-            Kind::QUERY => self.tell_statement(&mut told, &Query::parse(event.body, format)?),
+            Kind::QUERY => self.tell_statement(&mut told, &Query::parse(event.body, format)?)?,
             Kind::EXECUTE_LOAD_QUERY => {
-                self.tell_statement(&mut told, &ExecuteLoad::parse(event.body, format)?.query)
+                self.tell_statement(&mut told, &ExecuteLoad::parse(event.body, format)?.query)?;
             }
             Kind::LOAD | Kind::NEW_LOAD | Kind::CREATE_FILE => {
                 let load = OldLoad::parse(event.kind, event.body)?;
@@ -275,12 +275,13 @@ impl<'a> Lister<'a> {
         Ok(told)
     }
 
-    fn tell_statement(&self, told: &mut Told, query: &Query<'_>) {
+    fn tell_statement(&self, told: &mut Told, query: &Query<'_>) -> std::result::Result<(), Short> {
         told.thread = Some(query.thread);
-        told.is_wanted = self.filter.wants_statement(query.thread, query.schema);
+        told.is_wanted = self.filter.wants_statement(query)?.some();
         told.is_change = !query.is_begin() && !query.is_end();
         told.schema = Some(text(query.schema)).filter(|schema| !schema.is_empty());
         told.what = shortened(query.text);
+        Ok(())
     }
 }
 

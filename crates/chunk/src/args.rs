@@ -54,6 +54,11 @@ pub struct ChunkArgs {
     #[arg(short = 'n', long)]
     pub dry_run: bool,
 
+    /// Go on with a run though the table was altered or rebuilt since. Of another table of the same name it would change other rows than
+    /// the run began with
+    #[arg(long)]
+    pub altered: bool,
+
     /// Walk the table along this unique key [default: the primary key, or another one that the statement does not change]
     #[arg(long, value_name = "NAME")]
     pub key: Option<String>,

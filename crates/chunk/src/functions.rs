@@ -16,7 +16,7 @@ pub(crate) struct Found {
 }
 
 /// Functions whose value, or effect, is another one each time (manuals of both servers: Functions and Operators).
-const CHANGING: [&str; 32] = [
+const CHANGING: [&str; 37] = [
     "RAND",
     "UUID",
     "UUID_SHORT",
@@ -49,6 +49,11 @@ const CHANGING: [&str; 32] = [
     "PS_CURRENT_THREAD_ID",
     "PS_THREAD_ID",
     "STATEMENT_DIGEST",
+    "ROWNUM",
+    "BINLOG_GTID_POS",
+    "WSREP_LAST_SEEN_GTID",
+    "WSREP_LAST_WRITTEN_GTID",
+    "WSREP_SYNC_WAIT_UPTO_GTID",
 ];
 
 /// Functions of all rows of a group.
@@ -118,6 +123,11 @@ pub(crate) fn look(code: &[Code<'_>], verb: Verb) -> Result<Found> {
             depth_of_queries.pop();
         } else if next.is_symbol(b'@') {
             return refused("a variable", "its value may be another one in the next part: write the value");
+        } else if next.is("ROWNUM") && !follows(b'(') {
+            return refused(
+                "ROWNUM",
+                "it counts the rows of each part; a column of this name is written in backticks",
+            );
         } else if next.is("NEXT") && code.get(at + 1).is_some_and(|code| code.is_any(&["VALUE", "VALUES"])) {
             return refused("NEXT VALUE FOR", "it gives another value each time");
         }

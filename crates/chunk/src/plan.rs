@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use drover_db::options::{ConnectOptions, beside};
 use drover_db::sql::Dialect;
-use drover_db::{Connection, health, server};
+use drover_db::{Connection, health, quote, server};
 
 use crate::args::ChunkArgs;
 use crate::error::Doing;
@@ -12,7 +12,7 @@ use crate::fixed;
 use crate::key::{self, Walk};
 use crate::report::PlanReport;
 use crate::state::{State, Tally, Task};
-use crate::statement::{Statement, Verb};
+use crate::statement::{Statement, Verb, told};
 use crate::table::{self, Table};
 use crate::{Error, Result};
 
@@ -54,7 +54,7 @@ impl Plan {
             ));
         }
         let table = table::examine(connection, &given, args.archive.is_some(), &mut warnings)?;
-        let state = State::of(&table.name, &args.statement);
+        let state = State::of(&table.name, &told(&args.statement, dialect));
         if !args.dry_run {
             state.lock(connection)?;
         }
@@ -62,18 +62,23 @@ impl Plan {
         let earlier = state.read(connection)?;
         let (statement, walk, task, tally, parts_before) = match earlier {
             Some((task, tally, parts)) => {
+                check_same_table(args, &table, &task, &state)?;
                 let statement = Statement::read(&task.text, dialect)?;
-                let walk = go_on(connection, args, &statement, &table, &task, archive.as_deref())?;
+                let walk = go_on(connection, args, &statement, &table, &task, &state)?;
                 (statement, walk, Some(task), tally, Some(parts))
             }
             None => {
+                let others = state.others(connection, &table.name)?;
+                refuse_beside(&table, &others)?;
                 let text = fixed::fixed(connection, &args.statement, &given.moments)?;
                 let statement = Statement::read(&text, dialect)?;
                 let walk = Walk::choose(connection, &statement, &table, args.key.as_deref())?;
-                let task = walk.last(connection)?.map(|end| task(&args.statement, text, &walk, end, archive));
+                let end = walk.last(connection)?;
+                let task = end.map(|end| task(&args.statement, text, &walk, end, archive, &table));
                 (statement, walk, task, Tally::default(), None)
             }
         };
+        take_zero_dates(connection, &walk, statement.verb, &mut warnings)?;
         let replicas = replicas(connection, args, options, &mut warnings)?;
         Ok(Self {
             takes_hints: key::takes_hints(connection)?,
@@ -133,7 +138,14 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(Error::file(path))
 }
 
-fn task(given: &str, text: String, walk: &Walk, end: Vec<String>, archive: Option<PathBuf>) -> Task {
+fn task(
+    given: &str,
+    text: String,
+    walk: &Walk,
+    end: Vec<String>,
+    archive: Option<PathBuf>,
+    table: &Table,
+) -> Task {
     Task {
         statement: given.to_owned(),
         text,
@@ -141,7 +153,32 @@ fn task(given: &str, text: String, walk: &Walk, end: Vec<String>, archive: Optio
         columns: walk.key.columns.iter().map(|column| column.name.clone()).collect(),
         end,
         archive,
+        table: Some(table.name.to_string()),
+        created: table.created.clone(),
     }
+}
+
+/// A key may hold dates with zeros, and borders are written as values: in modes that refuse them a part would end with error 1292.
+fn take_zero_dates(
+    connection: &mut Connection,
+    walk: &Walk,
+    verb: Verb,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    const REFUSING: [&str; 3] = ["NO_ZERO_DATE", "NO_ZERO_IN_DATE", "TRADITIONAL"];
+    let mode = server::variable(connection, "sql_mode").doing(|| "reading sql_mode")?.unwrap_or_default();
+    let kept: Vec<_> = mode.split(',').filter(|mode| !REFUSING.contains(mode)).collect();
+    if !walk.has_dates || kept.len() == mode.split(',').count() {
+        return Ok(());
+    }
+    if verb != Verb::Delete {
+        warnings.push(format!(
+            "the key {} may hold dates with zeros: NO_ZERO_DATE and NO_ZERO_IN_DATE do not hold in this run",
+            walk.key.index
+        ));
+    }
+    let sql = format!("SET SESSION sql_mode = {}", quote::string(&kept.join(",")));
+    connection.execute(sql).map(drop).doing(|| "setting sql_mode")
 }
 
 /// The key of a run that was begun, if it can be gone on with.
@@ -151,9 +188,11 @@ fn go_on(
     statement: &Statement,
     table: &Table,
     task: &Task,
-    archive: Option<&Path>,
+    state: &State,
 ) -> Result<Walk> {
-    let state = State::of(&table.name, &args.statement).name();
+    let state = state.name();
+    let archive = args.archive.as_deref().map(absolute).transpose()?;
+    let archive = archive.as_deref();
     let anew = format!("or DROP TABLE {state}, and what was done so far is forgotten");
     if task.archive.as_deref() != archive {
         let kept = task.archive.as_deref().map_or("no archive".into(), |path| path.display().to_string());
@@ -176,6 +215,35 @@ fn go_on(
             format!("go on with the same key, {anew}"),
         )),
     }
+}
+
+/// A table that was dropped and made anew has other rows, of which the run has changed none.
+fn check_same_table(args: &ChunkArgs, table: &Table, task: &Task, state: &State) -> Result<()> {
+    let (Some(then), Some(now)) = (&task.created, &table.created) else { return Ok(()) };
+    if then == now || args.altered {
+        return Ok(());
+    }
+    Err(Error::with_hint(
+        format!(
+            "an earlier run of this statement was not finished, on a table {} that was created at {then}; this one was created at {now}",
+            table.name
+        ),
+        format!(
+            "if it is the same table, altered or rebuilt since, --altered goes on; if it is another one, DROP TABLE {} forgets that run",
+            state.name()
+        ),
+    ))
+}
+
+/// Another statement on the same table that was not finished may be this one, written otherwise: rows would be changed twice.
+fn refuse_beside(table: &Table, others: &[(String, String)]) -> Result<()> {
+    let Some((statement, state)) = others.first() else { return Ok(()) };
+    Err(Error::with_hint(
+        format!("a run of another statement on {} was not finished: {statement}", table.name),
+        format!(
+            "run that statement again to go on with it, or DROP TABLE {state}, and what it has done is forgotten"
+        ),
+    ))
 }
 
 /// Statements are safe to log only where reads can be repeated; rows are logged in any level, and lock less in the other.

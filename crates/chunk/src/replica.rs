@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
 use drover_db::wire::Rows;
-use drover_db::{Connection, Stop, Watched, health};
+use drover_db::{Connection, Stop, Watched, health, server};
 
-use crate::args::LagBy;
 use crate::clock::{LogClock, Place};
 use crate::error::Doing;
 use crate::flow::{Flow, Mark};
@@ -142,7 +141,7 @@ pub(crate) struct Watcher<'a> {
     how: How<'a>,
 }
 
-enum How<'a> {
+pub(crate) enum How<'a> {
     Heartbeat(&'a State),
     /// By the position of what was applied from the server with this id.
     Status(u64),
@@ -158,21 +157,17 @@ impl<'a> Watcher<'a> {
         options: &ConnectOptions,
         flow: &'a Flow,
         replica: usize,
-        lag_by: LagBy,
-        state: &'a State,
-        server_id: u64,
+        how: How<'a>,
+        source: &mut Connection,
     ) -> Result<Self> {
-        let how = match lag_by {
-            LagBy::Heartbeat => How::Heartbeat(state),
-            LagBy::Status => How::Status(server_id),
-        };
         let mut watcher = Self { session: Session::new(stop, options), flow, replica, how };
         let address = options.address.to_string();
         match &watcher.how {
             // Whether the heartbeat arrives is waited for: the replica may be far behind.
-            How::Heartbeat(_) => {
-                watcher.session.ask(|connection| connection.execute("DO 0").map(drop).doing(|| "asking"))
-            }
+            How::Heartbeat(_) => watcher.session.ask(|connection| {
+                let is_same = server::is_same(connection, source).doing(|| "asking which server it is")?;
+                if is_same { Err(Error::found("that is the server which is changed itself")) } else { Ok(()) }
+            }),
             How::Status(id) => {
                 let id = *id;
                 watcher.session.ask(|connection| applied(connection, id).map(drop))

@@ -16,7 +16,7 @@ use crate::error::Doing;
 use crate::flow::{Flow, Verdict};
 use crate::load::Limits;
 use crate::plan::Plan;
-use crate::replica::{Marker, Watcher};
+use crate::replica::{How, Marker, Watcher};
 use crate::report::{Archived, ChunkReport, Report};
 use crate::size::Sizer;
 use crate::state::{State, Tally, Task};
@@ -136,11 +136,11 @@ impl Run<'_> {
             Archive::open(path, plan.tally.archived_bytes, is_new, &plan.table.name, &plan.table.columns)
         };
         let archive = self.task.archive.as_deref().map(open).transpose()?;
+        let mut warnings = Vec::new();
+        let clock = clock(connection, self.args.max_rate.is_some(), &mut warnings)?;
         if is_new {
             plan.state.begin(connection, self.task)?;
         }
-        let mut warnings = Vec::new();
-        let clock = clock(connection, &mut warnings)?;
         let has_log = clock.is_some();
         let mut worker = Worker { connection, plan, archive, clock, looked: None };
         let (tally, chunks) = match plan.tally.is_finished {
@@ -175,7 +175,11 @@ impl Run<'_> {
         };
         let server_id = server_id(worker.connection)?;
         let watchers = self.plan.replicas.iter().enumerate().map(|(index, replica)| {
-            Watcher::new(self.stop, replica, &flow, index, self.args.lag_by, &self.plan.state, server_id)
+            let how = match self.args.lag_by {
+                LagBy::Heartbeat => How::Heartbeat(&self.plan.state),
+                LagBy::Status => How::Status(server_id),
+            };
+            Watcher::new(self.stop, replica, &flow, index, how, worker.connection)
         });
         let watchers = watchers.collect::<Result<Vec<_>>>()?;
         let over = AtomicBool::new(false);
@@ -196,11 +200,27 @@ fn server_id(connection: &mut Connection) -> Result<u64> {
 }
 
 /// What measures the log, if there is one and this account may see it.
-fn clock(connection: &mut Connection, warnings: &mut Vec<String>) -> Result<Option<LogClock>> {
+fn clock(
+    connection: &mut Connection,
+    is_needed: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Option<LogClock>> {
+    const NO_LOG: &str = "--max-rate counts bytes of the binary log, and the server writes none";
     let mut clock = LogClock::default();
     match clock.read(connection) {
         Ok(Some(_)) => Ok(Some(clock)),
+        Ok(None) if is_needed => {
+            Err(Error::with_hint(NO_LOG, "--chunk-time and --max-load limit the work there"))
+        }
         Ok(None) => Ok(None),
+        Err(Error::Server { source: source @ drover_db::Error::Server(_), .. }) if is_needed => {
+            Err(Error::with_hint(
+                format!(
+                    "--max-rate counts bytes of the binary log, whose length this account may not see: {source}"
+                ),
+                "GRANT BINLOG MONITOR (MariaDB) or REPLICATION CLIENT (MySQL) ON *.* to the account, or leave --max-rate out",
+            ))
+        }
         Err(Error::Server { source: source @ drover_db::Error::Server(_), .. }) => {
             warnings.push(format!(
                 "parts are sized by their time only, as the binary log's length is not to be seen: {source}"

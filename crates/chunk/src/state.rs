@@ -29,6 +29,12 @@ pub(crate) struct Task {
     /// The key of the last row, as literals.
     pub(crate) end: Vec<String>,
     pub(crate) archive: Option<PathBuf>,
+    /// The table that is walked.
+    #[serde(default)]
+    pub(crate) table: Option<String>,
+    /// When the table was created, as the server tells it; another time is another table, or one that was rebuilt.
+    #[serde(default)]
+    pub(crate) created: Option<String>,
 }
 
 /// What was done so far.
@@ -56,7 +62,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Of the run of a statement on a table.
+    /// Of the run of a statement on a table, however the statement is spaced and its words are written.
     pub(crate) fn of(walked: &Name, statement: &str) -> Self {
         let id = xxh3_64(format!("{walked}\n{statement}").as_bytes());
         let lock = format!("drover_chunk_{id:016x}");
@@ -84,6 +90,32 @@ impl State {
             format!("this statement is being run by another drover{who}"),
             "wait until it ends; if it was killed and its session hangs, KILL that connection",
         )
+    }
+
+    /// Runs on the same table that were not finished, and that nobody is at: the statement of each, and the table that notes it.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub(crate) fn others(&self, connection: &mut Connection, walked: &Name) -> Result<Vec<(String, String)>> {
+        let sql = format!(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME LIKE 'drover\\_chunk\\_%'",
+            quote::string(&self.table.schema)
+        );
+        let rows = connection.query(sql).doing(|| "looking for runs that were not finished")?;
+        let mut others = Vec::new();
+        for name in rows.rows.iter().map(|row| row.string(0)).filter(|name| *name != self.table.name) {
+            let lock = quote::string(&name);
+            let other = Self { table: Name::new(&self.table.schema, &name), lock: name };
+            let Ok(Some((task, tally, _))) = other.read(connection) else { continue };
+            let is_used = connection.first(format!("SELECT IS_USED_LOCK({lock})"));
+            let is_used = is_used.doing(|| "looking for runs that were not finished")?;
+            let is_used = is_used.is_some_and(|row| row.text(0).is_some());
+            let is_of_table = task.table.as_ref().is_none_or(|table| *table == walked.to_string());
+            if !is_used && !tally.is_finished && is_of_table {
+                others.push((task.statement, other.name()));
+            }
+        }
+        Ok(others)
     }
 
     /// The run that was begun earlier, if there is one, and how many parts it has done.

@@ -109,6 +109,22 @@ pub fn why_not(text: &str, sql_mode: &str) -> Option<String> {
     Statement::read(text, Dialect::of(sql_mode, "utf8mb4")).err().map(|error| error.to_string())
 }
 
+/// The text with which a statement is told from others: however it is spaced, and its words and names are written.
+pub(crate) fn told(text: &str, dialect: Dialect) -> String {
+    const WORDS: [&str; 28] = [
+        "DELETE", "UPDATE", "INSERT", "INTO", "SELECT", "FROM", "SET", "WHERE", "AS", "AND", "OR", "NOT",
+        "XOR", "IN", "IS", "NULL", "LIKE", "BETWEEN", "EXISTS", "CASE", "WHEN", "THEN", "ELSE", "END",
+        "INTERVAL", "DIV", "MOD", "TRUE",
+    ];
+    let Ok(code) = code_of(text, dialect) else { return text.to_owned() };
+    let word = |code: &Code<'_>| match code.token.kind {
+        Kind::Word if code.is_any(&WORDS) => code.text().to_uppercase(),
+        Kind::Word | Kind::Quoted => code.name().unwrap_or_else(|| code.text()),
+        _ => code.text(),
+    };
+    code.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
 const ONE_TABLE: &str =
     "a join says which rows for all of them at once: write the other tables as a subquery in WHERE";
 
@@ -522,6 +538,17 @@ mod tests {
         );
         let hinted = flat(read("DELETE FROM t AS x WHERE 1").part("k", "`id` <= 9", true));
         assert_eq!(hinted, "DELETE /*+ INDEX(`x` `k`) */ FROM t AS x WHERE (1 ) AND `id` <= 9");
+    }
+
+    #[test]
+    fn however_it_is_written() {
+        let same = |a: &str, b: &str| told(a, Dialect::default()) == told(b, Dialect::default());
+        assert!(same("update t set a=a+1 where `id`>0;", "UPDATE  t\nSET a = a + 1 -- all\nWHERE id > 0"));
+        assert!(!same("UPDATE t SET a = 'x'", "UPDATE t SET a = 'X'"));
+        assert!(!same(
+            "UPDATE t SET a = 1 WHERE b IN (SELECT b FROM u)",
+            "UPDATE t SET a = 1 WHERE b IN (SELECT b FROM U)"
+        ));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the server knows of the tables that a statement names, and what speaks against running it in parts.
 
+use drover_db::grants::Held;
 use drover_db::table::{ColumnFacts, Name, columns};
 use drover_db::{Connection, Row, quote, server};
 
@@ -16,6 +17,10 @@ pub(crate) struct Table {
     pub(crate) timed: Vec<String>,
     /// The server's guess.
     pub(crate) rows: u64,
+    /// When it was created, as the server tells it.
+    pub(crate) created: Option<String>,
+    /// Of triggers that run before a row is updated: the name and the text.
+    pub(crate) triggers: Vec<(String, String)>,
 }
 
 /// What a table is in the catalogue.
@@ -24,6 +29,7 @@ struct Relation {
     kind: String,
     engine: String,
     rows: u64,
+    created: Option<String>,
 }
 
 /// Looks at all tables that a statement names.
@@ -42,11 +48,14 @@ pub(crate) fn examine(
     check_calls(connection, statement)?;
     check_foreign_keys(connection, statement.verb, &walked.name, archives, warnings)?;
     note_triggers(connection, statement, &walked.name, warnings)?;
+    let triggers = before_update(connection, statement, &walked.name, warnings)?;
+    note_numbers(connection, statement, warnings)?;
     let columns =
         columns(connection, &walked.name).doing(|| format!("reading the columns of {}", walked.name))?;
     let timed = timed_columns(connection, &walked.name)?;
     note_times(statement, &timed, warnings);
-    Ok(Table { name: walked.name, columns, timed, rows: walked.rows })
+    let (rows, created) = (walked.rows, walked.created);
+    Ok(Table { name: walked.name, columns, timed, rows, created, triggers })
 }
 
 /// The table's full name.
@@ -70,7 +79,7 @@ fn named(connection: &mut Connection, reference: &Reference) -> Result<Name> {
 fn relation(connection: &mut Connection, reference: &Reference) -> Result<Relation> {
     let name = named(connection, reference)?;
     let sql = format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, ''), TABLE_ROWS FROM information_schema.TABLES WHERE \
+        "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, ''), TABLE_ROWS, CREATE_TIME FROM information_schema.TABLES WHERE \
          TABLE_SCHEMA = {} AND TABLE_NAME = {}",
         quote::string(&name.schema),
         quote::string(&name.name)
@@ -92,6 +101,7 @@ fn relation(connection: &mut Connection, reference: &Reference) -> Result<Relati
         kind: row.string(2),
         engine: row.string(3),
         rows: row.parse(4).unwrap_or(0),
+        created: row.text(5),
     })
 }
 
@@ -273,6 +283,64 @@ fn note_triggers(
         format!("the trigger {} of {table} runs for each row: it must not look at other rows", row.string(0))
     };
     warnings.extend(rows.into_iter().map(named));
+    Ok(())
+}
+
+/// Triggers that may give a row another key than it has, as they run before it is updated. Who may not see them is warned.
+fn before_update(
+    connection: &mut Connection,
+    statement: &Statement,
+    walked: &Name,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<(String, String)>> {
+    if statement.verb != Verb::Update {
+        return Ok(Vec::new());
+    }
+    let held = Held::of(connection).doing(|| "reading the account's privileges")?;
+    if !held.on_table("TRIGGER", &walked.schema, &walked.name) {
+        warnings.push(format!(
+            "this account may not see the triggers of {walked} (TRIGGER): one that changes the key would have rows changed twice"
+        ));
+    }
+    let sql = format!(
+        "SELECT TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND \
+         EVENT_OBJECT_TABLE = {} AND EVENT_MANIPULATION = 'UPDATE' AND ACTION_TIMING = 'BEFORE'",
+        quote::string(&walked.schema),
+        quote::string(&walked.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the triggers of {walked}"))?;
+    Ok(rows.into_iter().map(|row| (row.string(0), row.string(1))).collect())
+}
+
+/// Numbers and times that the server gives to rows of the table that is inserted into, by the statement they come with.
+fn note_numbers(
+    connection: &mut Connection,
+    statement: &Statement,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let Some(target) = &statement.target else { return Ok(()) };
+    let target = named(connection, target)?;
+    let sql = format!(
+        "SELECT COLUMN_NAME, EXTRA, COLUMN_DEFAULT FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        quote::string(&target.schema),
+        quote::string(&target.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
+    for row in rows {
+        let (column, extra) = (row.string(0), row.string(1).to_lowercase());
+        let default = row.string(2).to_lowercase();
+        if extra.contains("auto_increment") {
+            warnings.push(format!(
+                "where the SELECT gives no value for {column} of {target}, AUTO_INCREMENT leaves gaps between parts: other numbers than \
+                 one statement would give"
+            ));
+        } else if extra.contains("default_generated") || default.contains("current_timestamp") {
+            warnings.push(format!(
+                "where the SELECT gives no value for {column} of {target}, its default is computed for each part: a time is that of the \
+                 part that a row is in"
+            ));
+        }
+    }
     Ok(())
 }
 

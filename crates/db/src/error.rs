@@ -1,6 +1,9 @@
 //! What can go wrong between drover and a server.
 
+use std::fmt;
 use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// An error the server sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +28,20 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// Connecting, TLS and the login took longer than they may together.
+    #[error("{to} did not complete the login within {} s", limit.as_secs_f64())]
+    TooSlow {
+        /// The address.
+        to: String,
+        /// How long they may take.
+        limit: Duration,
+    },
+    /// A signal came before the login was done, or other work was to stop.
+    #[error("the login at {to} was interrupted")]
+    Interrupted {
+        /// The address.
+        to: String,
+    },
     /// The server refused the login.
     #[error("{to} refused the login of '{user}': {source}")]
     Login {
@@ -42,6 +59,24 @@ pub enum Error {
         to: String,
         /// What failed.
         why: String,
+    },
+    /// The server asked for the password in a way that tells it to whoever listens, or to whoever takes the server's place.
+    #[error("{to} asks for the password of '{user}' {way}")]
+    Exposed {
+        /// The address.
+        to: String,
+        /// The user name that was sent.
+        user: String,
+        /// In which way.
+        way: Exposure,
+    },
+    /// The file that is to hold the server's public key cannot be used.
+    #[error("cannot use the server's public key in {}: {source}", path.display())]
+    ServerKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
     },
     /// The server answered a statement with an error.
     #[error(transparent)]
@@ -61,6 +96,16 @@ pub enum Error {
         to: String,
         /// What was wrong with it.
         what: String,
+    },
+    /// Connections to one address lead to different servers.
+    #[error("{to} leads to more than one server: the first connection is to {first}, another to {other}")]
+    OtherServer {
+        /// The address.
+        to: String,
+        /// The server of the first connection.
+        first: String,
+        /// That of a later one; the same words may stand for a copy of it.
+        other: String,
     },
     /// What was to be sent to the server could not be read.
     #[error("{0}")]
@@ -91,6 +136,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Connect { .. } => "is the server running, and are --host, --port and --socket right?",
+            Self::TooSlow { .. } => {
+                "the server may be overloaded, or something else listens there; --connect-timeout allows more seconds"
+            }
             // 1698 is how MariaDB refuses an account that is bound to a user of the system.
             Self::Login { source, .. } if matches!(source.code, 1045 | 1698) => {
                 "check --user and --password (-p asks for it); the account may also be limited to other hosts"
@@ -98,12 +146,60 @@ impl Error {
             Self::Tls { .. } => {
                 "--ssl-mode says how much is asked of TLS, --ssl-ca names who signs the server's certificate"
             }
+            Self::Exposed { way, .. } => way.hint(),
+            Self::ServerKey { .. } => {
+                "--server-public-key-path names a copy of the file public_key.pem in the server's data directory"
+            }
             Self::Lost { .. } => {
                 "look into the server's error log for a crash, a restart or a killed connection"
+            }
+            Self::OtherServer { .. } => {
+                "name one server itself: no reader endpoint, no name with several addresses, no proxy or balancer that deals out \
+                 connections or statements"
             }
             _ => return None,
         };
         Some(text.into())
+    }
+}
+
+/// How a password would come to be known to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exposure {
+    /// Encrypted with a key that came over a connection that others can change.
+    UnknownKey,
+    /// As it is, to a server that may be another one.
+    Cleartext,
+    /// As it is, over a connection that others can read.
+    OpenCleartext,
+}
+
+impl Exposure {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::UnknownKey => {
+                "use --ssl-mode=REQUIRED or the Unix socket; or --server-public-key-path=FILE with a copy of the server's key; \
+                 or, on a network you trust, --get-server-public-key"
+            }
+            Self::Cleartext => {
+                "--enable-cleartext-plugin sends it; --ssl-ca makes sure that it is the server who gets it"
+            }
+            Self::OpenCleartext => {
+                "--ssl-mode=REQUIRED or the Unix socket hides it from the network; --enable-cleartext-plugin allows it then"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Exposure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownKey => {
+                "encrypted with a key that it sends without TLS: whoever is between could send another one"
+            }
+            Self::Cleartext => "in clear text ('mysql_clear_password')",
+            Self::OpenCleartext => "in clear text over a connection without TLS ('mysql_clear_password')",
+        })
     }
 }
 

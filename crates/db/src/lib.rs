@@ -13,7 +13,7 @@ mod stop;
 pub mod table;
 pub mod wire;
 
-pub use error::{Error, Result, ServerError};
+pub use error::{Error, Exposure, Result, ServerError};
 pub use server::{Server, Vendor};
 pub use stop::{Stop, Watched};
 pub use wire::{Connection, Row};

@@ -1,6 +1,8 @@
 //! A tokenizer for SQL text as the servers print it: enough to find names, strings and parentheses without being
 //! misled by quotes and comments. It keeps every byte: the tokens' texts put together are the input.
 
+pub mod events;
+
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

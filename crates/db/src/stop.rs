@@ -89,12 +89,12 @@ impl Stop {
         Ok(Watched { stop: Holder::Shared(Arc::clone(self)), number })
     }
 
-    /// Connects, and watches the connection.
+    /// Connects, and watches the connection; a request ends the login too, wherever it is.
     ///
     /// # Errors
     /// As of [`Connection::open`], or if the system has no more file descriptors.
     pub fn connect(self: &Arc<Self>, options: &ConnectOptions) -> Result<(Connection, Watched<'static>)> {
-        let connection = Connection::open(options)?;
+        let connection = Connection::open_until(options, self)?;
         let watched = self.watch_shared(&connection)?;
         Ok((connection, watched))
     }
@@ -102,6 +102,12 @@ impl Stop {
     /// Does the same for something that is no connection to a server: `end` must not wait, and may come more than once.
     pub fn watch_other(&self, end: impl Fn() + Send + 'static) -> Watched<'_> {
         self.watch_ending(Ending::Other(Box::new(end)))
+    }
+
+    /// How much is watched.
+    #[cfg(test)]
+    pub(crate) fn watched(&self) -> usize {
+        self.lock().len()
     }
 
     fn watch_ending(&self, ending: Ending) -> Watched<'_> {

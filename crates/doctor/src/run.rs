@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use drover_db::Connection;
-use drover_db::options::ConnectOptions;
+use drover_db::options::{ConnectOptions, OneServer};
 
 use crate::args::{CollectArgs, ExamineArgs, PlaceArgs};
 use crate::check::Area;
@@ -18,8 +18,7 @@ use crate::{Error, Result, examine, results};
 /// Looks at a host and a server. `options` say where the server is; none where none is to be asked.
 ///
 /// # Errors
-/// If what is looked at is not there, or a file cannot be read or written. A server that does not answer is none: what is to be
-/// seen of it is unknown then.
+/// If what is looked at is not there, a server that is to be asked does not answer, or a file cannot be read or written.
 pub fn run(args: &ExamineArgs, options: Option<&ConnectOptions>) -> Result<Report> {
     let file = args.ignore_file.clone().or_else(ignore::default_file);
     let ignored = match &file {
@@ -86,7 +85,11 @@ fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {
         return Ok(Facts::gather(evidence, place.interval));
     }
     let server = match options {
-        Some(options) => open(options).map_err(|error| error.to_string()),
+        Some(options) => Ok(open(options).map_err(|error| {
+            let hint = "--no-server looks at this host alone";
+            let hint = error.hint().map_or_else(|| hint.to_owned(), |of| format!("{of}; {hint}"));
+            Error::with_hint(error.to_string(), hint)
+        })?),
         None => Err("no server was asked".to_owned()),
     };
     let pid = match &server {
@@ -102,6 +105,8 @@ fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {
 
 /// A session that does not get in the way: what takes longer than a few seconds, or waits for others, is given up.
 fn open(options: &ConnectOptions) -> drover_db::Result<Connection> {
+    // There is but this one.
+    let options = &ConnectOptions { one_server: OneServer::default(), ..options.clone() };
     let mut connection = Connection::open(options)?;
     connection.execute("SET SESSION lock_wait_timeout = 1")?;
     // Names and texts in what is asked are written for this mode, whatever is the server's own.

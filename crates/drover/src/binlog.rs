@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use drover_binlog::server::Origin;
 use drover_binlog::{
-    BinlogArgs, BinlogCommand, ColumnsArgs, Destination, LogArgs, ReplayArgs, ReplayReport, StatReport,
+    After, BinlogArgs, BinlogCommand, ColumnsArgs, Destination, LogArgs, ReplayArgs, ReplayReport, StatReport,
 };
 use drover_db::Stop;
+use drover_dump::copy_renames;
 use drover_dump::manifest::{Manifest, Snapshot};
+use drover_report::plain::one_line;
 use drover_report::size::{bytes, count, things};
 
 use crate::failure::Failure;
@@ -70,25 +72,45 @@ fn replay(args: &ReplayArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outc
             Some(Origin { options, stop: Arc::clone(&stop) })
         }
     };
-    let after = args.after.as_deref().map(position_of).transpose()?;
-    let after = after.as_ref().map(|(log, position)| (&**log, *position));
+    let after = args.after.as_deref().map(dump_before).transpose()?;
     let destination = Destination { options: printer.connection(&args.server)?, stop };
     let report = progress::show(printer, |progress| {
-        drover_binlog::replay(args, origin.as_ref(), after, &destination, progress)
+        drover_binlog::replay(args, origin.as_ref(), after.as_ref(), &destination, progress)
     })?;
     printer.replay(&report)
 }
 
-/// The log and the position in it where a dump was taken.
-fn position_of(dump: &Path) -> Result<(String, u64), Failure> {
-    let Snapshot { binlog_file, binlog_position, .. } = Manifest::load(dump)?.snapshot;
-    binlog_file.zip(binlog_position).ok_or_else(|| Failure {
+/// Where a dump or a copy was taken, and what it has. Rows of several moments have no one position from which the logs go on.
+fn dump_before(dump: &Path) -> Result<After, Failure> {
+    let manifest = Manifest::load(dump)?;
+    if let Some(mixed) = manifest.mixed() {
+        return Err(Failure {
+            error: format!("{}: there is no one position to go on from: {mixed}", dump.display()),
+            hint: Some(
+                "begin anew; with --consistent-resume a run that was ended before its time goes on to rows of one moment".into(),
+            ),
+        });
+    }
+    let Manifest { snapshot, schemas, .. } = manifest;
+    let Snapshot { binlog_file, binlog_position, .. } = snapshot;
+    let (log, position) = binlog_file.zip(binlog_position).ok_or_else(|| Failure {
         error: format!("{}: its server told no position in a binary log", dump.display()),
         hint: Some(
             "it wrote none, or the account lacked the right to see it; --start-position says where to begin"
                 .into(),
         ),
-    })
+    })?;
+    if let Some((old, new)) = copy_renames(dump)?.first() {
+        return Err(Failure {
+            error: format!(
+                "{}: the copy gave the schema '{old}' the name '{new}', and logs go to schemas of their own names only",
+                dump.display()
+            ),
+            hint: Some("what is to be followed has to be copied without --into".into()),
+        });
+    }
+    let schemas = schemas.into_iter().map(|schema| schema.name).collect();
+    Ok(After { log, position, schemas })
 }
 
 /// The server that the logs are read from, if they are a server's.
@@ -129,17 +151,38 @@ pub(crate) fn replay_text(replay: &ReplayReport) -> String {
         let _ = writeln!(out, "{} had been applied before", things(replay.applied_before, "transaction"));
     }
     if !replay.dry_run && !replay.log.is_empty() {
-        let _ = writeln!(out, "the target is where {} is at {}", replay.log, replay.position);
+        let _ = writeln!(out, "the target is where {} is at {}", one_line(&replay.log), replay.position);
+    }
+    if let Some(first) = replay.events_off.first() {
+        let _ = writeln!(
+            out,
+            "scheduled events are off on the target, as on a replica: {}; ALTER EVENT {first} ENABLE has one run",
+            replay.events_off.join(", ")
+        );
+    }
+    if replay.missing_rows > 0 {
+        let rows = things(replay.missing_rows, "row");
+        let _ = writeln!(out, "{rows} not undone, as a later transaction deleted or changed them:");
+    }
+    for row in replay.missing.iter().take(MOST_MISSING) {
+        let _ = writeln!(out, "  {row}");
+    }
+    let others = replay.missing_rows.saturating_sub(MOST_MISSING as u64);
+    if others > 0 {
+        let _ = writeln!(out, "  and {} (--json names the first thousand)", things(others, "other"));
     }
     for problem in &replay.problems {
         let at = if problem.at.is_empty() { String::new() } else { format!("{}: ", problem.at) };
-        let _ = writeln!(out, "cannot be applied: {at}{}", problem.what);
+        let _ = writeln!(out, "{}", one_line(&format!("cannot be applied: {at}{}", problem.what)));
         if !problem.hint.is_empty() {
-            let _ = writeln!(out, "  hint: {}", problem.hint);
+            let _ = writeln!(out, "  hint: {}", one_line(&problem.hint));
         }
     }
     out
 }
+
+/// So many rows that were not there are named.
+const MOST_MISSING: usize = 100;
 
 /// So many tables and kinds of statements are named.
 const MOST_NAMED: usize = 20;
@@ -192,6 +235,7 @@ fn section(out: &mut String, title: &str, total: u64, parts: &[(u64, String, Str
     let (named, rest) = parts.split_at(parts.len().min(MOST_NAMED));
     let mut row = |part: u64, name: &str, what: &str| {
         let percent = part as f64 * 100.0 / total.max(1) as f64;
+        let name = one_line(name);
         let _ = writeln!(out, "{percent:>6.1} % {:>9}  {name:<32} {what}", bytes(part));
     };
     for (part, name, what) in named {

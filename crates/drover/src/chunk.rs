@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use drover_chunk::{ChunkArgs, ChunkReport, PlanReport, Report};
 use drover_db::Stop;
+use drover_report::plain::one_line;
 use drover_report::size::{bytes, count, rate, seconds, things};
 
 use crate::failure::Failure;
@@ -38,16 +39,16 @@ pub(crate) fn text(report: &Report) -> String {
 }
 
 fn plan_text(plan: &PlanReport) -> String {
-    let mut out =
-        format!("table     {}, some {} rows, along its key {}\n", plan.table, count(plan.rows), plan.key);
+    let (table, key) = (one_line(&plan.table), one_line(&plan.key));
+    let mut out = format!("table     {table}, some {} rows, along its key {key}\n", count(plan.rows));
     let Some(part) = &plan.first_part else {
         out.push_str("there are no rows: nothing would be done\n");
         return out;
     };
-    let _ = writeln!(out, "up to     {}", plan.end.join(", "));
+    let _ = writeln!(out, "up to     {}", one_line(&plan.end.join(", ")));
     let _ = writeln!(out, "isolation {}", plan.isolation);
     if !plan.replicas.is_empty() {
-        let _ = writeln!(out, "replicas  {}", plan.replicas.join(", "));
+        let _ = writeln!(out, "replicas  {}", one_line(&plan.replicas.join(", ")));
     }
     if let Some(parts) = plan.parts_before {
         let _ = writeln!(out, "goes on   behind {} that an earlier run has done", things(parts, "part"));
@@ -67,7 +68,7 @@ fn done_text(done: &ChunkReport) -> String {
         verb,
         things(done.rows, "row"),
         preposition,
-        done.table,
+        one_line(&done.table),
         things(done.chunks, "part"),
         seconds(done.seconds),
     );

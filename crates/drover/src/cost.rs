@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use drover_binlog::{Basis, CostReport, CureReport, Safety, StatementCost};
+use drover_report::plain::one_line;
 use drover_report::size::{bit_rate, bytes, count, seconds, span, things};
 
 /// So many tables and statements are named.
@@ -48,7 +49,7 @@ fn statements(cost: &CostReport, with_safety: bool, out: &mut String) {
         let what = format!("{} × {}", count(one.count), shortened(&one.text));
         line(out, one.bytes, cost.bytes.total, &what);
         if with_safety {
-            let _ = writeln!(out, "{:>19}{}", "", safety(one));
+            let _ = writeln!(out, "{:>19}{}", "", one_line(&safety(one)));
         }
     }
     if cost.statements.len() > MOST {
@@ -80,7 +81,7 @@ fn peaks(cost: &CostReport, out: &mut String) {
             "At most {} in a transaction: that at {} in {}",
             bytes(largest.bytes),
             largest.position,
-            largest.log
+            one_line(&largest.log)
         );
     }
 }
@@ -119,7 +120,7 @@ fn cure_line(cure: &CureReport) -> String {
 
 fn line(out: &mut String, part: u64, total: u64, name: &str) {
     let percent = part as f64 * 100.0 / total.max(1) as f64;
-    let _ = writeln!(out, "{percent:>6.1} % {:>9}  {name}", bytes(part));
+    let _ = writeln!(out, "{percent:>6.1} % {:>9}  {}", bytes(part), one_line(name));
 }
 
 fn shortened(text: &str) -> String {

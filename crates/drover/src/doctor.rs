@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use drover_db::options::ConnectOptions;
 use drover_doctor::args::{BondingCommand, DoctorArgs, DoctorCommand, ExamineArgs, PlaceArgs, PlanArgs};
 use drover_doctor::{Area, Checked, Finding, Report, State, Weight};
+use drover_report::plain::one_line;
 use drover_report::size::{seconds, things};
 
 use crate::failure::Failure;
@@ -134,12 +135,14 @@ impl Lines {
         self.wrap(&word, text, Self::BELOW);
     }
 
-    /// As it is, to be copied.
+    /// As it is, to be copied; what goes on in another line begins where the first one does.
     fn add_command(&mut self, word: &str, text: &str) {
+        let text = text.replace('\n', &format!("\n{:BELOW$}", "", BELOW = Self::BELOW));
         let _ = writeln!(self.text, "{:TEXT$}{word:<8} {text}", "", TEXT = Self::TEXT);
     }
 
     fn wrap(&mut self, word: &str, text: &str, indent: usize) {
+        let text = one_line(text);
         let mut line = word.to_owned();
         let mut is_begun = false;
         for part in text.split(' ') {

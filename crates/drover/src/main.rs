@@ -20,8 +20,10 @@ use std::sync::Arc;
 use clap::Parser;
 use drover_db::Stop;
 use drover_db::options::{hide_passwords_in_process_list, normalise_arguments};
+use drover_db::wire::interrupt_logins;
 
 use cli::{Cli, Command};
+use drover_queue::args::QueueCommand;
 use failure::Failure;
 use printer::Printer;
 use report::Outcome;
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse_from(arguments);
     let printer = Printer::new(cli.json, cli.quiet, cli.verbose);
     let stop = Arc::new(Stop::default());
-    match listen_for_signals(&stop).and_then(|()| run(&cli, &printer, &stop)) {
+    match listen_for_signals(&stop, &cli.command).and_then(|()| run(&cli, &printer, &stop)) {
         Ok(outcome) => outcome.exit_code(),
         Err(failure) => {
             printer.failure(&failure);
@@ -44,16 +46,41 @@ fn main() -> ExitCode {
     }
 }
 
-/// The first signal asks the work to stop, the second one ends the process.
-fn listen_for_signals(stop: &Arc<Stop>) -> Result<(), Failure> {
+/// What a process ends with that a signal ended: 128 and the number of SIGINT, as shells have it.
+const ENDED_BY_SIGNAL: i32 = 130;
+
+/// The first signal asks the work to stop and ends the logins that it waits for, the second one ends the process. Where there is nothing
+/// to bring to a good end the first one does.
+fn listen_for_signals(stop: &Arc<Stop>, command: &Command) -> Result<(), Failure> {
     let stop = Arc::clone(stop);
+    let is_stopped = looks_at_stop(command);
     let handler = move || {
+        if !is_stopped {
+            std::process::exit(ENDED_BY_SIGNAL);
+        }
         if stop.is_requested() {
             std::process::exit(2);
         }
         stop.request();
+        interrupt_logins();
     };
     ctrlc::set_handler(handler).map_err(|error| Failure::new(format!("cannot listen for signals: {error}")))
+}
+
+/// Whether the work of a command stops by itself. What the others do is over soon, and leaves nothing behind wherever it ends.
+fn looks_at_stop(command: &Command) -> bool {
+    match command {
+        Command::Doctor(_) => false,
+        Command::Queue(args) => matches!(
+            args.command,
+            QueueCommand::Build(_)
+                | QueueCommand::Work(_)
+                | QueueCommand::Serve(_)
+                | QueueCommand::Drain(_)
+                | QueueCommand::Move(_)
+        ),
+        _ => true,
+    }
 }
 
 fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
@@ -101,9 +128,13 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
             printer.copy(&report)
         }
         Command::Verify(args) => {
-            let options = printer.connection(&args.server)?;
-            let report =
-                progress::show(printer, |progress| drover_dump::verify(args, &options, stop, progress))?;
+            let options = match args.no_server {
+                true => None,
+                false => Some(printer.connection(&args.server)?),
+            };
+            let report = progress::show(printer, |progress| {
+                drover_dump::verify(args, options.as_ref(), stop, progress)
+            })?;
             printer.verify(&report)
         }
         Command::Bench(args) => bench::run(args, printer, stop),

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use drover_binlog::{CostReport, ExtractReport, LogArgs, ReplayReport, SqlReport, StatReport};
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
+use drover_report::plain;
 use drover_report::size::things;
 use drover_sandbox::SandboxReport;
 use serde::Serialize;
@@ -163,8 +164,14 @@ impl Printer {
             self.warning(&format!("{at}: a transaction whose end is not in the logs; it was not applied"));
         }
         self.passed_over(replay.passed_over);
+        if !replay.left_out.is_empty() {
+            let schemas: Vec<_> = replay.left_out.iter().map(String::as_str).collect();
+            let schemas = schemas.join(", ");
+            self.warning(&format!("rows of schemas that the dump does not have were left out: {schemas}"));
+        }
         self.result(replay, crate::binlog::replay_text(replay))?;
-        Ok(if replay.problems.is_empty() { Outcome::Done } else { Outcome::Found })
+        let is_all = replay.problems.is_empty() && replay.missing_rows == 0;
+        Ok(if is_all { Outcome::Done } else { Outcome::Found })
     }
 
     fn passed_over(self, statements: u64) {
@@ -188,11 +195,15 @@ impl Printer {
             ));
         }
         self.passed_over(sql.passed_over);
-        if sql.not_understood == 0 {
-            return Outcome::Done;
+        if sql.partly > 0 {
+            let statements = things(sql.partly, "statement");
+            self.warning(&format!("{statements} of what is wanted and of what is not: see the comments"));
         }
-        self.warning(&format!("{} could not be read: see the comments", things(sql.not_understood, "event")));
-        Outcome::Found
+        if sql.not_understood > 0 {
+            let events = things(sql.not_understood, "event");
+            self.warning(&format!("{events} could not be read: see the comments"));
+        }
+        if sql.partly + sql.not_understood == 0 { Outcome::Done } else { Outcome::Found }
     }
 
     /// A file that is not there as a whole is a finding; the list says which it is.
@@ -235,10 +246,10 @@ impl Printer {
 
     fn result(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
         let shown = match self.json {
-            true => serde_json::to_string_pretty(value).map_err(io::Error::from),
-            false => Ok(text.trim_end().to_owned()),
+            true => serde_json::to_string_pretty(value).map(|json| plain::json(&json).into_owned()),
+            false => Ok(plain::lines(text.trim_end()).into_owned()),
         };
-        let written = shown.and_then(|shown| match shown.as_str() {
+        let written = shown.map_err(io::Error::from).and_then(|shown| match shown.as_str() {
             "" => Ok(()),
             shown => writeln!(io::stdout(), "{shown}"),
         });
@@ -252,9 +263,9 @@ impl Printer {
     }
 }
 
-/// Writes to stderr; where that is closed there is nobody to tell.
-fn said(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+/// Writes a message to stderr; where that is closed there is nobody to tell.
+fn said(message: &str) {
+    let _ = writeln!(io::stderr(), "{}", plain::message(message));
 }
 
 fn outcome(verify: &VerifyReport) -> Outcome {

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use drover_dump::{Progress, ProgressSnapshot};
+use drover_report::plain::one_line;
 use drover_report::size::{bytes, count, duration, rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -47,7 +48,7 @@ fn bar(progress: &Progress, wait: &mpsc::Receiver<()>) {
         let now = progress.snapshot();
         bar.set_length(now.total.max(1));
         bar.set_position(now.done);
-        bar.set_prefix(now.phase.clone());
+        bar.set_prefix(one_line(&now.phase).into_owned());
         bar.set_message(describe(&now, &mut eta));
         if is_over(wait, BAR_EVERY) {
             return bar.finish_and_clear();

@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use drover_db::Stop;
-use drover_db::options::{ConnectOptions, Secret, ServerArgs};
+use drover_db::options::{ConnectOptions, OneServer, Secret, ServerArgs};
 use drover_queue::args::{
     BuildArgs, DeadAction, DeadArgs, KindArgs, PlaceArgs, PushArgs, QueueArgs, QueueCommand, ServeArgs,
     SetArgs, WorkArgs,
@@ -23,6 +23,7 @@ use drover_queue::{
     BuildOptions, BuildProgress, BuildReport, Change, DeadTask, Defaults, Hands, KindStat, Pusher, Record,
     ServeOptions, ShardStat, Shards, StatReport, Token, Totals, WebService, Which, WorkOptions, WorkReport,
 };
+use drover_report::plain::one_line;
 use drover_report::size::{count, duration, things};
 use serde::Serialize;
 
@@ -81,7 +82,8 @@ fn shards(place: &PlaceArgs, printer: &Printer) -> Result<Shards, Failure> {
     }
     let options = printer.connection(&place.server)?;
     let database = schema.map(str::to_owned).or(options.database);
-    Ok(Shards::one(ConnectOptions { database, ..options }))
+    // A queue goes on with the next primary.
+    Ok(Shards::one(ConnectOptions { database, one_server: OneServer::that_may_move(), ..options }))
 }
 
 fn push(args: &PushArgs, printer: &Printer) -> Result<Outcome, Failure> {
@@ -272,6 +274,7 @@ fn work(args: &WorkArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome,
         workers: args.procs,
         until_empty: args.until_empty,
         grace: args.grace,
+        lease: args.lease,
     };
     let service = args.http.as_ref().map(|url| WebService::new(url.expose())).transpose()?;
     let hands = match (&args.exec, &service, &args.json_lines) {
@@ -364,6 +367,13 @@ fn serve(args: &ServeArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<(), Fa
 
 fn dead(args: &DeadArgs, printer: &Printer) -> Result<Outcome, Failure> {
     let shards = shards(&args.place, printer)?;
+    let is_chosen = args.all || !args.id.is_empty() || args.kind.is_some() || args.error.is_some();
+    if args.action == DeadAction::Drop && !is_chosen {
+        return Err(Failure {
+            error: "which dead tasks are to be dropped was not said".into(),
+            hint: Some("name them with --id, --kind or --error, or say --all".into()),
+        });
+    }
     let limit = args.limit.or((args.action == DeadAction::List).then_some(100));
     let which = Which {
         kind: args.kind,
@@ -397,10 +407,10 @@ fn dead_text(tasks: &[DeadTask]) -> String {
             "{at}{}  kind {}  object {}  {} attempts  died {}  {}",
             task.id,
             task.kind,
-            task.object_id,
+            one_line(&task.object_id),
             task.attempts,
             task.died,
-            task.error.lines().next().unwrap_or_default()
+            one_line(task.error.lines().next().unwrap_or_default())
         );
     }
     text
@@ -456,7 +466,10 @@ fn kind_line(kind: &KindStat) -> String {
         if kind.waiting > 0 { seconds(kind.oldest_seconds) } else { dash() },
         kind.wait_ms.map_or_else(dash, |latency| format!("{} ms", count(latency.p99))),
         kind.run_us.map_or_else(dash, |latency| format!("{} ms", latency.p99.div_ceil(1000))),
-        kind.eta_seconds.map_or_else(dash, seconds),
+        match kind.is_paused {
+            true => "paused".to_owned(),
+            false => kind.eta_seconds.map_or_else(dash, seconds),
+        },
     )
 }
 
@@ -473,7 +486,7 @@ fn shard_text(shard: &ShardStat, is_named: bool, text: &mut String) {
         let _ = writeln!(text, "it takes no more tasks: see `drover queue drain`");
     }
     if let Some(error) = &shard.error {
-        let _ = writeln!(text, "  not reached: {error}");
+        let _ = writeln!(text, "  not reached: {}", one_line(error));
         return;
     }
     if shard.inbox > 0 {
@@ -490,7 +503,7 @@ fn shard_text(shard: &ShardStat, is_named: bool, text: &mut String) {
             text,
             "shepherd {} ({}): {} of {} workers busy, for {}{late}",
             shepherd.shepherd,
-            shepherd.name,
+            one_line(&shepherd.name),
             shepherd.running.min(shepherd.workers),
             shepherd.workers,
             duration(Duration::from_secs_f64(shepherd.seconds.max(0.0)))
@@ -501,7 +514,7 @@ fn shard_text(shard: &ShardStat, is_named: bool, text: &mut String) {
         let _ = writeln!(
             text,
             "build '{}' of kind {}: {} stored",
-            build.job,
+            one_line(&build.job),
             build.kind,
             things(build.tasks, "task")
         );

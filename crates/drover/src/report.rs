@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use drover_dump::manifest::{Contents, Snapshot};
 use drover_dump::{CopyReport, DumpReport, ForeignReport, NotHeld, RestoreReport, UsersReport, VerifyReport};
+use drover_report::plain::one_line;
 use drover_report::size::{bytes, rate, seconds, things};
 
 /// How a command ended that did its work.
@@ -22,7 +23,7 @@ impl Outcome {
 }
 
 pub(crate) fn dump(dump: &DumpReport) -> String {
-    format!(
+    let dumped = format!(
         "dumped    {} of {}{} from {}, {}\n\
          text      {} in {} ({}){}\n\
          stored    {} in {}\n\
@@ -40,7 +41,13 @@ pub(crate) fn dump(dump: &DumpReport) -> String {
         bytes(dump.stored_bytes),
         dump.directory.display(),
         moment(&dump.snapshot),
-    )
+    );
+    [dumped].into_iter().chain(mixed(dump.mixed.as_deref())).collect::<Vec<_>>().join("\n")
+}
+
+/// Said also where nobody asked for warnings: whoever goes on from these rows has to know.
+fn mixed(of: Option<&str>) -> Option<String> {
+    of.map(|of| format!("mixed     {of}"))
 }
 
 /// The moment that rows belong to.
@@ -50,6 +57,7 @@ fn moment(snapshot: &Snapshot) -> String {
         _ => "not known (no binary log, or no privilege to ask)".into(),
     };
     let gtid = snapshot.gtid_set.as_deref().unwrap_or("none").replace('\n', "");
+    let (position, gtid) = (one_line(&position), one_line(&gtid));
     format!(
         "snapshot  {} under {}, writers held for {} ms\n\
          binlog    {position}\n\
@@ -87,7 +95,8 @@ pub(crate) fn copy(copy: &CopyReport) -> String {
         moment(&copy.snapshot),
         copy.state.display(),
     );
-    [copied].into_iter().chain(proof(restore)).collect::<Vec<_>>().join("\n")
+    let mixed = mixed(restore.mixed.as_deref());
+    [copied].into_iter().chain(mixed).chain(proof(restore)).collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) fn restore(restore: &RestoreReport) -> String {
@@ -102,7 +111,8 @@ pub(crate) fn restore(restore: &RestoreReport) -> String {
         rate(restore.bytes, restore.load_seconds),
         paused(restore.paused_seconds),
     );
-    [loaded].into_iter().chain(proof(restore)).collect::<Vec<_>>().join("\n")
+    let mixed = mixed(restore.mixed.as_deref());
+    [loaded].into_iter().chain(mixed).chain(proof(restore)).collect::<Vec<_>>().join("\n")
 }
 
 /// What else than rows became of the target, and whether all is there.
@@ -120,7 +130,8 @@ pub(crate) fn foreign(restore: &ForeignReport) -> String {
         0 => String::new(),
         warnings => format!("\nwarned    {} about rows, with file and line above", things(warnings, "time")),
     };
-    let differs: String = restore.differences.iter().map(|what| format!("\ndiffers   {what}")).collect();
+    let differs: String =
+        restore.differences.iter().map(|what| format!("\ndiffers   {}", one_line(what))).collect();
     format!(
         "restored  {} into {}, {} as the server counted them\n\
          from      {}\n\
@@ -156,7 +167,8 @@ pub(crate) fn accounts(users: &UsersReport, created: &str) -> Vec<String> {
         let needed = one.statement.iter().map(|statement| format!("          needs {statement};"));
         [format!("not held  {}: {}", one.account, one.what)].into_iter().chain(needed).collect::<Vec<_>>()
     };
-    [first].into_iter().chain(users.not_held.iter().flat_map(lost)).collect()
+    let all = [first].into_iter().chain(users.not_held.iter().flat_map(lost));
+    all.map(|line| one_line(&line).into_owned()).collect()
 }
 
 /// For how long a guard let the work wait.
@@ -175,6 +187,7 @@ fn rows(contents: Contents, rows: u64) -> String {
 
 pub(crate) fn verify(verify: &VerifyReport) -> String {
     let verdict = match verify.differences.len() {
+        0 if verify.files_only => "as written".to_owned(),
         0 if !verify.contents.has_rows() && verify.definitions == 0 => "nothing".to_owned(),
         0 => "identical".to_owned(),
         found => things(found as u64, "difference"),
@@ -200,8 +213,18 @@ pub(crate) fn verify(verify: &VerifyReport) -> String {
         },
         seconds(verify.seconds),
     );
-    let counted = verify.only_counted.iter().map(|table| format!("counted   {table}"));
-    [first].into_iter().chain(counted).chain(differences(verify)).collect::<Vec<_>>().join("\n")
+    let files = (verify.files > 0)
+        .then(|| format!("{}, {}", things(verify.files as u64, "file"), bytes(verify.file_bytes)));
+    let first = match &files {
+        Some(files) if verify.files_only => {
+            let took = seconds(verify.seconds);
+            format!("verified  {verdict}: {files} in {took}; no server was asked")
+        }
+        _ => first,
+    };
+    let files = files.filter(|_| !verify.files_only).map(|files| format!("files     {files} read"));
+    let counted = verify.only_counted.iter().map(|table| format!("counted   {}", one_line(table)));
+    [first].into_iter().chain(files).chain(counted).chain(differences(verify)).collect::<Vec<_>>().join("\n")
 }
 
 /// A line for each difference, up to a number that a person still reads.
@@ -211,7 +234,8 @@ fn differences(verify: &VerifyReport) -> Vec<String> {
         Some(file) => format!("differs   {} ({file}): {}", difference.object, difference.what),
         None => format!("differs   {}: {}", difference.object, difference.what),
     };
-    let mut lines: Vec<_> = verify.differences.iter().take(SHOWN).map(line).collect();
+    let shown = verify.differences.iter().take(SHOWN).map(line);
+    let mut lines: Vec<_> = shown.map(|line| one_line(&line).into_owned()).collect();
     if verify.differences.len() > SHOWN {
         lines.push(format!("          and {} more (--json lists all)", verify.differences.len() - SHOWN));
     }

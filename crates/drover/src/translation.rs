@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use drover_dump::{CheckReport, Refusal, RestoreReport, Rewrite};
+use drover_report::plain::one_line;
 use drover_report::size::{seconds, things};
 
 use crate::report::accounts;
@@ -47,7 +48,23 @@ pub(crate) fn restored(restore: &RestoreReport) -> Vec<String> {
         things(count, "detail")
     );
     let summary = (count > 0).then_some(summary);
-    refused(&restore.refused).into_iter().chain(summary).collect()
+    refused(&restore.refused).into_iter().chain(summary).chain(events_off(&restore.events_off)).collect()
+}
+
+/// Which scheduled events do not run, and what would have them run.
+pub(crate) fn events_off(statements: &[String]) -> Vec<String> {
+    const SHOWN: usize = 5;
+    if statements.is_empty() {
+        return Vec::new();
+    }
+    let first =
+        format!("events    {} off, as on a replica, until you run", things(statements.len() as u64, "event"));
+    let more = match statements.len().saturating_sub(SHOWN) {
+        0 => None,
+        more => Some(format!("          and {more} more (--json lists all)")),
+    };
+    let shown = statements.iter().take(SHOWN).map(|statement| format!("          {statement};"));
+    [first].into_iter().chain(shown).chain(more).collect()
 }
 
 /// A line for each kind of loss.
@@ -56,7 +73,8 @@ pub(crate) fn lost(rewrites: &[Rewrite]) -> Vec<String> {
 }
 
 fn refused(refused: &[Refusal]) -> Vec<String> {
-    refused.iter().map(|one| format!("refused   {}: {}", one.object, one.reason)).collect()
+    let line = |one: &Refusal| format!("refused   {}: {}", one.object, one.reason);
+    refused.iter().map(|one| one_line(&line(one)).into_owned()).collect()
 }
 
 fn grouped<'a>(rewrites: impl Iterator<Item = &'a Rewrite>) -> Vec<String> {
@@ -75,7 +93,7 @@ fn grouped<'a>(rewrites: impl Iterator<Item = &'a Rewrite>) -> Vec<String> {
             [first, rest @ ..] => format!("{first} and {} more", rest.len()),
             [] => String::new(),
         };
-        format!("{more}: {change}: {reason}")
+        one_line(&format!("{more}: {change}: {reason}")).into_owned()
     };
     groups.iter().map(line).collect()
 }
@@ -90,6 +108,12 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_no_line_of_its_own() {
+        let refusal = Refusal { object: "view `a\nverified  identical`".into(), reason: "\x1b[2Jwhy".into() };
+        assert_eq!(refused(&[refusal]), [r"refused   view `a\nverified  identical`: \u{1b}[2Jwhy"]);
+    }
 
     #[test]
     fn the_same_change_is_one_line() {

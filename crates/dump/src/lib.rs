@@ -20,7 +20,7 @@ mod store;
 mod translate;
 mod users;
 
-pub use copy::{CopyArgs, CopyReport, check_copy, copy};
+pub use copy::{CopyArgs, CopyReport, check_copy, copy, renames as copy_renames};
 pub use drover_report::{Progress, ProgressSnapshot};
 pub use dump::{DumpArgs, DumpReport, SourceArgs, dump};
 pub use error::{Error, Result};
@@ -30,8 +30,8 @@ pub use foreign::{ForeignReport, ForeignTable, is_foreign, restore_foreign};
 pub use format::manifest;
 pub use guard::{GuardArgs, Load, Seconds, Size};
 pub use restore::{
-    CheckReport, Difference, RestoreArgs, RestoreReport, TargetArgs, UsersReport, VerifyArgs, VerifyReport,
-    check, restore, verify,
+    CheckReport, Difference, Events, RestoreArgs, RestoreReport, TargetArgs, UsersReport, VerifyArgs,
+    VerifyReport, check, restore, verify,
 };
 pub use store::{StoreArgs, is_object_store};
 pub use translate::{Refusal, Rewrite};

@@ -39,8 +39,13 @@ fn main() {
         started.lock().unwrap().insert(task.object_id.clone(), Instant::now());
         Outcome::Done
     };
-    let work =
-        WorkOptions { name: "latency".into(), workers: 2, until_empty: false, grace: Duration::from_secs(5) };
+    let work = WorkOptions {
+        name: "latency".into(),
+        workers: 2,
+        until_empty: false,
+        grace: Duration::from_secs(5),
+        lease: drover_queue::LEASE,
+    };
     let stop = Stop::default();
     let totals = Totals::default();
     let sent = std::thread::scope(|scope| {

@@ -95,6 +95,7 @@ fn main() {
         workers: args.workers,
         until_empty: true,
         grace: Duration::from_secs(5),
+        lease: drover_queue::LEASE,
     };
     let done = |_: &drover_queue::Task| Outcome::Done;
     let hands = match (&args.json_lines, &args.exec) {

@@ -177,6 +177,11 @@ pub struct WorkArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub grace: Duration,
 
+    /// After how long without a sign of life others take its tasks, 1s to 5m: more rides out longer interruptions of the network, less has
+    /// tasks of a lost shepherd run sooner
+    #[arg(long, value_name = "TIME", default_value = "7s", value_parser = lease)]
+    pub lease: Duration,
+
     /// What the shepherd is called in `queue stat` [default: the host's name and the process's number]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -229,6 +234,10 @@ pub struct DeadArgs {
     /// Only those whose error holds this text
     #[arg(long, value_name = "TEXT")]
     pub error: Option<String>,
+
+    /// With `drop`: all dead tasks, where none of --id, --kind and --error says which
+    #[arg(long, conflicts_with_all = ["id", "kind", "error"])]
+    pub all: bool,
 
     /// At most so many of each shard [default: 100 for list, else all]
     #[arg(long, value_name = "N")]
@@ -434,6 +443,13 @@ fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
         _ => Err("write a number of tasks a second".into()),
+    }
+}
+
+fn lease(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        lease if (1..=300).contains(&lease.as_secs()) => Ok(lease),
+        _ => Err("write a time from 1s to 5m".into()),
     }
 }
 

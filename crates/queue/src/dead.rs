@@ -9,7 +9,7 @@ use crate::error::Doing;
 use crate::rows::{each, number};
 use crate::shard::{Shard, Shards};
 use crate::task::ObjectId;
-use crate::{Error, Result, session};
+use crate::{Error, Result, exact, session};
 
 /// So many are taken in one transaction.
 const BATCH: u64 = 1000;
@@ -178,8 +178,8 @@ fn batch(connection: &mut Connection, shard: &Shard, which: &Which, most: u64, a
     for sql in insert.into_iter().chain([count]) {
         connection.execute(sql).doing(doing)?;
     }
-    let gone =
-        connection.execute(format!("DELETE FROM queue_dead WHERE dead IN ({list})")).doing(doing)?.affected;
+    let keys: Vec<_> = found.iter().map(|dead| [*dead]).collect();
+    let gone = exact::delete(connection, "queue_dead", ["dead"], &keys).doing(doing)?;
     if gone != found.len() as u64 {
         return Err(Error::found(shard.doing("dead tasks vanished meanwhile")));
     }

@@ -110,7 +110,7 @@ pub struct DrainReport {
     pub in_transit: u64,
     /// Builds that have not been published: more tasks come with them.
     pub builds: Vec<String>,
-    /// In how long what waits will be done at the present rate, in seconds; absent if nothing is being done.
+    /// In how long what waits will be done at the present rate, in seconds; absent if nothing is being done, or some of it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eta_seconds: Option<f64>,
 }
@@ -125,6 +125,7 @@ impl DrainReport {
         let stat = stat::of_shard(shard)?;
         let sum = |field: fn(&stat::KindStat) -> u64| stat.kinds.iter().map(field).sum::<u64>();
         let rate: f64 = stat.kinds.iter().map(|kind| kind.rate).sum();
+        let is_paused = stat.kinds.iter().any(|kind| kind.is_paused && kind.waiting > 0);
         let waiting = sum(|kind| kind.waiting) + stat.inbox;
         Ok(Self {
             shard: stat.name.clone(),
@@ -136,7 +137,7 @@ impl DrainReport {
             running: stat.shepherds.iter().map(|shepherd| u64::from(shepherd.running)).sum(),
             in_transit: stat.in_transit,
             builds: loading(&mut session::open(shard)?, shard)?,
-            eta_seconds: (rate > 0.0 && waiting > 0).then(|| waiting as f64 / rate),
+            eta_seconds: (rate > 0.0 && waiting > 0 && !is_paused).then(|| waiting as f64 / rate),
         })
     }
 }

@@ -73,6 +73,11 @@ impl Error {
         matches!(self.code(), Some(1020 | 1205 | 1213))
     }
 
+    /// Whether a signal ended a login.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Server { source: drover_db::Error::Interrupted { .. }, .. })
+    }
+
     /// What a person can do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,7 +1,6 @@
 //! Tasks on their way in: rows of the inbox, and of the table of later tasks.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use drover_db::{Connection, quote};
@@ -10,7 +9,9 @@ use crate::Result;
 use crate::claims::Claimant;
 use crate::desk::Queued;
 use crate::error::Doing;
-use crate::rows::{Budget, comma, each_while, number, or_null};
+use crate::exact;
+use crate::inserts::{Inserts, Row};
+use crate::rows::{Budget, each_while, number};
 use crate::task::{ObjectId, Task};
 
 /// So many tasks are moved at once.
@@ -35,6 +36,41 @@ pub(crate) struct Incoming {
 impl Incoming {
     pub(crate) fn claimant(&self) -> Claimant<'_> {
         Claimant { kind: self.kind, object_id: &self.object_id, task: self.task }
+    }
+
+    /// Its row in a segment.
+    pub(crate) fn row(&self, lane: u64, seq: usize, source: Source) -> Row {
+        let before = format!("{lane},{seq},{},{},{}", self.task, self.kind, quote::string(&self.object_id));
+        let after = format!("{},{}", self.attempts, quote::string(&self.created));
+        Row::new(&before, self.payload.as_deref(), &after, || match source {
+            Source::Inbox => self.in_inbox(),
+            Source::Later => {
+                format!("queue_later WHERE due_ms = {} AND task = {}", self.due_ms, self.task)
+            }
+        })
+    }
+
+    /// Its row in the table of later tasks, if it is in the inbox.
+    fn later(&self) -> Row {
+        let before = format!(
+            "{},{},{},{}",
+            round_up(self.due_ms),
+            self.task,
+            self.kind,
+            quote::string(&self.object_id)
+        );
+        let after = format!(
+            "{},{},{},{},0",
+            self.priority,
+            quote::string(&self.tenant),
+            self.attempts,
+            quote::string(&self.created)
+        );
+        Row::new(&before, self.payload.as_deref(), &after, || self.in_inbox())
+    }
+
+    fn in_inbox(&self) -> String {
+        format!("queue_inbox WHERE id = {}", self.task)
     }
 
     /// The same in its place in a lane.
@@ -67,10 +103,38 @@ pub(crate) enum Source {
 
 impl Source {
     /// Removes them there; how many.
-    pub(crate) fn remove(self, connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
+    pub(crate) fn remove(self, connection: &mut Connection, tasks: &[&Incoming]) -> Result<u64> {
+        let doing = || "moving tasks in";
         match self {
-            Self::Inbox => remove_inbox(connection, tasks),
-            Self::Later => remove_later(connection, tasks),
+            Self::Inbox => {
+                let keys: Vec<_> = tasks.iter().map(|task| [task.task]).collect();
+                exact::delete(connection, "queue_inbox", ["id"], &keys).doing(doing)
+            }
+            Self::Later => {
+                let keys: Vec<_> = tasks.iter().map(|task| [task.due_ms, task.task]).collect();
+                exact::delete(connection, "queue_later", ["due_ms", "task"], &keys).doing(doing)
+            }
+        }
+    }
+
+    /// Locks those that nobody else has locked, in the transaction that is open; their numbers. `None` where that is not known: no
+    /// stranger locks later tasks, and servers before MySQL 8.0 and MariaDB 10.6 cannot pass over rows.
+    pub(crate) fn free(
+        self,
+        connection: &mut Connection,
+        tasks: &[Incoming],
+    ) -> Result<Option<HashSet<u64>>> {
+        let (Self::Inbox, Some(first), Some(last)) = (self, tasks.first(), tasks.last()) else {
+            return Ok(None);
+        };
+        let sql = format!(
+            "SELECT id FROM queue_inbox WHERE id BETWEEN {} AND {} FOR UPDATE SKIP LOCKED",
+            first.task, last.task
+        );
+        match connection.query(sql) {
+            Ok(rows) => Ok(Some(rows.rows.iter().filter_map(|row| row.parse(0)).collect())),
+            Err(error) if exact::is_unknown_syntax(&error) => Ok(None),
+            Err(error) => Err(error).doing(|| "moving tasks in"),
         }
     }
 }
@@ -137,73 +201,24 @@ fn read(
     Ok((tasks, has_more))
 }
 
-/// Puts tasks off.
+/// Puts tasks of the inbox off.
 pub(crate) fn write_later(connection: &mut Connection, later: &[&Incoming]) -> Result<()> {
-    let mut rows = String::new();
-    for task in later {
-        let _ = write!(
-            rows,
-            "{}({},{},{},{},{},{},{},{},{},0)",
-            comma(&rows),
-            round_up(task.due_ms),
-            task.task,
-            task.kind,
-            quote::string(&task.object_id),
-            or_null(task.payload.as_deref()),
-            task.priority,
-            quote::string(&task.tenant),
-            task.attempts,
-            quote::string(&task.created),
-        );
-    }
+    let rows: Vec<_> = later.iter().map(|task| task.later()).collect();
     insert_later(connection, &rows)
 }
 
 /// Puts rows into the table of later tasks.
-pub(crate) fn insert_later(connection: &mut Connection, rows: &str) -> Result<()> {
-    if rows.is_empty() {
-        return Ok(());
-    }
+pub(crate) fn insert_later<'r>(
+    connection: &mut Connection,
+    rows: impl IntoIterator<Item = &'r Row>,
+) -> Result<()> {
     let columns = "due_ms, task, kind, object_id, payload, priority, tenant, attempts, created, is_back";
-    connection
-        .execute(format!("INSERT INTO queue_later ({columns}) VALUES {rows}"))
-        .doing(|| "putting tasks off")?;
-    Ok(())
+    let mut inserts = Inserts::new("queue_later", columns);
+    rows.into_iter().for_each(|row| inserts.push(row));
+    inserts.run(connection).doing(|| "putting tasks off").map(drop)
 }
 
 /// Times are kept in tenths of a second, so that many share one and can be removed together.
 pub(crate) fn round_up(millis: u64) -> u64 {
     millis.div_ceil(100) * 100
-}
-
-fn remove_inbox(connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
-    let (first, last) = match (tasks.first(), tasks.last()) {
-        (Some(first), Some(last)) => (first.task, last.task),
-        _ => return Ok(0),
-    };
-    let is_whole = last - first + 1 == tasks.len() as u64;
-    let condition = match is_whole {
-        true => format!("id BETWEEN {first} AND {last}"),
-        false => format!("id IN ({})", crate::rows::list(tasks.iter().map(|task| task.task))),
-    };
-    let removed = connection
-        .execute(format!("DELETE FROM queue_inbox WHERE {condition}"))
-        .doing(|| "moving tasks in")?;
-    Ok(removed.affected)
-}
-
-fn remove_later(connection: &mut Connection, tasks: &[Incoming]) -> Result<u64> {
-    let mut by_time: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for task in tasks {
-        by_time.entry(task.due_ms).or_default().push(task.task);
-    }
-    let mut removed = 0;
-    for (due, tasks) in by_time {
-        let sql = format!(
-            "DELETE FROM queue_later WHERE due_ms = {due} AND task IN ({})",
-            crate::rows::list(tasks)
-        );
-        removed += connection.execute(sql).doing(|| "moving tasks in")?.affected;
-    }
-    Ok(removed)
 }

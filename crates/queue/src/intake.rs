@@ -15,10 +15,11 @@ use crate::counts::Counts;
 use crate::desk::Queued;
 use crate::error::Doing;
 use crate::incoming::{Incoming, MOST, Source, read_inbox, read_later, write_later};
+use crate::inserts::Inserts;
 use crate::kinds::Kinds;
 use crate::lane::{Lane, LaneIds};
 use crate::progress::MOST_TASKS;
-use crate::rows::{Budget, comma, or_null};
+use crate::rows::{Budget, comma};
 use crate::schema::{self, INTAKE};
 use crate::segments::new_segment;
 use crate::{Error, Result};
@@ -33,6 +34,8 @@ const LOOK_BACK_EVERY: Duration = Duration::from_millis(500);
 /// How often is looked at all of the inbox, at most; and so many times as long as that takes at least.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 const SWEEP_SHARE: u32 = 50;
+/// For so long rows that are locked are left out, after one was.
+const CAREFUL_FOR: Duration = Duration::from_secs(60);
 
 /// What a shepherd knows of a shard whatever it does there.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub(crate) struct Moved {
     pub(crate) tasks: Vec<Queued>,
     /// How many were read; fewer than could be, and there are no more.
     pub(crate) read: usize,
+    /// How many of these somebody else has locked.
+    pub(crate) locked: usize,
 }
 
 /// Where the reading of the inbox is.
@@ -70,6 +75,8 @@ pub(crate) struct Intake {
     later_from: u64,
     later_swept: Instant,
     budget: Budget,
+    /// Until then rows are left that somebody has locked, instead of waiting for them.
+    careful_until: Option<Instant>,
     segment: Option<Open>,
     /// Whether it was looked for a segment that another shepherd left open.
     has_looked: bool,
@@ -99,6 +106,7 @@ impl Intake {
             later_swept: now,
             segment: None,
             budget: Budget::new(),
+            careful_until: None,
             has_looked: false,
         }
     }
@@ -132,11 +140,12 @@ impl Intake {
             self.looked_back = now;
         }
         let read = incoming.len();
-        if let Some(last) = incoming.last() {
-            self.last = self.last.max(last.task);
-            self.marks.push_back((now, self.last));
+        let last = incoming.last().map_or(self.last, |last| self.last.max(last.task));
+        let moved = self.move_in(connection, &incoming, Source::Inbox, last, books)?;
+        if read > 0 {
+            self.last = last;
+            self.marks.push_back((now, last));
         }
-        let moved = self.move_in(connection, &incoming, Source::Inbox, books)?;
         if has_more && (looks_back || is_sweep) {
             (self.swept, self.looked_back) = (now, now); // what lies behind these is read next, from `last` on
         }
@@ -169,10 +178,10 @@ impl Intake {
         }
         let (incoming, _) = read_later(connection, self.later_from, &mut self.budget)?;
         let read = incoming.len();
+        let moved = self.move_in(connection, &incoming, Source::Later, self.last, books)?;
         if let Some(last) = incoming.last() {
             self.later_from = last.due_ms;
         }
-        let moved = self.move_in(connection, &incoming, Source::Later, books)?;
         let next = connection
             .first(format!(
                 "SELECT CAST(due_ms AS SIGNED) - CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED) FROM queue_later \
@@ -185,11 +194,13 @@ impl Intake {
         Ok((Moved { read, ..moved }, next))
     }
 
+    /// `last` is the highest number of the inbox that will have been read.
     fn move_in(
         &mut self,
         connection: &mut Connection,
         incoming: &[Incoming],
         source: Source,
+        last: u64,
         books: &mut Books,
     ) -> Result<Moved> {
         if incoming.is_empty() {
@@ -198,9 +209,13 @@ impl Intake {
         let segment = self.open_segment(connection, incoming.len() as u64)?;
         self.ids.refill(connection)?;
         let before = books.counts.clone();
-        let moved = self
-            .move_at_once(connection, incoming, source, segment, books)
-            .inspect_err(|_| books.counts = before)?;
+        let moved =
+            self.move_at_once(connection, incoming, source, last, segment, books).inspect_err(|error| {
+                books.counts = before;
+                if error.is_passing() {
+                    self.careful_until = Some(Instant::now() + CAREFUL_FOR);
+                }
+            })?;
         if let Some(open) = &mut self.segment {
             open.rows += moved.tasks.len() as u64;
         }
@@ -213,15 +228,21 @@ impl Intake {
         connection: &mut Connection,
         incoming: &[Incoming],
         source: Source,
+        last: u64,
         segment: u32,
         books: &mut Books,
     ) -> Result<Moved> {
         let doing = || "moving tasks in";
         connection.execute("START TRANSACTION").doing(doing)?;
         let now_ms = hold_intake(connection, books.shepherd)?;
-        let mine = claim(connection, incoming, source, &books.kinds)?;
+        let read = incoming.len();
+        let is_careful = self.careful_until.is_some_and(|until| Instant::now() < until);
+        let free = if is_careful { source.free(connection, incoming)? } else { None };
+        let free = free.map(|free| incoming.iter().filter(|task| free.contains(&task.task)).collect());
+        let incoming: Vec<&Incoming> = free.unwrap_or_else(|| incoming.iter().collect());
+        let mine = claim(connection, &incoming, source, &books.kinds)?;
         let (mut ready, mut later) = (Vec::new(), Vec::new());
-        for (task, is_mine) in incoming.iter().zip(mine) {
+        for (task, is_mine) in incoming.iter().copied().zip(mine) {
             let count = books.counts.of((now_ms / 60_000) as u32, task.kind);
             match source {
                 Source::Inbox => count.taken += 1,
@@ -236,20 +257,19 @@ impl Intake {
                 ready.push(task);
             }
         }
-        let moved = self.write_lanes(connection, &ready, segment, books)?;
+        let moved = self.write_lanes(connection, &ready, source, segment, books)?;
         write_later(connection, &later)?;
-        if source.remove(connection, incoming)? != incoming.len() as u64 {
+        if source.remove(connection, &incoming)? != incoming.len() as u64 {
             return Err(Error::found("somebody else removed tasks from the queue's tables meanwhile"));
         }
         if source == Source::Inbox {
-            let last = self.last;
             connection
                 .execute(format!("UPDATE queue_lane SET first_task = {last} WHERE lane = {INTAKE}"))
                 .doing(doing)?;
         }
         books.counts.store(connection, books.shepherd)?;
         connection.execute("COMMIT").doing(doing)?;
-        Ok(Moved { read: incoming.len(), ..moved })
+        Ok(Moved { locked: read - incoming.len(), ..moved })
     }
 
     /// Writes tasks into the open segment, a lane for each line of them.
@@ -257,6 +277,7 @@ impl Intake {
         &mut self,
         connection: &mut Connection,
         ready: &[&Incoming],
+        source: Source,
         segment: u32,
         books: &Books,
     ) -> Result<Moved> {
@@ -266,7 +287,9 @@ impl Intake {
             lines.entry((task.kind, task.priority, &task.tenant)).or_default().push(task);
         }
         let mut moved = Moved::default();
-        let (mut rows, mut lanes) = (String::new(), String::new());
+        let columns = "lane, seq, task, kind, object_id, payload, attempts, created";
+        let mut rows = Inserts::new(&schema::segment(segment), columns);
+        let mut lanes = String::new();
         for ((kind, priority, tenant), tasks) in lines {
             debug_assert!(tasks.len() <= MOST_TASKS as usize && MOST <= MOST_TASKS as usize);
             let (lane, is_unique) = (self.ids.next(), books.kinds.of(kind).is_unique);
@@ -281,27 +304,18 @@ impl Intake {
                 u8::from(is_unique),
             );
             for (seq, task) in tasks.iter().enumerate() {
-                let _ = write!(
-                    rows,
-                    "{}({lane},{seq},{},{kind},{},{},{},{})",
-                    comma(&rows),
-                    task.task,
-                    quote::string(&task.object_id),
-                    or_null(task.payload.as_deref()),
-                    task.attempts,
-                    quote::string(&task.created),
-                );
+                rows.push(&task.row(lane, seq, source));
                 moved.tasks.push(task.queued(self.shard, lane, seq as u32));
             }
             let mut made = Lane::taken(lane, segment, kind, priority, tenant, tasks.len() as u32);
             made.is_unique = is_unique;
             moved.lanes.push(made);
         }
-        if !rows.is_empty() {
-            let table = schema::segment(segment);
-            connection
-                .execute(format!("INSERT INTO {table} (lane, seq, task, kind, object_id, payload, attempts, created) VALUES {rows}"))
-                .doing(|| "moving tasks in")?;
+        if !lanes.is_empty() {
+            let written = rows.run(connection).doing(|| "moving tasks in")?;
+            if written != ready.len() as u64 {
+                return Err(Error::found("somebody else removed tasks from the queue's tables meanwhile"));
+            }
             connection
                 .execute(format!(
                     "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, created, is_unique) VALUES {lanes}"
@@ -385,12 +399,12 @@ pub(crate) fn hold_intake(connection: &mut Connection, shepherd: u32) -> Result<
 /// For each task, whether it may run: of an object's unfinished ones only one, where the kind asks for that.
 fn claim(
     connection: &mut Connection,
-    incoming: &[Incoming],
+    incoming: &[&Incoming],
     source: Source,
     kinds: &Kinds,
 ) -> Result<Vec<bool>> {
     let (unique, other): (Vec<&Incoming>, Vec<_>) =
-        incoming.iter().partition(|task| kinds.of(task.kind).is_unique);
+        incoming.iter().copied().partition(|task| kinds.of(task.kind).is_unique);
     if source == Source::Later {
         // They may have claims of when the rule was another one.
         claims::release(connection, other.into_iter().map(Incoming::claimant))?;

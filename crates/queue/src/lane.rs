@@ -75,6 +75,16 @@ impl Lane {
         (self.origin, self.first)
     }
 
+    /// Where one of its tasks lies, as SQL.
+    pub(crate) fn place(&self, seq: u32) -> String {
+        format!(
+            "{} WHERE lane = {} AND seq = {}",
+            schema::segment(self.segment),
+            self.origin,
+            self.first + seq
+        )
+    }
+
     /// What the number of a row is added to for its task's, where the tasks have no numbers of their own.
     pub(crate) fn first_task(&self) -> u64 {
         self.first_task
@@ -238,20 +248,23 @@ pub(crate) struct Free {
     pub(crate) kind: u16,
     pub(crate) priority: i8,
     pub(crate) tenant: Box<str>,
+    /// Tasks that are left of it.
+    pub(crate) tasks: u32,
 }
 
 /// The lanes that nobody owns, in the order in which they are to be worked off.
 pub(crate) fn free(connection: &mut Connection) -> Result<Vec<Free>> {
     let sql = format!(
-        "SELECT lane, kind, priority, tenant FROM queue_lane WHERE owner = 0 AND lane > {INTAKE} ORDER BY priority DESC, created, lane"
+        "SELECT lane, kind, priority, tenant, tasks - done FROM queue_lane WHERE owner = 0 AND lane > {INTAKE} ORDER BY priority DESC, created, lane"
     );
     let mut lanes = Vec::new();
-    each::<4>(connection, &sql, "looking for lanes", |[lane, kind, priority, tenant]| {
+    each::<5>(connection, &sql, "looking for lanes", |[lane, kind, priority, tenant, tasks]| {
         lanes.push(Free {
             lane: number(lane),
             kind: number(kind),
             priority: number(priority),
             tenant: tenant.unwrap_or_default().into(),
+            tasks: number(tasks),
         });
         Ok(())
     })?;
@@ -265,7 +278,10 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
     }
     let lanes = list(lanes.iter().copied());
     connection
-        .execute(format!("UPDATE queue_lane SET owner = {shepherd} WHERE lane IN ({lanes}) AND owner = 0"))
+        .execute(format!(
+            "UPDATE queue_lane SET owner = {shepherd} WHERE lane IN ({lanes}) AND owner = 0 \
+             AND EXISTS (SELECT 1 FROM queue_shepherd WHERE shepherd = {shepherd})"
+        ))
         .doing(|| "taking lanes")?;
     let sql = format!(
         "SELECT lane, segment, kind, priority, tenant, tasks, COALESCE(first_task, 0), UNIX_TIMESTAMP(created), settled, HEX(beyond), \

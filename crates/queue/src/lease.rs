@@ -2,7 +2,7 @@
 //! to a lane asks for that number. Whoever finds a row that ran out removes it and frees its lanes: from then on nothing that the
 //! other one still sends is taken.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use drover_db::Connection;
 
@@ -11,14 +11,16 @@ use crate::error::Doing;
 use crate::schema::INTAKE;
 use crate::session;
 
-/// A row that was not renewed for so long is somebody's who is gone, in seconds.
-const LASTS: u32 = 7;
+/// A row that was not renewed for so long is somebody's who is gone, unless a shepherd says otherwise.
+pub const LEASE: Duration = Duration::from_secs(7);
 
 /// What a shepherd tells of itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
     pub(crate) name: String,
     pub(crate) workers: u32,
+    /// A row that it did not renew for so long has run out.
+    pub(crate) lease: Duration,
     /// When it began, over whatever connection.
     pub(crate) begun: Instant,
 }
@@ -36,10 +38,11 @@ pub(crate) struct Standing {
 pub(crate) fn enter(connection: &mut Connection, name: &Name) -> Result<u32> {
     let sql = format!(
         "INSERT INTO queue_shepherd (name, pid, started, expires, workers, running) \
-         VALUES ({}, {}, NOW(3) - INTERVAL {} MICROSECOND, NOW(3) + INTERVAL {LASTS} SECOND, {}, 0)",
+         VALUES ({}, {}, NOW(3) - INTERVAL {} MICROSECOND, NOW(3) + INTERVAL {} MICROSECOND, {}, 0)",
         drover_db::quote::string(&name.name),
         std::process::id(),
         name.begun.elapsed().as_micros(),
+        name.lease.as_micros(),
         name.workers
     );
     let steps = |connection: &mut Connection| -> drover_db::Result<u32> {
@@ -54,9 +57,15 @@ pub(crate) fn enter(connection: &mut Connection, name: &Name) -> Result<u32> {
 }
 
 /// Renews the row; whether it is still there.
-pub(crate) fn renew(connection: &mut Connection, shepherd: u32, running: usize) -> Result<bool> {
+pub(crate) fn renew(
+    connection: &mut Connection,
+    shepherd: u32,
+    running: usize,
+    lease: Duration,
+) -> Result<bool> {
     let sql = format!(
-        "UPDATE queue_shepherd SET expires = NOW(3) + INTERVAL {LASTS} SECOND, running = {running} WHERE shepherd = {shepherd}"
+        "UPDATE queue_shepherd SET expires = NOW(3) + INTERVAL {} MICROSECOND, running = {running} WHERE shepherd = {shepherd}",
+        lease.as_micros()
     );
     if connection.execute(sql).doing(|| "renewing the lease")?.affected > 0 {
         return Ok(true);
@@ -125,7 +134,8 @@ fn free(connection: &mut Connection, shepherd: u32, only_if: &str) -> Result<()>
         let gone = connection
             .execute(format!("DELETE FROM queue_shepherd WHERE shepherd = {shepherd}{only_if}"))?
             .affected;
-        if gone > 0 {
+        // Who leaves may have been removed by others, and have taken a lane since without knowing.
+        if gone > 0 || only_if.is_empty() {
             connection.execute(format!("UPDATE queue_lane SET owner = 0 WHERE owner = {shepherd}"))?;
             connection.execute("UPDATE queue_meta SET bell = bell + 1")?;
         }
@@ -142,6 +152,9 @@ pub(crate) fn release_intake(connection: &mut Connection, shepherd: u32) -> Resu
 
 /// Takes the inbox and the later tasks, if nobody has them.
 pub(crate) fn take_intake(connection: &mut Connection, shepherd: u32) -> Result<bool> {
-    let sql = format!("UPDATE queue_lane SET owner = {shepherd} WHERE lane = {INTAKE} AND owner = 0");
+    let sql = format!(
+        "UPDATE queue_lane SET owner = {shepherd} WHERE lane = {INTAKE} AND owner = 0 \
+         AND EXISTS (SELECT 1 FROM queue_shepherd WHERE shepherd = {shepherd})"
+    );
     Ok(connection.execute(sql).doing(|| "taking the inbox")?.affected > 0)
 }

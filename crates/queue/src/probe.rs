@@ -4,7 +4,7 @@ use drover_db::Connection;
 
 use crate::error::Doing;
 use crate::shard::{Shard, Shards};
-use crate::{Error, Result, schema, session};
+use crate::{Error, Result, exact, schema, session};
 
 /// What to do where statements are logged.
 pub(crate) const STATEMENTS: &str = "let it log rows: SET GLOBAL binlog_format = 'ROW', and the same in its option file; or let the account \
@@ -69,8 +69,15 @@ fn locks(connection: &mut Connection, shard: &Shard) -> Result<()> {
     let doing = || shard.doing("trying whether a row can be locked");
     let mut other = session::open(shard)?;
     connection.execute("START TRANSACTION").doing(doing)?;
-    connection.query("SELECT one FROM queue_meta WHERE one = 1 FOR UPDATE").doing(doing)?;
-    let locked = match other.query("SELECT one FROM queue_meta WHERE one = 1 FOR UPDATE NOWAIT") {
+    let lock = "SELECT one FROM queue_meta WHERE one = 1 FOR UPDATE";
+    connection.query(lock).doing(doing)?;
+    let mut tried = other.query(format!("{lock} NOWAIT"));
+    if tried.as_ref().is_err_and(exact::is_unknown_syntax) {
+        // Before MySQL 8.0 and MariaDB 10.3.
+        other.execute("SET SESSION innodb_lock_wait_timeout = 1").doing(doing)?;
+        tried = other.query(lock);
+    }
+    let locked = match tried {
         Err(error) if matches!(error.code(), Some(1205 | 3572)) => Ok(true),
         Err(source) => Err(Error::Server { doing: doing(), source }),
         Ok(_) => Ok(false),

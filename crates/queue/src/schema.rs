@@ -10,7 +10,13 @@ use crate::error::Doing;
 use crate::{Error, Result};
 
 /// The version of these tables.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
+
+/// What each version changed, from the second on.
+const CHANGES: [&str; 1] = [
+    // Texts of utf8mb4_bin are equal where one has spaces at its end: the claim of 'x' was that of 'x ', too.
+    "ALTER TABLE queue_unique MODIFY object_id VARBINARY(760) NOT NULL",
+];
 
 /// What a task is, in every table that holds tasks.
 const TASK: &str = "object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
@@ -92,7 +98,7 @@ fn tables() -> Vec<(&'static str, String)> {
         (
             "queue_unique",
             format!(
-                "{KIND}, object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, task BIGINT UNSIGNED NOT NULL, \
+                "{KIND}, object_id VARBINARY(760) NOT NULL, task BIGINT UNSIGNED NOT NULL, \
                  build INT UNSIGNED NULL, PRIMARY KEY (kind, object_id)"
             ),
         ),
@@ -173,7 +179,21 @@ pub(crate) fn create(connection: &mut Connection) -> Result<()> {
     for sql in first {
         connection.execute(sql).doing(|| "filling queue_meta")?;
     }
-    check(connection)
+    upgrade(connection)
+}
+
+/// Makes the tables what this version has. Who only looks at a queue does not change it.
+pub(crate) fn upgrade(connection: &mut Connection) -> Result<()> {
+    check(connection)?;
+    let row = connection.first("SELECT version FROM queue_meta").doing(|| "looking for the queue")?;
+    let version = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(VERSION);
+    for (next, change) in (2..).zip(CHANGES).filter(|(next, _)| *next > version) {
+        let doing = || format!("bringing the queue's tables to version {next}");
+        connection.execute(change).doing(doing)?;
+        let sql = format!("UPDATE queue_meta SET version = {next} WHERE version < {next}");
+        connection.execute(sql).doing(doing)?;
+    }
+    Ok(())
 }
 
 /// The name of a segment's table.
@@ -197,7 +217,7 @@ pub(crate) fn create_segment(connection: &mut Connection, number: u32) -> Result
 pub(crate) fn check(connection: &mut Connection) -> Result<()> {
     let row = connection.first("SELECT version FROM queue_meta").doing(|| "looking for the queue")?;
     match row.and_then(|row| row.parse::<u32>(0)) {
-        Some(VERSION) => Ok(()),
+        Some(1..=VERSION) => Ok(()),
         Some(other) => Err(Error::with_hint(
             format!("the queue's tables are of version {other}, and this drover knows version {VERSION}"),
             "use the drover that made them, or let that one work the queue off first",

@@ -27,6 +27,8 @@ const SETTINGS: &[(&str, &str, bool)] = &[
     ("binlog_format", "'ROW'", false),
     // What is done of a lane is all of its row that changes.
     ("binlog_row_image", "'MINIMAL'", false),
+    // MariaDB: what a session locks that nobody is behind any more.
+    ("idle_write_transaction_timeout", "60", false),
     ("net_read_timeout", "600", false),
     ("net_write_timeout", "600", false),
     ("max_statement_time", "0", false),
@@ -46,6 +48,15 @@ pub(crate) fn open(shard: &Shard) -> Result<Connection> {
 pub(crate) fn open_any(shard: &Shard) -> Result<Connection> {
     shard.schema()?;
     first_that_writes(shard, |node| node.clone(), |_| Ok(()))
+}
+
+/// Has a session wait for others for a short time only: whoever has it has more to do meanwhile. It must never be idle for long: if nothing
+/// is heard of it any more, since its machine or the network is gone, the server ends it, and what it has locked is free.
+pub(crate) fn brief(mut connection: Connection, shard: &Shard) -> Result<Connection> {
+    connection
+        .execute("SET SESSION wait_timeout = 30, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
+        .doing(|| shard.doing("setting time-outs"))?;
+    Ok(connection)
 }
 
 /// As [`open`]; `opened` sees the connection before anything is done with it.
@@ -86,6 +97,7 @@ fn first_that_writes(
         });
         match opened {
             Ok(connection) => return Ok(connection),
+            Err(error) if error.is_interrupted() => return Err(error),
             Err(error) => refusals.push(error),
         }
     }
@@ -143,21 +155,41 @@ fn set(connection: &mut Connection, shard: &Shard) -> Result<()> {
     Ok(())
 }
 
+/// How often work is tried again as a rule.
+const TRIES: u32 = 10;
+
 /// Work that may be one transaction. It is tried again if another session was in the way; what it has left open is rolled back first.
 pub(crate) fn retried<T>(
     connection: &mut Connection,
     work: impl FnMut(&mut Connection) -> Result<T>,
 ) -> Result<T> {
-    retried_by(connection, |connection| connection, work)
+    tried(connection, TRIES, work)
+}
+
+/// The same with so many tries.
+pub(crate) fn tried<T>(
+    connection: &mut Connection,
+    tries: u32,
+    work: impl FnMut(&mut Connection) -> Result<T>,
+) -> Result<T> {
+    tried_by(connection, tries, |connection| connection, work)
 }
 
 /// The same, of somebody who has the connection.
 pub(crate) fn retried_by<S, T>(
     of: &mut S,
     connection: impl Fn(&mut S) -> &mut Connection,
+    work: impl FnMut(&mut S) -> Result<T>,
+) -> Result<T> {
+    tried_by(of, TRIES, connection, work)
+}
+
+fn tried_by<S, T>(
+    of: &mut S,
+    tries: u32,
+    connection: impl Fn(&mut S) -> &mut Connection,
     mut work: impl FnMut(&mut S) -> Result<T>,
 ) -> Result<T> {
-    const TRIES: u32 = 10;
     let mut attempt = 0;
     loop {
         let error = match work(of) {
@@ -165,10 +197,10 @@ pub(crate) fn retried_by<S, T>(
             done => return done,
         };
         let _not_if_it_is_lost = connection(of).execute("ROLLBACK");
-        if attempt == TRIES || !error.is_passing() {
+        attempt += 1;
+        if attempt > tries || !error.is_passing() {
             return Err(error);
         }
-        std::thread::sleep(Duration::from_millis(5 << attempt));
-        attempt += 1;
+        std::thread::sleep(Duration::from_millis(5 << (attempt - 1).min(9)));
     }
 }

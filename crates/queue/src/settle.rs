@@ -1,7 +1,6 @@
 //! Acknowledging: what came of many tasks, in one transaction.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use crate::clock::Clock;
 use crate::desk::{Finished, Queued};
 use crate::error::Doing;
 use crate::incoming::{insert_later, round_up};
+use crate::inserts::{Inserts, Row};
 use crate::intake::Books;
 use crate::kinds::Kinds;
 use crate::lane::Lane;
-use crate::rows::or_null;
 use crate::shepherd::Totals;
 use crate::task::Outcome;
 
@@ -50,11 +49,11 @@ enum What {
     },
     /// With its row; `is_failure` if an attempt went wrong.
     Later {
-        row: String,
+        row: Row,
         is_failure: bool,
     },
     Dead {
-        row: String,
+        row: Row,
     },
     /// Another task has its object's claim.
     Merged,
@@ -135,15 +134,15 @@ impl Settling {
                 (What::Done { waited_ms, ran }, true)
             }
             Outcome::Failed(error) if task.attempt >= kind.max_attempts => {
-                (What::Dead { row: dead_row(&queued, &error) }, true)
+                (What::Dead { row: dead_row(&queued, &error, lane) }, true)
             }
             Outcome::Failed(_) => {
                 let wait = kind.wait(task.attempt, random(task.lease));
-                (self.put_off(&queued, task.attempt, wait, now_ms, true), false)
+                (self.put_off(&queued, lane, task.attempt, wait, now_ms, true), false)
             }
             Outcome::Postponed(millis) => {
                 let wait = Duration::from_millis(millis);
-                (self.put_off(&queued, task.attempt - 1, wait, now_ms, false), false)
+                (self.put_off(&queued, lane, task.attempt - 1, wait, now_ms, false), false)
             }
         };
         if !lane.progress.settle(queued.seq) {
@@ -157,6 +156,7 @@ impl Settling {
     fn put_off(
         &mut self,
         queued: &Queued,
+        lane: &Lane,
         attempts: u16,
         wait: Duration,
         now_ms: u64,
@@ -165,16 +165,10 @@ impl Settling {
         self.next_due = Some(self.next_due.map_or(wait, |next| next.min(wait)));
         let due = round_up(now_ms + wait.as_millis() as u64);
         let task = &queued.task;
-        let row = format!(
-            "({due},{},{},{},{},{},{},{attempts},{},1)",
-            task.id,
-            task.kind,
-            quote::string(&task.object_id.to_string()),
-            or_null(task.payload.as_deref()),
-            queued.priority,
-            quote::string(&task.tenant),
-            created(queued),
-        );
+        let before = format!("{due},{},{},{}", task.id, task.kind, object(queued));
+        let tenant = quote::string(&task.tenant);
+        let after = format!("{},{tenant},{attempts},{},1", queued.priority, created(queued));
+        let row = Row::new(&before, task.payload.as_deref(), &after, || lane.place(queued.seq));
         What::Later { row, is_failure }
     }
 
@@ -237,7 +231,8 @@ impl Settling {
                 return Ok(Some(*number));
             }
         }
-        let (mut later, mut dead) = (String::new(), String::new());
+        let columns = "task, kind, object_id, payload, priority, tenant, attempts, created, error";
+        let (mut later, mut dead) = (Vec::new(), Inserts::new("queue_dead", columns));
         let mut unclaimed = Vec::new();
         for event in self.events.iter().filter(|event| !lost.contains(&event.lane)) {
             let count = books.counts.of(self.minute, event.kind);
@@ -246,12 +241,12 @@ impl Settling {
                 What::Later { row, is_failure } => {
                     count.failed += i64::from(*is_failure);
                     count.later += 1;
-                    push(&mut later, row);
+                    later.push(row);
                 }
                 What::Dead { row } => {
                     count.failed += 1;
                     count.died += 1;
-                    push(&mut dead, row);
+                    dead.push(row);
                 }
                 What::Merged => count.merged += 1,
             }
@@ -259,16 +254,12 @@ impl Settling {
                 unclaimed.push(Claimant { kind: event.kind, object_id, task: *task });
             }
         }
-        insert_later(connection, &later)?;
-        if !dead.is_empty() {
-            let columns = "task, kind, object_id, payload, priority, tenant, attempts, created, error";
-            connection
-                .execute(format!("INSERT INTO queue_dead ({columns}) VALUES {dead}"))
-                .doing(|| "burying tasks")?;
-        }
+        let is_later = !later.is_empty();
+        insert_later(connection, later)?;
+        dead.run(connection).doing(|| "burying tasks")?;
         claims::release(connection, unclaimed.into_iter())?;
         books.counts.store(connection, books.shepherd)?;
-        if !later.is_empty() && !is_intake {
+        if is_later && !is_intake {
             connection.execute("UPDATE queue_meta SET bell = bell + 1").doing(|| "ringing")?;
         }
         connection.execute("COMMIT").doing(|| "acknowledging")?;
@@ -276,35 +267,27 @@ impl Settling {
     }
 }
 
-fn push(rows: &mut String, row: &str) {
-    if !rows.is_empty() {
-        rows.push(',');
-    }
-    rows.push_str(row);
-}
-
 fn created(queued: &Queued) -> String {
     format!("FROM_UNIXTIME({}.{:03})", queued.created_ms / 1000, queued.created_ms % 1000)
 }
 
-fn dead_row(queued: &Queued, error: &str) -> String {
+fn object(queued: &Queued) -> String {
+    quote::string(&queued.task.object_id.to_string())
+}
+
+fn dead_row(queued: &Queued, error: &str, lane: &Lane) -> Row {
     let task = &queued.task;
     let short: String = error.chars().take(LONGEST_ERROR).collect();
-    let mut row = String::new();
-    let _ = write!(
-        row,
-        "({},{},{},{},{},{},{},{},{})",
-        task.id,
-        task.kind,
-        quote::string(&task.object_id.to_string()),
-        or_null(task.payload.as_deref()),
+    let before = format!("{},{},{}", task.id, task.kind, object(queued));
+    let after = format!(
+        "{},{},{},{},{}",
         queued.priority,
         quote::string(&task.tenant),
         task.attempt,
         created(queued),
         quote::string(&short),
     );
-    row
+    Row::new(&before, task.payload.as_deref(), &after, || lane.place(queued.seq))
 }
 
 /// A number from 0 to 1 that looks like chance.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use drover_db::options::{ConnectOptions, Secret, ServerArgs};
+use drover_db::options::{ConnectOptions, OneServer, Secret, ServerArgs};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -155,7 +155,7 @@ fn shard(path: &Path, entry: Entry, base: &ServerArgs, schema: Option<&str>) -> 
         let no_terminal = || Err(std::io::Error::other("a file of shards holds the passwords"));
         let resolved = args.resolve(no_terminal).map_err(|error| wrong(error.to_string(), error.hint()))?;
         let database = schema.map(str::to_owned).or(resolved.options.database);
-        Ok(ConnectOptions { database, ..resolved.options })
+        Ok(ConnectOptions { database, one_server: OneServer::that_may_move(), ..resolved.options })
     };
     let nodes = urls.into_iter().map(node).collect::<Result<_>>()?;
     Ok(Shard { name: entry.name, nodes, is_draining: entry.drain })

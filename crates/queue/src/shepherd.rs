@@ -10,6 +10,7 @@ use crate::bell::{Bell, Seen};
 use crate::desk::Desk;
 use crate::keeper::{Keeper, Post, Signals};
 use crate::lease::Name;
+use crate::renewal::{Lease, Renewal};
 use crate::shard::{Shard, Shards};
 use crate::workers::Hands;
 use crate::{Error, Result};
@@ -25,6 +26,8 @@ pub struct WorkOptions {
     pub until_empty: bool,
     /// How long tasks that run are waited for when it is to stop.
     pub grace: Duration,
+    /// Others take its tasks when nothing was heard of it for so long.
+    pub lease: Duration,
 }
 
 /// What a shepherd did.
@@ -72,12 +75,16 @@ pub fn work(
     check(&shards.shards, trouble)?;
     let desk = Desk::new(shards.shards.len());
     let signals = Signals::new(shards.shards.len());
-    let name = Name { name: options.name.clone(), workers: options.workers, begun: started };
+    let leases: Vec<_> = shards.shards.iter().map(|_| Lease::default()).collect();
+    let name =
+        Name { name: options.name.clone(), workers: options.workers, lease: options.lease, begun: started };
     let shepherd = &Shepherd { desk: &desk, signals: &signals, totals, name: &name, options, stop, trouble };
     let result = std::thread::scope(|scope| {
-        for (at, shard) in shards.shards.iter().enumerate() {
-            scope.spawn(move || shepherd.keep(at, shard));
+        for (at, (shard, lease)) in shards.shards.iter().zip(&leases).enumerate() {
+            scope.spawn(move || shepherd.keep(at, shard, lease));
             scope.spawn(move || shepherd.listen(at, shard));
+            let renewal = Renewal { lease, shard, at, desk: shepherd.desk, name: shepherd.name };
+            scope.spawn(move || renewal.run());
         }
         let workers = scope.spawn(|| hands.work(&desk, totals, options.workers));
         shepherd.watch(|| workers.is_finished());
@@ -158,7 +165,8 @@ impl Shepherd<'_> {
     }
 
     /// Keeps a shard, over one connection after the other if need be.
-    fn keep(&self, at: usize, shard: &Shard) {
+    fn keep(&self, at: usize, shard: &Shard, lease: &Lease) {
+        let _closed_at_the_end = lease.closing();
         let mut left = None;
         let mut pause = Pause::default();
         let post = Post {
@@ -168,7 +176,9 @@ impl Shepherd<'_> {
             signals: self.signals,
             totals: self.totals,
             name: self.name,
+            lease,
             until_empty: self.options.until_empty,
+            trouble: &|told| (self.trouble)(&shard.doing(told)),
         };
         loop {
             let result = Keeper::open(&post, left).and_then(|mut keeper| {
@@ -176,7 +186,9 @@ impl Shepherd<'_> {
                 left = Some(keeper.shepherd());
                 keeper.run()
             });
+            let is_lost = lease.end();
             let Err(error) = result else { return };
+            let error = if is_lost { Error::found(crate::intake::LOST) } else { error };
             self.desk.forget(at);
             if self.is_closing() {
                 return;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::counts::Histogram;
 use crate::drain::State;
 use crate::error::Doing;
+use crate::kinds::Kinds as Rules;
 use crate::rows::{each, number};
 use crate::schedule::{self, Schedule};
 use crate::schema::{BUILDING, INTAKE};
@@ -71,11 +72,13 @@ pub struct KindStat {
     pub failed: u64,
     /// Left out so far, since their object had an unfinished one.
     pub merged: u64,
-    /// Done a second, over the last full minutes.
+    /// Whether no more of them are begun; over several shards, on any of them.
+    pub is_paused: bool,
+    /// Done a second, over the last minute or two, or since the first shepherd came if that is less.
     pub rate: f64,
     /// How long the oldest one that waits has been there, in seconds; 0 if none does.
     pub oldest_seconds: f64,
-    /// In how long all that wait will be done at this rate, in seconds; absent if nothing is being done.
+    /// In how long all that wait will be done at this rate, in seconds; absent if nothing is being done, or they are paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eta_seconds: Option<f64>,
     /// How long half of those done lately had waited, and all but one in a hundred, in milliseconds.
@@ -194,6 +197,7 @@ fn sum(shards: &[ShardStat]) -> Vec<KindStat> {
         all.failed += stat.failed;
         all.merged += stat.merged;
         all.rate += stat.rate;
+        all.is_paused |= stat.is_paused;
         all.oldest_seconds = all.oldest_seconds.max(stat.oldest_seconds);
         all.waits.join(&stat.waits);
         all.runs.join(&stat.runs);
@@ -203,7 +207,8 @@ fn sum(shards: &[ShardStat]) -> Vec<KindStat> {
 
 impl KindStat {
     fn reckoned(mut self) -> Self {
-        self.eta_seconds = (self.rate > 0.0 && self.waiting > 0).then(|| self.waiting as f64 / self.rate);
+        let is_done = self.rate > 0.0 && self.waiting > 0 && !self.is_paused;
+        self.eta_seconds = is_done.then(|| self.waiting as f64 / self.rate);
         self.wait_ms = Latency::of(&self.waits);
         self.run_us = Latency::of(&self.runs);
         self
@@ -228,6 +233,8 @@ pub(crate) fn look(
     let mut kinds = BTreeMap::new();
     lanes(connection, &mut kinds)?;
     counts(connection, &mut kinds)?;
+    let rules = Rules::load(connection)?;
+    kinds.values_mut().for_each(|stat| stat.is_paused = rules.of(stat.kind).is_paused);
     let (inbox, inbox_is_estimate) = inbox(connection)?;
     let state = State::load(connection)?;
     let transit = connection.first("SELECT COUNT(*) FROM queue_transit").doing(|| "reading queue_transit")?;
@@ -278,17 +285,56 @@ fn totals(connection: &mut Connection, kinds: &mut Kinds) -> Result<()> {
     })
 }
 
-/// Rate and latencies of the last two full minutes and of this one.
+/// What was done of a kind in this minute and the one before, by the server's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lately {
+    /// In the minute before, and in this one.
+    pub(crate) done: [i64; 2],
+}
+
+impl Lately {
+    /// How many a second. The time counts since the beginning of the minute before, or of this one if nothing was done before; and if
+    /// the first shepherd came later, or all that waits, since then.
+    pub(crate) fn rate(self, into_minute: f64, worked: f64, kind: &KindStat) -> f64 {
+        let [before, this] = self.done;
+        let mut span = if before > 0 { into_minute + 60.0 } else { into_minute }.min(worked);
+        if before <= 0 && kind.waiting > 0 {
+            span = span.min(kind.oldest_seconds);
+        }
+        (before + this).max(0) as f64 / span.max(1.0)
+    }
+}
+
+/// For how long the shepherd has worked that came first, in seconds; endless if there is none, or one that has left did something lately.
+pub(crate) fn worked(connection: &mut Connection) -> Result<f64> {
+    let sql = "SELECT UNIX_TIMESTAMP(NOW(3)) - UNIX_TIMESTAMP(MIN(started)) FROM queue_shepherd WHERE workers > 0 AND NOT EXISTS \
+               (SELECT 1 FROM queue_count WHERE minute >= FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1 AND done > 0 \
+               AND shepherd NOT IN (SELECT shepherd FROM queue_shepherd))";
+    let row = connection.first(sql).doing(|| "reading queue_shepherd")?;
+    Ok(row.and_then(|row| row.parse(0)).unwrap_or(f64::INFINITY))
+}
+
+/// Rate and latencies of this minute and the one before.
 fn lately(connection: &mut Connection, kinds: &mut Kinds) -> Result<()> {
-    let sql = "SELECT kind, done, waits, runs, UNIX_TIMESTAMP(NOW(3)) - 60 * (FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1) FROM queue_count \
-               WHERE minute >= FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1";
-    each::<5>(connection, sql, "reading queue_count", |[kind, done, waits, runs, seconds]| {
+    let worked = worked(connection)?;
+    let sql = "SELECT kind, minute < FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60), done, waits, runs, MOD(UNIX_TIMESTAMP(NOW(3)), 60) \
+               FROM queue_count WHERE minute >= FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1";
+    let mut all: BTreeMap<u16, Lately> = BTreeMap::new();
+    let mut into_minute = 0.0;
+    each::<6>(connection, sql, "reading queue_count", |[kind, is_before, done, waits, runs, seconds]| {
+        let lately = all.entry(number(kind)).or_default();
+        lately.done[usize::from(is_before != Some("1"))] += number::<i64>(done);
+        into_minute = number(seconds);
         let stat = of(kinds, number(kind));
-        stat.rate += number::<f64>(done) / number::<f64>(seconds).max(1.0);
         stat.waits.join(&Histogram::decode(waits.unwrap_or_default()));
         stat.runs.join(&Histogram::decode(runs.unwrap_or_default()));
         Ok(())
-    })
+    })?;
+    for (kind, lately) in all {
+        let stat = of(kinds, kind);
+        stat.rate = lately.rate(into_minute, worked, stat);
+    }
+    Ok(())
 }
 
 /// What was taken lies below the number that the intake's row holds, but for what was committed late.
@@ -354,4 +400,23 @@ fn builds(connection: &mut Connection) -> Result<Vec<BuildStat>> {
         Ok(())
     })?;
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_of_the_time_in_which_something_was_done() {
+        let kind = |waiting, oldest_seconds| KindStat { waiting, oldest_seconds, ..KindStat::default() };
+        let rate = |done, worked, kind| Lately { done }.rate(30.0, worked, &kind);
+        let ever = f64::INFINITY;
+        assert_eq!(rate([60, 30], ever, kind(0, 0.0)), 1.0);
+        assert_eq!(rate([0, 30], ever, kind(0, 0.0)), 1.0, "nothing was done in the minute before");
+        assert_eq!(rate([0, 30], 5.0, kind(7, 5000.0)), 6.0, "the first shepherd has just come");
+        assert_eq!(rate([0, 30], ever, kind(7, 5.0)), 6.0, "what waits has just come");
+        assert_eq!(rate([60, 30], ever, kind(7, 5.0)), 1.0);
+        assert_eq!(rate([0, 30], 0.1, kind(0, 0.0)), 30.0);
+        assert_eq!(rate([0, -3], ever, kind(0, 0.0)), 0.0);
+    }
 }

@@ -12,6 +12,7 @@ mod figures;
 mod lines;
 mod page;
 mod parts;
+pub mod plain;
 mod progress;
 pub mod read;
 pub mod size;

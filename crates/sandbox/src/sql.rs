@@ -1,25 +1,13 @@
 //! Statements to a node, as root over its socket.
 
 use std::path::Path;
-use std::time::Duration;
 
-use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Result, Row};
-
-/// A server that has greeted logs in at once.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A session of root.
 pub(crate) fn connect(socket: &Path) -> Result<Connection> {
-    Connection::open(&ConnectOptions {
-        user: "root".to_owned(),
-        password: None,
-        address: Address::Socket(socket.to_owned()),
-        database: None,
-        ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
-        connect_timeout: CONNECT_TIMEOUT,
-        logged: Logged::AsUsual,
-    })
+    Connection::open(&ConnectOptions::by_socket("root", socket))
 }
 
 /// Runs statements one after the other.

@@ -172,21 +172,14 @@ fn way(bed: &Bed<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use drover_db::options::{Logged, SslOptions};
+    use std::path::Path;
 
     use super::*;
 
     /// Options that lead to no server.
     pub(super) fn nowhere() -> ConnectOptions {
-        ConnectOptions {
-            user: "nobody".into(),
-            password: None,
-            address: Address::Socket("/nonexistent".into()),
-            database: None,
-            ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
-            connect_timeout: Duration::from_secs(1),
-            logged: Logged::AsUsual,
-        }
+        let options = ConnectOptions::by_socket("nobody", Path::new("/nonexistent"));
+        ConnectOptions { connect_timeout: Duration::from_secs(1), ..options }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use drover_db::options::{Address, ConnectOptions, Secret, SslMode};
+use drover_db::options::{Address, ConnectOptions, Secret, ServerKey, SslMode};
 use drover_db::{Connection, Error as DbError, Stop, Watched, quote, server};
 use drover_sandbox::Flavour;
 
@@ -222,6 +222,8 @@ fn login(private: &Private, way: Way, account: &Account) -> ConnectOptions {
         ..root
     };
     options.ssl.mode = if way == Way::Tls { SslMode::Required } else { SslMode::Disabled };
+    // Nobody is between this process and a server that it has started.
+    options.exchange.server_key = ServerKey::FromServer;
     options
 }
 

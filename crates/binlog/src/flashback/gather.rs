@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use crate::chain::{Item, Trouble};
 use crate::definitions::Definitions;
-use crate::event::{ExecuteLoad, Query, Rows, TableMap, incident};
-use crate::filter::Filter;
+use crate::event::{ExecuteLoad, OldLoad, Query, Rows, TableMap, incident};
+use crate::filter::{Filter, Wants};
 use crate::log::{Event, Format, Header, Kind, RowChange, Short};
 use crate::rows::{ColumnType, Table, Tables};
 use crate::{Error, Result};
@@ -230,8 +230,13 @@ impl Gatherer {
                 self.take_statement(item, &load.query, filter)?;
             }
             Kind::LOAD | Kind::NEW_LOAD | Kind::EXEC_LOAD => {
-                let (schema, text): (&[u8], &[u8]) = (b"", b"LOAD DATA");
-                let query = Query { thread: 0, seconds: 0, error: 0, status: &[], schema, text };
+                // Where its table is not told, nobody knows which it is.
+                let load = OldLoad::parse(event.kind, event.body).ok();
+                let text = load
+                    .as_ref()
+                    .map_or_else(|| b"LOAD DATA".to_vec(), |load| load.statement(load.file_name));
+                let (thread, schema) = load.as_ref().map_or((0, &b""[..]), |load| (load.thread, load.schema));
+                let query = Query { thread, seconds: 0, error: 0, status: &[], schema, text: &text };
                 self.take_statement(item, &query, filter)?;
             }
             Kind::XID => self.behind.push(&record),
@@ -280,12 +285,15 @@ impl Gatherer {
         query: &Query<'_>,
         filter: &Filter<'_>,
     ) -> std::result::Result<(), Trouble> {
-        if filter.wants_statement(query.thread, query.schema) && filter.wants_kind(item.event.header.kind) {
+        // Which tables' rows a transaction has that was prepared before, its end does not tell.
+        let is_untold = query.is_xa_end() && filter.looks_inside();
+        let wants = if is_untold { Wants::Untold } else { filter.wants_statement(query)? };
+        if wants.some() && filter.wants_kind(item.event.header.kind) {
             let text: String = String::from_utf8_lossy(query.text).chars().take(100).collect();
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             return Err(refused(item, format!("a statement cannot be undone: {text}"), STATEMENT));
         }
-        self.passed_over += 1;
+        self.passed_over += u64::from(wants != Wants::No);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::event::{Rows, SECOND_VERSION};
 use crate::log::{Format, Kind, RowChange, Short};
-use crate::rows::{Field, Row, RowReader, Table, is_set};
+use crate::rows::{Column, Field, Row, RowReader, Table, is_set};
 
 /// Why rows cannot be turned around.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,9 +81,11 @@ fn check_columns(rows: &Rows<'_>, table: &Table) -> Result<(), Obstacle> {
     }
 }
 
-/// The numbers of columns that this is true of. Those that a server made for itself do not count.
+/// The numbers of columns that this is true of. Those that a server makes for itself, or computes from others, do not count: MariaDB from
+/// 11 on leaves generated ones out of images.
 fn columns(table: &Table, is: impl Fn(usize) -> bool) -> Vec<usize> {
-    let known = table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden());
+    let is_known = |(_, column): &(usize, &Column)| !column.is_hidden() && !column.is_generated;
+    let known = table.columns.iter().enumerate().filter(is_known);
     known.map(|(index, _)| index).filter(|&index| is(index)).collect()
 }
 
@@ -206,6 +208,11 @@ impl Completer {
         let Self { image, .. } = self;
         image.clear();
         image.resize(self.before.len().div_ceil(8), 0);
+        // As a server does, by which rows with old times are known.
+        let used = self.before.len() % 8;
+        if let Some(last) = image.last_mut().filter(|_| table.has_old_times() && used > 0) {
+            *last = u8::MAX << used;
+        }
         let mut changed = self.after.iter().peekable();
         for (number, (index, as_it_was)) in self.before.iter().enumerate() {
             while changed.next_if(|(other, _)| other < index).is_some() {}
@@ -228,7 +235,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rows::{Column, ColumnType};
+    use crate::rows::ColumnType;
 
     /// A value as it is logged; `None` for NULL.
     type Logged = Option<Vec<u8>>;

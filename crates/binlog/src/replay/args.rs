@@ -32,6 +32,11 @@ pub struct ReplayArgs {
     #[arg(long, conflicts_with = "follow")]
     pub flashback: bool,
 
+    /// With --flashback, pass over rows that are not there any more, as a later transaction deleted or changed them, and list them.
+    /// Rows are sent one by one
+    #[arg(long, requires = "flashback")]
+    pub skip_missing: bool,
+
     /// Go on where an earlier replay of this name was ended, whatever ended it
     #[arg(long, conflicts_with = "restart")]
     pub resume: bool,
@@ -53,6 +58,10 @@ pub struct ReplayArgs {
     /// Where an earlier replay was ended within a transaction on tables that keep none: apply it again, or take it as applied
     #[arg(long, value_name = "WHAT", requires = "resume")]
     pub interrupted: Option<Interrupted>,
+
+    /// Let scheduled events run on the target meanwhile. Without it they are an error: what they change comes from the logs
+    #[arg(long)]
+    pub allow_events: bool,
 
     /// Write nothing of it into the target's own binary log
     #[arg(long)]

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use crate::Result;
+use drover_db::sql::events::off_as_on_a_replica;
 use drover_db::sql::{Dialect, tokens};
 
 use crate::chain::{Item, Trouble};
+use crate::definitions::Definitions;
 use crate::event::{Gtid, MariadbGtid, Query, Rotate, Rows, TableMap, incident};
-use crate::filter::{Filter, Verdict};
-use crate::loads::{Ending, Keep, Load, Loads, Statement, TableName, dialect};
+use crate::filter::{Filter, PARTLY, Verdict, Wants};
+use crate::loads::{Ending, Keep, Load, Loads, dialect};
 use crate::log::{Header, Kind, Place};
-use crate::rows::{Table, Tables};
-use crate::sql::{Before, Session, push_xa, xa_prepare};
+use crate::objects::rows_follow;
+use crate::rows::{Row, RowReader, Table, Tables};
+use crate::sql::{Before, Session, push_xa, row_text, xa_prepare};
 
 use super::definitions::{Sort, sort};
 use super::events::{Batch, RowsEvent, Unfit};
@@ -37,6 +40,8 @@ pub(super) struct Builder<'f, 's, 'a> {
     session: Session,
     batch: Batch,
     statements: Vec<Vec<u8>>,
+    /// What the rows are called of which these are, where each is of one.
+    names: Vec<String>,
     now: Option<Now>,
     log: (usize, Arc<str>),
     clock: GroupClock,
@@ -66,16 +71,24 @@ struct GroupClock {
 }
 
 impl<'f, 's, 'a> Builder<'f, 's, 'a> {
-    pub(super) fn new(filter: Filter<'f>, sink: &'s mut Sink<'a>, is_backwards: bool) -> Self {
+    /// `definitions` tell of tables what the logs do not.
+    pub(super) fn new(
+        filter: Filter<'f>,
+        sink: &'s mut Sink<'a>,
+        is_backwards: bool,
+        definitions: Option<Definitions>,
+    ) -> Self {
+        let batch = if sink.skips_missing { Batch::of_single_rows() } else { Batch::default() };
         Self {
             filter,
             sink,
-            tables: Tables::default(),
+            tables: Tables::with(definitions),
             loads: Loads::new(Keep::in_temp()),
             before: Before::default(),
             session: Session::default(),
-            batch: Batch::default(),
+            batch,
             statements: Vec::new(),
+            names: Vec::new(),
             now: None,
             log: (usize::MAX, "".into()),
             clock: GroupClock::default(),
@@ -94,6 +107,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if item.number != self.log.0 {
             self.log = (item.number, crate::source::log_name(item.log.as_ref()).into());
             self.sink.enter(&self.log.1);
+        }
+        if item.event.kind == Kind::FORMAT_DESCRIPTION {
+            self.sink.see_log(&self.log.1, &item.event.header)?;
         }
         self.sink.report.next_log = next_log(item)?;
         if item.place.begins() {
@@ -242,16 +258,23 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 return self.problem(item, &what, NO_HINT);
             }
         };
-        let taken = self.rows_of(item, table, flags);
+        let taken = self.rows_of(item, table, tables.name(id).unwrap_or_default(), flags);
         self.tables = tables;
         taken
     }
 
-    fn rows_of(&mut self, item: &Item<'_>, table: Option<&Table>, flags: u16) -> Result<(), Trouble> {
+    fn rows_of(
+        &mut self,
+        item: &Item<'_>,
+        table: Option<&Table>,
+        (schema, name): (&[u8], &[u8]),
+        flags: u16,
+    ) -> Result<(), Trouble> {
         let event = &item.event;
-        let is_wanted = !self.filter.looks_inside()
-            || (table.is_some_and(|table| self.filter.wants_table(&table.schema, &table.name))
-                && self.filter.wants_kind(event.header.kind));
+        let is_wanted = self.filter.wants_table(schema, name) && self.filter.wants_kind(event.header.kind);
+        if self.filter.leaves_out(schema) {
+            self.sink.report.left_out.insert(String::from_utf8_lossy(schema).into_owned());
+        }
         let target = self.sink.target();
         if !is_wanted {
             if flags & Rows::STATEMENT_END != 0 {
@@ -267,7 +290,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             table,
         };
         match self.batch.take(&rows, target, &mut self.statements) {
-            Ok(()) => {}
+            Ok(()) => self.name_rows(item, table)?,
             Err(Unfit::Malformed) => return Err(Trouble::Malformed),
             Err(Unfit::TooLarge(bytes)) => {
                 let max = self.sink.target().max_packet;
@@ -285,10 +308,26 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.push_statements()
     }
 
+    /// What rows are called that may not be there.
+    fn name_rows(&mut self, item: &Item<'_>, table: Option<&Table>) -> Result<(), Trouble> {
+        let (Some(table), true) = (table, self.sink.skips_missing) else { return Ok(()) };
+        let rows = Rows::parse(item.event.kind, item.event.body, item.format)?;
+        let (mut reader, mut row) = (RowReader::new(table, rows)?, Row::default());
+        while reader.next(&mut row)? {
+            let (log, position) = (&self.log.1, item.event.position);
+            self.names.push(format!("{log}: at {position}: {}", row_text(table, &row)));
+        }
+        Ok(())
+    }
+
     fn push_statements(&mut self) -> Result<(), Trouble> {
+        let mut names = std::mem::take(&mut self.names).into_iter();
         for text in std::mem::take(&mut self.statements) {
             self.settle_for_rows()?;
-            self.push(Piece::Rows(text))?;
+            self.push(match names.next() {
+                Some(name) => Piece::Row(text, name),
+                None => Piece::Rows(text),
+            })?;
         }
         Ok(())
     }
@@ -325,16 +364,18 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             self.set_end(query.text.to_vec());
             return Ok(());
         }
-        let is_wanted = self.filter.wants_statement(query.thread, query.schema)
-            && self.filter.wants_kind(item.event.header.kind);
-        if !is_wanted {
-            self.pass_over();
+        if !self.takes(item, query)? {
             return Ok(());
         }
         self.flush_rows()?;
         self.settings(item, query)?;
         self.sink.count_statement();
-        let (text, error) = (query.text.to_vec(), query.error);
+        let off = off_as_on_a_replica(query.text, dialect(query)?);
+        let off = off.map(|(text, name)| {
+            self.sink.switched_off(query.schema, &name);
+            text
+        });
+        let (text, error) = (off.unwrap_or_else(|| query.text.to_vec()), query.error);
         if self.is_prepared() {
             return Ok(self.push(Piece::Statement(text, error))?);
         }
@@ -358,10 +399,13 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             Sort::Definition | Sort::Other => {
                 self.set_mode(Mode::Definitions);
                 let (position, schema) = (item.event.position, query.schema.to_vec());
-                self.sink.defines(query);
-                let definition = Definition { position, schema, text, error };
+                let dialect = dialect(query)?;
+                let at = Start { log: Arc::clone(&self.log.1), position };
+                self.sink.defines(at, query, dialect)?;
+                let opens_transaction = rows_follow(&text, dialect).is_some();
+                let definition = Definition { position, schema, text, error, opens_transaction };
                 if let Some(now) = &mut self.now {
-                    now.takes_rows_only = definition.opens_transaction();
+                    now.takes_rows_only = opens_transaction;
                 }
                 self.push(Piece::Definition(definition))?;
             }
@@ -369,10 +413,34 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         Ok(())
     }
 
+    /// Whether a statement is to be applied.
+    fn takes(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<bool, Trouble> {
+        if let Some(schema) = self.filter.learn_schema(query)? {
+            self.sink.note_schema(&schema)?;
+        }
+        let wants = self.filter.wants_statement(query)?;
+        if wants.is_taken() && self.filter.wants_kind(item.event.header.kind) {
+            return Ok(true);
+        }
+        self.before.clear();
+        // Of other tables than those that are wanted it need not be told.
+        self.sink.report.passed_over += u64::from(wants != Wants::No);
+        if wants == Wants::Partly {
+            let what = format!("{PARTLY}: {}", shortened(query.text));
+            self.problem(
+                item,
+                &what,
+                "name these with --database or --table too, or leave it out with --exclude-gtids",
+            )?;
+        }
+        Ok(false)
+    }
+
     /// What the session must be set to.
     fn settings(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
         let mut text = Vec::new();
-        self.before.prepare(&mut self.session, query, &item.event.header, item.format, &mut text)?;
+        let header = self.filter.header_of(query, &item.event.header)?;
+        self.before.prepare(&mut self.session, query, &header, item.format, &mut text)?;
         text.truncate(text.trim_ascii_end().len());
         if text.last() == Some(&b';') {
             text.pop();
@@ -389,8 +457,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         let Some(load) = load else { return Ok(()) };
         let Some(statement) = &load.statement else { return Ok(()) };
         let query = statement.query();
-        if !self.wants_load(statement) {
-            self.pass_over();
+        if !self.takes(item, &query)? {
             return Ok(());
         }
         let what = match (load.ending, load.lacks_beginning, &load.spool) {
@@ -415,21 +482,6 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.sink.loads()?;
         let text = statement.for_file(b"drover", true);
         Ok(self.push(Piece::Load(text, load.spool))?)
-    }
-
-    /// A statement that is not wanted: of which table it is, the log does not tell.
-    fn pass_over(&mut self) {
-        self.before.clear();
-        self.sink.report.passed_over += 1;
-    }
-
-    /// Whether a file is to be loaded, by the table that it goes into.
-    fn wants_load(&self, statement: &Statement) -> bool {
-        let query = statement.query();
-        let wants_table = |TableName { schema, name }: TableName| {
-            self.filter.wants_table(schema.as_deref().unwrap_or(query.schema), &name)
-        };
-        self.filter.wants_statement(query.thread, query.schema) || statement.table().is_some_and(wants_table)
     }
 
     /// A transaction that ends prepared.

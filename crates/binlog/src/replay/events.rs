@@ -173,6 +173,8 @@ pub(super) struct Batch {
     open: Option<usize>,
     /// How many statements there are.
     statements: usize,
+    /// Whether each row has a BINLOG statement of its own.
+    is_single: bool,
 }
 
 /// The description of a table.
@@ -195,6 +197,11 @@ pub(super) struct RowsEvent<'a> {
 }
 
 impl Batch {
+    /// One that makes a statement of each row.
+    pub(super) fn of_single_rows() -> Self {
+        Self { is_single: true, ..Self::default() }
+    }
+
     /// Takes the description of a table.
     pub(super) fn describe(&mut self, header: &Header, map: &TableMap<'_>, body: &[u8], format: &Format) {
         // Its number has six bytes now, and had four before 5.1.4.
@@ -221,14 +228,14 @@ impl Batch {
         head[flags_at..flags_at + 2].copy_from_slice(&flags.to_le_bytes());
         let around = Header::LENGTH + head.len() + masks.len();
         let room = target.capacity().saturating_sub(around + self.maps_length());
-        for part in parts(rows, bytes, room)? {
+        for part in parts(rows, bytes, room, self.is_single)? {
             if self.events.len() + around + part.len() + self.maps_length() > target.capacity() {
                 self.flush(out);
             }
             self.push_maps();
             self.open = Some(self.events.len() + Header::LENGTH + flags_at);
             push_event(rows.header, kind, &[&head, masks, part], &mut self.events);
-            if self.events.len() >= target.usual() {
+            if self.is_single || self.events.len() >= target.usual() {
                 self.flush(out);
             }
         }
@@ -261,7 +268,8 @@ impl Batch {
 
     /// Begins anew.
     pub(super) fn clear(&mut self) {
-        *self = Self { events: std::mem::take(&mut self.events), ..Self::default() };
+        let is_single = self.is_single;
+        *self = Self { events: std::mem::take(&mut self.events), is_single, ..Self::default() };
         self.events.clear();
     }
 
@@ -326,9 +334,14 @@ impl<'a> Rewritten<'a> {
     }
 }
 
-/// Rows in parts of at most `room` bytes.
-fn parts<'a>(event: &RowsEvent<'a>, bytes: &'a [u8], room: usize) -> Result<Vec<&'a [u8]>, Unfit> {
-    if bytes.len() <= room {
+/// Rows in parts of at most `room` bytes, or one by one.
+fn parts<'a>(
+    event: &RowsEvent<'a>,
+    bytes: &'a [u8],
+    room: usize,
+    is_single: bool,
+) -> Result<Vec<&'a [u8]>, Unfit> {
+    if bytes.len() <= room && !is_single {
         return Ok(vec![bytes]);
     }
     let table = event.table.ok_or(Unfit::TooLarge(bytes.len()))?;
@@ -341,7 +354,7 @@ fn parts<'a>(event: &RowsEvent<'a>, bytes: &'a [u8], room: usize) -> Result<Vec<
         if next - end > room {
             return Err(Unfit::TooLarge(next - end));
         }
-        if next - start > room {
+        if next - start > room || (is_single && end > start) {
             parts.push(&bytes[start..end]);
             start = end;
         }

@@ -11,24 +11,28 @@ mod definitions;
 mod events;
 mod marks;
 mod position;
+mod programs;
+mod provenance;
 mod queue;
 mod sink;
 mod transaction;
 mod worker;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::thread;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Server, Stop, Watched, server};
+use drover_db::{Connection, Server, Stop, Watched, quote, server};
 use drover_report::Progress;
 use serde::Serialize;
 
 use crate::chain::{Chain, Item};
+use crate::definitions::Definitions;
 use crate::filter::{Filter, FilterArgs};
 use crate::log::MAGIC;
 use crate::server::Origin;
+use crate::source::Source;
 use crate::{Error, Result, flashback};
 
 pub use args::{Interrupted, ReplayArgs};
@@ -51,6 +55,11 @@ pub struct Destination {
 }
 
 impl Destination {
+    /// As a server that is asked for definitions of tables.
+    fn as_origin(&self) -> Origin {
+        Origin { options: self.options.clone(), stop: Arc::clone(&self.stop) }
+    }
+
     fn connect(&self) -> Result<(Connection, Watched<'static>)> {
         self.stop.connect(&self.options).map_err(|source| self.failed("connecting", source))
     }
@@ -93,8 +102,16 @@ pub struct ReplayReport {
     /// Transactions whose end is not in the logs, as LOG: at POSITION. They were not applied: their server did not commit them, or
     /// a later log, or the rest of the last, has their end.
     pub abandoned: Vec<String>,
-    /// With `--flashback`, statements of which nobody knows whether they changed something in the tables that are wanted.
+    /// Statements that were left out, of which nobody knows whether they changed something in the tables that are wanted.
     pub passed_over: u64,
+    /// Scheduled events of the logs' server that are off on the target, as on a replica; 100 at most.
+    pub events_off: Vec<String>,
+    /// With `--after`, schemas that the dump does not have and the logs have not made since: their rows were left out.
+    pub left_out: BTreeSet<String>,
+    /// With `--skip-missing`, how many rows were not there.
+    pub missing_rows: u64,
+    /// The first thousand of these, as LOG: at POSITION: TABLE WHERE CONDITION.
+    pub missing: Vec<String>,
     /// What cannot be applied; found by a dry run.
     pub problems: Vec<Problem>,
 }
@@ -110,8 +127,18 @@ pub struct Problem {
     pub hint: String,
 }
 
-/// Applies logs to `destination`; `origin` is the server of `--from`, `after` the log and the position where the dump of `--after`
-/// was taken.
+/// What the target was filled with before.
+#[derive(Debug, Clone)]
+pub struct After {
+    /// The log and the position in it where the dump was taken.
+    pub log: String,
+    /// In bytes.
+    pub position: u64,
+    /// The schemas that it has.
+    pub schemas: Vec<String>,
+}
+
+/// Applies logs to `destination`; `origin` is the server of `--from`, `after` tells of the dump of `--after`.
 ///
 /// # Errors
 /// If a log cannot be read or is damaged, after all before that was applied; if the target refuses something: the error says what
@@ -119,7 +146,7 @@ pub struct Problem {
 pub fn replay(
     args: &ReplayArgs,
     origin: Option<&Origin>,
-    after: Option<(&str, u64)>,
+    after: Option<&After>,
     destination: &Destination,
     progress: &Progress,
 ) -> Result<ReplayReport> {
@@ -132,22 +159,32 @@ pub fn replay(
     if let Some(origin) = origin.filter(|_| !args.flashback) {
         refuse_itself(origin, destination, &mut connection)?;
     }
+    let events = if args.allow_events { None } else { running_events(&mut connection).map_err(failed)? };
+    if let Some(Problem { what, hint, .. }) = events.as_ref().filter(|_| !args.dry_run) {
+        return Err(Error::with_hint(what, hint));
+    }
     let positions = Positions::of(&args.replay_name());
     let found = earlier(args, &positions, &mut connection, destination)?;
+    if let Some(found) = found.as_ref().filter(|_| origin.is_none()) {
+        found.provenance.check(&Source::find(&args.files.logs)?).map_err(sink::elsewhere)?;
+    }
     let mark = found.as_ref().map(|found| found.mark.clone()).filter(|mark| !mark.log.is_empty());
     // Backwards, all has to be read before anything is undone.
     let goes_on = mark.as_ref().filter(|_| !args.flashback).map(|mark| (&*mark.log, mark.position));
     // Where it goes on is behind where it began.
-    let begins = args.filter.start_position.or(after.map(|(_, position)| position));
+    let begins = args.filter.start_position.or(after.map(|after| after.position));
     let filter = FilterArgs { start_position: begins.filter(|_| goes_on.is_none()), ..args.filter.clone() };
-    let at = goes_on.or(after);
+    let at = goes_on.or(after.map(|after| (&*after.log, after.position)));
+    let schemas = after.map(|after| schemas_of(after, args, &positions, &mut connection, destination));
+    let schemas = schemas.transpose()?;
     let chain = args.logs().open_at(origin, Some(&filter), at)?.without_gaps()?;
     progress.expect(chain.size());
-    let reading = Reading { chain, filter: &filter, destination, progress };
+    let reading = Reading { chain, filter: &filter, schemas, destination, progress };
     let report = ReplayReport {
         dry_run: args.dry_run,
         flashback: args.flashback,
         name: args.replay_name(),
+        problems: events.into_iter().collect(),
         ..ReplayReport::default()
     };
     let mut sink = Sink {
@@ -155,6 +192,7 @@ pub fn replay(
         target: &target,
         connection,
         goes: Goes::Nowhere,
+        provenance: found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default(),
         found,
         interrupted: args.interrupted,
         tables: HashMap::new(),
@@ -162,7 +200,13 @@ pub fn replay(
         defined: String::new(),
         loads_are_checked: false,
         is_backwards: args.flashback,
+        skips_missing: args.skip_missing,
+        rights: None,
+        made_schemas: 0,
     };
+    if let Some(origin) = origin {
+        sink.see_server(origin)?;
+    }
     if !args.dry_run {
         return apply(args, &positions, mark, reading, sink);
     }
@@ -170,6 +214,35 @@ pub fn replay(
     reading.into_sink(&mut sink)?;
     sink.try_session()?;
     Ok(sink.report)
+}
+
+/// The schemas that are wanted behind a dump: those that it has, and those that the logs have made since. What the logs say of one that
+/// was restored under another name would have nowhere to go, or go to another one.
+fn schemas_of(
+    after: &After,
+    args: &ReplayArgs,
+    positions: &Positions,
+    connection: &mut Connection,
+    destination: &Destination,
+) -> Result<BTreeSet<Vec<u8>>> {
+    let failed = |source| destination.failed("listing schemas", source);
+    let bytes = |schemas: Vec<String>| schemas.into_iter().map(String::into_bytes);
+    let of_dump = bytes(after.schemas.clone());
+    if args.resume {
+        let made = positions.made_schemas(connection).map_err(failed)?;
+        return Ok(of_dump.chain(bytes(made)).collect());
+    }
+    let there = connection.query("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA").map_err(failed)?;
+    let there: BTreeSet<_> = there.into_iter().map(|row| row.string(0)).collect();
+    let is_missing =
+        |schema: &&String| !there.contains(*schema) && args.filter.takes_schema(schema.as_bytes());
+    match after.schemas.iter().find(is_missing) {
+        None => Ok(of_dump.collect()),
+        Some(schema) => Err(Error::with_hint(
+            format!("--after: the target has no schema '{schema}', which the dump has"),
+            "restore the dump first, without --into: logs go to schemas of their own names only; --database leaves out what was not restored",
+        )),
+    }
 }
 
 /// A server's own log would be applied to it once more.
@@ -249,7 +322,11 @@ fn apply(
         read.and(applied)
     });
     let done = done.map_err(|error| queue.error().unwrap_or(error));
-    done.map_err(|error| with_position(error, &queue.mark()))?;
+    done.map_err(|error| match args.flashback {
+        true => not_undone(error),
+        false => with_position(error, &queue.mark()),
+    })?;
+    (sink.report.missing_rows, sink.report.missing) = queue.missing();
     let mark = match &sink.report.next_log {
         // All was applied, and the next log is where to go on.
         Some(next) if !args.flashback && !queue.mark().log.is_empty() => {
@@ -263,10 +340,14 @@ fn apply(
     Ok(sink.report)
 }
 
+const NOTHING_CHANGED: &str = "nothing was changed: run the same command once more";
+
 /// The logs, and what of them is wanted.
 struct Reading<'a> {
     chain: Chain,
     filter: &'a FilterArgs,
+    /// The only schemas that are wanted.
+    schemas: Option<BTreeSet<Vec<u8>>>,
     destination: &'a Destination,
     progress: &'a Progress,
 }
@@ -277,10 +358,14 @@ impl Reading<'_> {
         let (counter, progress) = (self.chain.counter(), self.progress);
         let stopped = || self.destination.stop.is_requested();
         let is_backwards = sink.is_backwards;
-        let mut filter = Filter::new(self.filter, self.chain.logs());
+        let mut filter = Filter::new(self.filter, self.chain.logs()).of_schemas(self.schemas.take());
         let everything = FilterArgs::default();
         let wanted = if is_backwards { Filter::new(&everything, 0) } else { filter.clone() };
-        let mut builder = Builder::new(wanted, sink, is_backwards);
+        let tables = match is_backwards {
+            true => Some(Definitions::of(&self.destination.as_origin())?),
+            false => None,
+        };
+        let mut builder = Builder::new(wanted, sink, is_backwards, tables.clone());
         let mut told = 0;
         let see = |item: &Item<'_>| {
             let bytes = counter.bytes();
@@ -291,13 +376,38 @@ impl Reading<'_> {
         };
         let read = match is_backwards {
             false => self.chain.walk(&stopped, see).map(|()| 0),
-            true => flashback::walk(&mut self.chain, &mut filter, None, &stopped, see),
+            true => flashback::walk(&mut self.chain, &mut filter, tables, &stopped, see),
         };
         let unfinished = builder.finish();
         sink.report.bytes = counter.bytes();
         sink.report.abandoned.extend(unfinished.map(|at| at.to_string()));
-        read.map(|passed_over| sink.report.passed_over += passed_over)
+        let changes = !(sink.report.dry_run || is_backwards);
+        let way_on = if changes { "the same command with --resume goes on" } else { NOTHING_CHANGED };
+        let passed_over = read.map_err(|error| error.with_way_on(way_on))?;
+        sink.report.passed_over += passed_over;
+        Ok(())
     }
+}
+
+/// Scheduled events that run on the target: what they change would come a second time from the logs, or in the way of them.
+fn running_events(connection: &mut Connection) -> drover_db::Result<Option<Problem>> {
+    if server::variable(connection, "GLOBAL.event_scheduler")?.is_none_or(|value| value != "ON") {
+        return Ok(None);
+    }
+    let rows = connection.query(
+        "SELECT EVENT_SCHEMA, EVENT_NAME FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' ORDER BY 1, 2",
+    )?;
+    let names: Vec<_> =
+        rows.rows.iter().map(|row| quote::qualified(&row.string(0), &row.string(1))).collect();
+    let Some(first) = names.first() else { return Ok(None) };
+    let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    Ok(Some(Problem {
+        at: String::new(),
+        what: format!("scheduled events run on the target, {} in all: {shown}", names.len()),
+        hint: format!(
+            "ALTER EVENT {first} DISABLE ON SLAVE, and so each that comes from the logs' server; with --allow-events all of them run on"
+        ),
+    }))
 }
 
 fn target(connection: &mut Connection) -> drover_db::Result<Target> {
@@ -336,6 +446,21 @@ fn there_already(args: &ReplayArgs, found: &Found) -> Error {
         what,
         "--resume goes on behind it; --restart forgets it, as after the target was filled anew; --name tells replays of several servers apart",
     )
+}
+
+/// Rows that a later transaction changed cannot be undone before that one.
+fn not_undone(error: Error) -> Error {
+    let hint = match &error {
+        Error::Target { source, .. } if source.code() == Some(1032) => {
+            "a later transaction deleted or changed the row: undo that one too, or pass over what is missing with --skip-missing; \
+             drover binlog sql --flashback prints what undoes it"
+        }
+        Error::Target { source, .. } if source.code() == Some(1062) => {
+            "a later transaction made a row with that key: undo that one too; drover binlog sql --flashback prints what undoes it"
+        }
+        _ => return error,
+    };
+    Error::with_hint(error.to_string(), hint)
 }
 
 /// Where to go on is said with the error.

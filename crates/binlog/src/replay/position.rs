@@ -7,6 +7,7 @@ use std::sync::Arc;
 use drover_db::{Connection, quote};
 
 use super::marks::{Mark, read_done};
+use super::provenance::Provenance;
 use super::transaction::Start;
 use crate::source::log_number;
 
@@ -25,6 +26,8 @@ pub(super) struct Found {
     pub(super) done: HashSet<(String, u64)>,
     /// What was being done that no transaction holds together.
     pub(super) pending: Option<Pending>,
+    /// Where the logs came from.
+    pub(super) provenance: Provenance,
     /// How many workers there were.
     workers: usize,
 }
@@ -37,6 +40,9 @@ pub(super) struct Pending {
     /// What the target was like before.
     pub(super) state: String,
 }
+
+/// The row that tells where the logs came from; there are fewer workers.
+const PROVENANCE: u16 = u16::MAX;
 
 const TABLE: &str = "`drover`.`replay`";
 /// Seconds to wait for sessions of an earlier run to end, which were told to.
@@ -61,7 +67,7 @@ impl Positions {
     /// What earlier runs of this replay left; `None` if there was none. The table need not be there.
     pub(super) fn find(&self, connection: &mut Connection) -> drover_db::Result<Option<Found>> {
         let rows = connection.query(format!(
-            "SELECT `log`, `position`, `done`, `pending`, `state` FROM {TABLE} WHERE `name` = {}",
+            "SELECT `log`, `position`, `done`, `pending`, `state`, `worker` FROM {TABLE} WHERE `name` = {}",
             self.quoted()
         ));
         let rows = match rows {
@@ -70,12 +76,20 @@ impl Positions {
             rows => rows?,
         };
         let mut found: Option<Found> = None;
+        let mut provenance = Provenance::default();
         for row in rows {
+            if row.parse(5) == Some(PROVENANCE) {
+                provenance = Provenance::read(&row.string(2));
+                continue;
+            }
             let mark = Mark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
             let done = read_done(&row.string(2));
             let pending = pending(&row.string(3), row.string(4));
             match &mut found {
-                None => found = Some(Found { mark, done, pending, workers: 1 }),
+                None => {
+                    let provenance = Provenance::default();
+                    found = Some(Found { mark, done, pending, provenance, workers: 1 });
+                }
                 Some(found) => {
                     if later(&mark, &found.mark) {
                         found.mark = mark;
@@ -86,7 +100,7 @@ impl Positions {
                 }
             }
         }
-        Ok(found)
+        Ok(found.map(|found| Found { provenance, ..found }))
     }
 
     /// Begins anew, or goes on: one row for each worker.
@@ -108,6 +122,8 @@ impl Positions {
             })
         });
         let pending = found.and_then(|found| found.pending.as_ref());
+        let provenance = found.map(|found| quote::hex(found.provenance.text().as_bytes()));
+        let provenance = provenance.unwrap_or_else(|| "''".into());
         for worker in 0..workers {
             let comma = if worker == 0 { "" } else { ", " };
             let (pending, state) = match pending {
@@ -123,11 +139,46 @@ impl Positions {
             let _ =
                 write!(insert, "{comma}({name}, {worker}, {log}, {position}, {done}, {pending}, {state})");
         }
+        let _ = write!(insert, ", ({name}, {PROVENANCE}, '', 0, {provenance}, NULL, NULL)");
         connection.execute("START TRANSACTION")?;
         connection.execute(format!("DELETE FROM {TABLE} WHERE `name` = {name}"))?;
+        if found.is_none() {
+            let schemas = self.quoted_of_schemas();
+            connection.execute(format!("DELETE FROM {TABLE} WHERE `name` = {schemas}"))?;
+        }
         connection.execute(insert)?;
         connection.execute("COMMIT")?;
         Ok(())
+    }
+
+    /// The statement that notes where logs come from.
+    pub(super) fn note_provenance(&self, provenance: &Provenance) -> String {
+        let (name, text) = (self.quoted(), quote::hex(provenance.text().as_bytes()));
+        format!("UPDATE {TABLE} SET `done` = {text} WHERE `name` = {name} AND `worker` = {PROVENANCE}")
+    }
+
+    /// The schemas that the logs have made, where only those of a dump and these are wanted. The table need not be there.
+    pub(super) fn made_schemas(&self, connection: &mut Connection) -> drover_db::Result<Vec<String>> {
+        let rows = connection
+            .query(format!("SELECT `log` FROM {TABLE} WHERE `name` = {}", self.quoted_of_schemas()));
+        match rows {
+            Err(error) if matches!(error.code(), Some(1146 | 1049)) => Ok(Vec::new()),
+            rows => Ok(rows?.into_iter().map(|row| row.string(0)).collect()),
+        }
+    }
+
+    /// The statement that notes a schema that the logs make, as the one with this number.
+    pub(super) fn note_schema(&self, number: usize, schema: &[u8]) -> Vec<u8> {
+        let (name, schema) = (self.quoted_of_schemas(), quote::hex(schema));
+        format!(
+            "REPLACE INTO {TABLE} (`name`, `worker`, `log`, `position`, `done`) VALUES ({name}, {number}, {schema}, 0, '')"
+        )
+        .into_bytes()
+    }
+
+    /// Schemas are noted under another name, which nobody can give a replay.
+    fn quoted_of_schemas(&self) -> String {
+        quote::hex([self.name.as_bytes(), b"\0made"].concat().as_slice())
     }
 
     /// The statement that notes a worker's position.
@@ -153,10 +204,10 @@ impl Positions {
         .into_bytes()
     }
 
-    /// Keeps other replays of this name away. False if there is one.
+    /// Keeps other replays of this name away. False if there is one. The session of one that was just killed ends in a moment.
     pub(super) fn lock(&self, connection: &mut Connection) -> drover_db::Result<bool> {
         let lock = self.lock_name("reader");
-        let row = connection.first(format!("SELECT GET_LOCK('{lock}', 0)"))?;
+        let row = connection.first(format!("SELECT GET_LOCK('{lock}', 5)"))?;
         Ok(row.is_some_and(|row| row.string(0) == "1"))
     }
 

@@ -31,7 +31,12 @@ struct State {
     /// The first error of a worker, until it is asked for.
     failed: Option<Error>,
     has_failed: bool,
+    /// How many rows were not there, and what the first of them are called.
+    missing: (u64, Vec<String>),
 }
+
+/// So many rows that were not there are named.
+const MOST_MISSING: usize = 1000;
 
 impl Queue {
     /// For so many workers. All up to the mark was applied before.
@@ -44,6 +49,7 @@ impl Queue {
             is_closed: false,
             failed: None,
             has_failed: false,
+            missing: (0, Vec::new()),
         };
         Self { state: Mutex::new(state), changed: Condvar::new(), workers }
     }
@@ -72,6 +78,19 @@ impl Queue {
         let mut state = self.lock();
         state.marks.begin(ordinal, at);
         state.marks.complete(ordinal, end);
+    }
+
+    /// A transaction was applied but for these rows, which were not there.
+    pub(super) fn miss(&self, rows: Vec<String>) {
+        let (count, named) = &mut self.lock().missing;
+        *count += rows.len() as u64;
+        let room = MOST_MISSING.saturating_sub(named.len());
+        named.extend(rows.into_iter().take(room));
+    }
+
+    /// How many rows were not there, and what the first of them are called.
+    pub(super) fn missing(&self) -> (u64, Vec<String>) {
+        self.lock().missing.clone()
     }
 
     /// Waits until all that was handed in was applied.

@@ -3,16 +3,22 @@
 use std::collections::HashMap;
 use std::sync::mpsc::SyncSender;
 
-use drover_db::{Connection, quote};
+use drover_db::sql::Dialect;
+use drover_db::{Connection, quote, server};
 
 use crate::event::{Query, TableMap};
+use crate::log::Header;
+use crate::server::Origin;
 use crate::source::log_number;
 use crate::{Error, Result};
 
 use super::events::Target;
 use super::position::{Found, Positions};
+use super::programs::Rights;
+use super::provenance::Provenance;
 use super::queue::Queue;
 use super::transaction::{Piece, Start, Transaction};
+use super::worker::shortened;
 use super::{Destination, Interrupted, Problem, ReplayReport};
 
 /// Where transactions go.
@@ -24,6 +30,7 @@ pub(super) struct Sink<'a> {
     pub(super) goes: Goes<'a>,
     /// Where an earlier run ended.
     pub(super) found: Option<Found>,
+    pub(super) provenance: Provenance,
     pub(super) interrupted: Option<Interrupted>,
     /// Tables that were asked for, and whether they keep no transactions; `None` for one that is not there.
     pub(super) tables: HashMap<(Vec<u8>, Vec<u8>), Option<bool>>,
@@ -33,6 +40,12 @@ pub(super) struct Sink<'a> {
     pub(super) loads_are_checked: bool,
     /// Whether the logs are undone, from their end on.
     pub(super) is_backwards: bool,
+    /// Whether rows that are not there are passed over.
+    pub(super) skips_missing: bool,
+    /// In a dry run, what the account may do, once that was asked.
+    pub(super) rights: Option<Rights>,
+    /// How many schemas of the logs were noted.
+    pub(super) made_schemas: usize,
 }
 
 pub(super) enum Goes<'a> {
@@ -50,9 +63,31 @@ impl Sink<'_> {
         self.target
     }
 
+    /// The server that logs are read from: it must be the one of an earlier run.
+    pub(super) fn see_server(&mut self, origin: &Origin) -> Result<()> {
+        let (mut connection, _watched) = origin.connect()?;
+        for name in ["GLOBAL.server_uuid", "GLOBAL.server_uid"] {
+            let value = server::variable(&mut connection, name);
+            if let Some(value) = value.map_err(|source| origin.failed("asking which server it is", source))? {
+                return self.provenance.see_server(&value).map_err(elsewhere);
+            }
+        }
+        Ok(())
+    }
+
     /// A log begins.
     pub(super) fn enter(&mut self, log: &str) {
         log.clone_into(&mut self.report.log);
+    }
+
+    /// The log was begun by the server and at the time of this event.
+    pub(super) fn see_log(&mut self, log: &str, first: &Header) -> Result<()> {
+        self.provenance.see_log(log, first.server_id, first.timestamp).map_err(elsewhere)?;
+        if let Goes::ToWorkers(_, positions) = &self.goes {
+            let noted = self.connection.execute(positions.note_provenance(&self.provenance));
+            noted.map_err(|source| self.destination.failed("noting a log", source))?;
+        }
+        Ok(())
     }
 
     /// Whether an earlier run has applied the transaction that begins there.
@@ -106,10 +141,50 @@ impl Sink<'_> {
     }
 
     /// A statement changes definitions.
-    pub(super) fn defines(&mut self, query: &Query<'_>) {
+    pub(super) fn defines(&mut self, at: Start, query: &Query<'_>, dialect: Dialect) -> Result<()> {
         self.tables.clear();
-        if let (Goes::Nowhere, true) = (&self.goes, self.defined.len() <= MOST_DEFINED) {
+        if let Goes::ToWorkers(..) = self.goes {
+            return Ok(());
+        }
+        if self.defined.len() <= MOST_DEFINED {
             self.defined.push_str(&String::from_utf8_lossy(query.text).to_lowercase());
+        }
+        let rights = match self.rights.take() {
+            Some(rights) => rights,
+            None => Rights::of(&mut self.connection)
+                .map_err(|source| self.destination.failed("asking what the account may do", source))?,
+        };
+        let refusal = rights.refusal(query.text, dialect);
+        self.rights = Some(rights);
+        match refusal {
+            Some((what, hint)) => self.problem(at, &format!("{}: {what}", shortened(query.text)), hint),
+            None => Ok(()),
+        }
+    }
+
+    /// A schema is made that is wanted from then on, also by a run that goes on later.
+    pub(super) fn note_schema(&mut self, schema: &[u8]) -> Result<()> {
+        let Goes::ToWorkers(queue, positions) = &self.goes else { return Ok(()) };
+        queue.drain()?;
+        if self.made_schemas == 0 {
+            let noted = positions.made_schemas(&mut self.connection);
+            self.made_schemas =
+                noted.map_err(|source| self.destination.failed("asking for schemas", source))?.len();
+        }
+        let noted = self.connection.execute(positions.note_schema(self.made_schemas, schema));
+        self.made_schemas += 1;
+        noted.map(drop).map_err(|source| self.destination.failed("noting a schema", source))
+    }
+
+    /// A statement has a scheduled event run, which it does not on the target.
+    pub(super) fn switched_off(&mut self, schema: &[u8], name: &[u8]) {
+        let name = String::from_utf8_lossy(name);
+        let name = match name.contains('.') {
+            true => name.into_owned(),
+            false => format!("{}.{name}", String::from_utf8_lossy(schema)),
+        };
+        if !self.report.events_off.contains(&name) && self.report.events_off.len() < MOST_PROBLEMS {
+            self.report.events_off.push(name);
         }
     }
 
@@ -242,6 +317,13 @@ impl Sink<'_> {
             Goes::Nowhere => Ok(()),
         }
     }
+}
+
+pub(super) fn elsewhere(why: String) -> Error {
+    Error::with_hint(
+        why,
+        "are these the logs of another server? Give their replay another --name; or --restart, which forgets where this one was",
+    )
 }
 
 fn interrupted(at: &Start) -> Error {

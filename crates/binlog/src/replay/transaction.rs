@@ -71,6 +71,8 @@ pub(super) enum Piece {
     Settings(Vec<u8>, usize),
     /// A BINLOG statement.
     Rows(Vec<u8>),
+    /// One of a single row, which may be missing on the target, and what that is called.
+    Row(Vec<u8>, String),
     /// A statement of the log, and the error with which it ended there.
     Statement(Vec<u8>, u16),
     /// One that commits by itself.
@@ -95,16 +97,8 @@ pub(super) struct Definition {
     pub(super) schema: Vec<u8>,
     pub(super) text: Vec<u8>,
     pub(super) error: u16,
-}
-
-impl Definition {
-    /// Whether it leaves a transaction open that takes rows of the new table only: CREATE TABLE … SELECT in logs of MySQL from
-    /// 8.0.21 on.
-    pub(super) fn opens_transaction(&self) -> bool {
-        const WORDS: &[u8] = b"START TRANSACTION";
-        let text = self.text.trim_ascii_end();
-        text.len() >= WORDS.len() && text[text.len() - WORDS.len()..].eq_ignore_ascii_case(WORDS)
-    }
+    /// Whether it leaves a transaction open that takes rows of the new table only.
+    pub(super) opens_transaction: bool,
 }
 
 impl Piece {
@@ -113,6 +107,7 @@ impl Piece {
         match self {
             Self::Settings(text, _)
             | Self::Rows(text)
+            | Self::Row(text, _)
             | Self::Statement(text, _)
             | Self::Load(text, _)
             | Self::End { text, .. } => text.len(),

@@ -54,6 +54,8 @@ struct Work<'a> {
     is_closed_to_others: bool,
     /// Whether an earlier run has done all of it.
     is_done: bool,
+    /// Rows that were not there.
+    missing: Vec<String>,
 }
 
 /// Deadlocks and lock timeouts: what was done is rolled back, and can be done again.
@@ -122,16 +124,19 @@ impl<'a> Worker<'a> {
             is_open: false,
             is_closed_to_others: false,
             is_done: false,
+            missing: Vec::new(),
         };
         self.begin_prepared(transaction)?;
         for piece in &mut transaction.pieces {
             if let Some(end) = self.take(piece, &mut work)? {
+                self.context.queue.miss(work.missing);
                 return Ok(end);
             }
         }
         let rest = transaction.rest.take();
         for mut piece in rest.iter().flatten() {
             if let Some(end) = self.take(&mut piece, &mut work)? {
+                self.context.queue.miss(work.missing);
                 return Ok(end);
             }
         }
@@ -155,6 +160,7 @@ impl<'a> Worker<'a> {
                 self.open(work)?;
                 self.push(text, work)?;
             }
+            Piece::Row(text, name) => self.row(text, name, work)?,
             Piece::Statement(text, error) => {
                 self.open(work)?;
                 self.flush(work.at)?;
@@ -175,6 +181,21 @@ impl<'a> Worker<'a> {
             Piece::End { .. } => {}
         }
         Ok(None)
+    }
+
+    /// Applies one row, unless it is not there.
+    fn row(&mut self, text: &[u8], name: &str, work: &mut Work<'_>) -> Result<()> {
+        const KEY_NOT_FOUND: u16 = 1032;
+        self.open(work)?;
+        self.flush(work.at)?;
+        match self.session.0.execute(text) {
+            Ok(_) => Ok(()),
+            Err(source) if source.code() == Some(KEY_NOT_FOUND) => {
+                work.missing.push(name.to_owned());
+                Ok(())
+            }
+            Err(source) => Err(self.context.destination.failed(name, source)),
+        }
     }
 
     /// Opens a transaction, unless one is open.
@@ -262,7 +283,7 @@ impl<'a> Worker<'a> {
 
     /// Runs a statement that commits by itself. What it changes is noted before, so that it can be told later whether it was run.
     fn define(&mut self, definition: &Definition, work: &mut Work<'_>) -> Result<()> {
-        let Definition { position, schema, text, error } = definition;
+        let Definition { position, schema, text, error, .. } = definition;
         self.flush(work.at)?;
         let print = self.fingerprint(schema, text, work.at)?;
         let was_begun = self.is_pending(*position, work.at);
@@ -282,7 +303,7 @@ impl<'a> Worker<'a> {
                 false => ended?,
             }
         }
-        if definition.opens_transaction() {
+        if definition.opens_transaction {
             (work.is_open, work.is_closed_to_others) = (!was_run, true);
             work.is_done = was_run;
         }

@@ -190,10 +190,11 @@ impl ColumnType {
         })
     }
 
-    /// Whether the log may tell the collation of such a column: MariaDB counts geometries among texts.
+    /// Whether the log may tell the collation of such a column: MySQL counts vectors among texts, MariaDB geometries (found with 9.7
+    /// and 10.11).
     pub(super) fn has_collation(self, is_mariadb: bool) -> bool {
         match self {
-            Self::Char(..) | Self::Text(_) | Self::Blob(_) | Self::Compressed(_) => true,
+            Self::Char(..) | Self::Text(_) | Self::Blob(_) | Self::Compressed(_) | Self::Vector(_) => true,
             Self::Geometry(_) => is_mariadb,
             _ => false,
         }

@@ -44,6 +44,8 @@ pub struct RowReader<'t, 'a> {
     rows: Rows<'a>,
     at: Cursor<'a>,
     spans: Spans,
+    /// Whether its values may be in another format than it seems.
+    is_doubtful: bool,
 }
 
 /// Set in an update's options if JSON documents may be given by what changed in them: MySQL `rows_event.h`,
@@ -59,7 +61,8 @@ impl<'t, 'a> RowReader<'t, 'a> {
         if table.columns.len() != rows.columns {
             return Err(Short);
         }
-        Ok(Self { table, rows, at: Cursor::new(rows.rows), spans: Spans::default() })
+        let is_doubtful = table.has_old_times();
+        Ok(Self { table, rows, at: Cursor::new(rows.rows), spans: Spans::default(), is_doubtful })
     }
 
     /// Where the row is that [`Self::next`] read.
@@ -105,6 +108,10 @@ impl<'t, 'a> RowReader<'t, 'a> {
         let columns = &self.table.columns;
         let count = (0..columns.len()).filter(|&index| is_set(present, index)).count();
         let nulls = at.take(count.div_ceil(8))?;
+        // Servers set the bits that stand for no column: `sql/rpl_record.cc`, `pack_row()`.
+        if self.is_doubtful && !(count..nulls.len() * 8).all(|bit| is_set(nulls, bit)) {
+            return Err(Short);
+        }
         let mut number = 0;
         for (index, column) in columns.iter().enumerate() {
             let is_diff = matches!(column.kind, ColumnType::Json(_)) && diffs.next();

@@ -52,7 +52,30 @@ impl Table {
         let (schema, name) = (map.schema.to_vec(), map.table.to_vec());
         let mut table = Self { schema, name, columns, primary_key: Vec::new() };
         table.learn(map.more)?;
+        if let Some((start, end)) = table.period() {
+            table.columns[start].is_generated = true;
+            table.columns[end].is_generated = true;
+        }
         Ok(table)
+    }
+
+    /// Which columns tell from when to when a row of a system-versioned table is valid, if they have the
+    /// names that MariaDB gives them by itself: then they are the last two. With other names no log tells
+    /// that they are such.
+    pub(crate) fn period(&self) -> Option<(usize, usize)> {
+        let start = self.columns.len().checked_sub(2)?;
+        let is = |index: usize, name: &[u8]| {
+            let Column { kind, is_nullable, name: its, .. } = &self.columns[index];
+            *kind == ColumnType::Timestamp(6) && !is_nullable && its.as_deref() == Some(name)
+        };
+        (is(start, b"row_start") && is(start + 1, b"row_end")).then_some((start, start + 1))
+    }
+
+    /// Whether it has times in the formats of before MySQL 5.6.4 and MariaDB 10.1. MariaDB may log others as if they were these, and
+    /// with as many digits of the second's fraction as no log tells.
+    pub(crate) fn has_old_times(&self) -> bool {
+        use ColumnType::{OldDateTime, OldTime, OldTimestamp};
+        self.columns.iter().any(|column| matches!(column.kind, OldDateTime | OldTime | OldTimestamp))
     }
 
     /// Whether the log tells the columns' names.
@@ -66,20 +89,21 @@ impl Table {
             let kind = at.u8()?;
             let length = packed(&mut at)?;
             let mut value = Cursor::new(at.take(length)?);
-            self.learn_field(kind, &mut value)?;
+            if !self.learn_field(kind, &mut value)? {
+                continue;
+            }
+            // What is left over was meant for columns that are not counted here: then the others' are wrong.
+            if !value.is_empty() {
+                return Err(Short);
+            }
         }
         Ok(())
     }
 
-    fn learn_field(&mut self, kind: u8, value: &mut Cursor<'_>) -> Result<(), Short> {
+    /// False for a field of which nothing is needed.
+    fn learn_field(&mut self, kind: u8, value: &mut Cursor<'_>) -> Result<bool, Short> {
         match kind {
-            field::SIGNS => {
-                let bits = value.rest();
-                for (index, column) in self.columns_with(Column::is_number).enumerate() {
-                    // The highest bit of a byte is the first.
-                    column.is_unsigned = bits.get(index / 8).map(|byte| byte << (index % 8) & 0x80 != 0);
-                }
-            }
+            field::SIGNS => signs(self.columns_with(Column::is_number), value)?,
             field::DEFAULT_COLLATION => {
                 default_collation(self.columns_with(|column| column.has_collation), value)?
             }
@@ -109,9 +133,9 @@ impl Table {
                 }
             }
             // What a geometry is, what is hidden, how many dimensions a vector has: its values tell what is needed.
-            _ => {}
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     fn columns_with(&mut self, is: impl Fn(&Column) -> bool) -> impl Iterator<Item = &mut Column> {
@@ -125,6 +149,16 @@ fn packed(at: &mut Cursor<'_>) -> Result<usize, Short> {
 
 fn collation(at: &mut Cursor<'_>) -> Result<u16, Short> {
     u16::try_from(at.packed()?).map_err(|_| Short)
+}
+
+/// A bit for each of some columns, the highest of a byte first: whether it is UNSIGNED.
+fn signs<'a>(columns: impl Iterator<Item = &'a mut Column>, value: &mut Cursor<'_>) -> Result<(), Short> {
+    let mut bits = 0;
+    for (index, column) in columns.enumerate() {
+        bits = if index.is_multiple_of(8) { value.u8()? } else { bits << 1 };
+        column.is_unsigned = Some(bits & 0x80 != 0);
+    }
+    Ok(())
 }
 
 /// One collation for all of some columns, but for those that are named by their number among them.
@@ -199,6 +233,8 @@ pub struct Tables {
 struct Known {
     /// The description as it came: the same comes again before each statement.
     description: Vec<u8>,
+    /// Its schema and its name.
+    name: (Vec<u8>, Vec<u8>),
     table: std::result::Result<Table, NotUnderstood>,
 }
 
@@ -222,17 +258,47 @@ impl Tables {
             return Ok(());
         }
         let mut table = Table::of(map, format);
-        if let (Ok(table), Some(definitions)) = (&mut table, &self.definitions)
-            && !table.has_names()
-        {
+        // No log tells which columns are generated.
+        if let (Ok(table), Some(definitions)) = (&mut table, &self.definitions) {
             definitions.complete(table)?;
         }
-        self.by_id.insert(map.id, Known { description: body.to_vec(), table });
+        let name = (map.schema.to_vec(), map.table.to_vec());
+        self.by_id.insert(map.id, Known { description: body.to_vec(), name, table });
         Ok(())
+    }
+
+    /// The schema and the name of the table with this number, also if its columns are not understood.
+    pub(crate) fn name(&self, id: u64) -> Option<(&[u8], &[u8])> {
+        self.by_id.get(&id).map(|Known { name: (schema, name), .. }| (&schema[..], &name[..]))
     }
 
     /// The table with this number; `None` if it was not described.
     pub fn get(&self, id: u64) -> Option<Result<&Table, NotUnderstood>> {
         self.by_id.get(&id).map(|known| known.table.as_ref().map_err(|why| *why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A VECTOR and a VARCHAR(40), and what else is told of them.
+    fn table(more: &[u8]) -> Result<Table, NotUnderstood> {
+        let head = b"\x07\0\0\0\0\0\x01\0\x01d\0\x01t\0\x02\xf2\x0f\x03\x04\x28\0\x03";
+        let (body, format) = ([head, more].concat(), Format::of_tests("9.7.0"));
+        Table::of(&TableMap::parse(&body, &format).unwrap(), &format)
+    }
+
+    #[test]
+    fn columns_are_counted_as_the_server_does() {
+        for told in [&b"\x03\x02\x3f\x08"[..], b"\x02\x03\x08\0\x3f"] {
+            let collations: Vec<_> =
+                table(told).unwrap().columns.iter().map(|column| column.collation).collect();
+            assert_eq!(collations, [Some(63), Some(8)], "{told:?}");
+        }
+        // One collation, one sign, one name too many.
+        for told in [&b"\x03\x03\x3f\x08\x2d"[..], b"\x01\x01\x80", b"\x04\x06\x01a\x01b\x01c"] {
+            assert_eq!(table(told), Err(NotUnderstood::Short), "{told:?}");
+        }
     }
 }

@@ -75,7 +75,14 @@ impl Time {
     /// Of before 5.6.4: three bytes, a number whose digits are the time's.
     pub(super) fn parse_old(at: &mut Cursor<'_>) -> Result<Self, Short> {
         let number = (at.u24()? << 8) as i32 >> 8;
-        Ok(Self { is_negative: number < 0, ..Self::of_digits(number.unsigned_abs().into()) })
+        let time = Self { is_negative: number < 0, ..Self::of_digits(number.unsigned_abs().into()) };
+        if time.hours > 838 { Err(Short) } else { time.if_it_is_one() }
+    }
+
+    /// Digits that make no time are of another format, which MariaDB logs as if it were this one: that of columns with digits of the
+    /// second's fraction and `mysql56_temporal_format=OFF`.
+    fn if_it_is_one(self) -> Result<Self, Short> {
+        if self.minutes > 59 || self.seconds > 59 { Err(Short) } else { Ok(self) }
     }
 
     fn of_digits(number: u64) -> Self {
@@ -128,8 +135,14 @@ impl DateTime {
     pub(super) fn parse_old(at: &mut Cursor<'_>) -> Result<Self, Short> {
         let number = at.u64()?;
         let (date, time) = (number / 1_000_000, number % 1_000_000);
-        let (year, month, day) = ((date / 10_000) as u16, (date / 100 % 100) as u8, (date % 100) as u8);
-        Ok(Self { date: Date { year, month, day }, time: Time::of_digits(time) })
+        let (month, day) = ((date / 100 % 100) as u8, (date % 100) as u8);
+        let time = Time::of_digits(time).if_it_is_one()?;
+        match u16::try_from(date / 10_000) {
+            Ok(year @ ..10_000) if month < 13 && day < 32 && time.hours < 24 => {
+                Ok(Self { date: Date { year, month, day }, time })
+            }
+            _ => Err(Short),
+        }
     }
 
     /// Five bytes and those of the fraction.

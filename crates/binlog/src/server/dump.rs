@@ -168,6 +168,10 @@ impl Dump {
         if let Some(name) = self.coming.take()
             && self.goes_on_with(&name)
         {
+            // A server that went down left no Rotate event at the end of its log: then nothing of that may have come.
+            if let Some(session) = &mut self.session {
+                session.begins_at = None;
+            }
             return Ok(Some(self.enter(name)));
         }
         // The first stream is there from the beginning; nothing was read of it.
@@ -308,6 +312,9 @@ impl Dump {
     /// A server that was told to end a session ends its stream as if there was no more.
     fn check_end(&self) -> Result<()> {
         let At { log, end, .. } = &self.at;
+        // Where nothing has come, it is because nothing is behind the position that was asked for.
+        let begin = self.session.as_ref().and_then(|session| session.begins_at);
+        let end = &begin.map_or(*end, |begin| begin.max(*end));
         let is_end = match self.listed.iter().position(|listed| listed.name == *log) {
             _ if self.follows => false,
             Some(at) => at + 1 == self.listed.len() && self.listed[at].end <= *end,

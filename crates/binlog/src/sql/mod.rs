@@ -2,6 +2,7 @@
 
 mod before;
 pub(crate) mod charset;
+mod history;
 mod json_lines;
 pub(crate) mod literal;
 mod rows;
@@ -24,6 +25,7 @@ use crate::{Error, Result, flashback};
 use statements::Printer;
 
 pub(crate) use before::Before;
+pub(crate) use rows::row_text;
 pub(crate) use session::Session;
 pub(crate) use statements::{push_statement, push_xa, xa_prepare};
 
@@ -61,9 +63,10 @@ pub struct SqlReport {
     pub not_understood: u64,
     /// Tables whose columns' names the log does not tell: their rows are called @1, @2…, which no server takes.
     pub without_names: Vec<String>,
-    /// Statements that were passed over, where only some tables' rows were to be undone: whether they changed something in these
-    /// nobody knows.
+    /// Statements that were passed over, where only some tables were wanted: whether they changed something in these nobody knows.
     pub passed_over: u64,
+    /// Statements that name what is wanted and what is not: each is a comment.
+    pub partly: u64,
 }
 
 /// Writes what was asked for; `origin` is the server of `--from-server`, `tables_of` that of `--columns-of`. `stopped` is

@@ -1,11 +1,10 @@
 //! Rows as statements.
 
-use std::io::Write as _;
-
 use crate::json::Diffs;
 use crate::log::{RowChange, Short};
 use crate::rows::{Field, Row, RowReader, Table, Value};
 
+use super::history::History;
 use super::literal::{Unwritable, push_condition, push_value};
 use super::text::push_name;
 
@@ -13,35 +12,51 @@ use super::text::push_name;
 /// changed or went.
 ///
 /// Returns how many rows there are.
-pub(crate) fn push_rows(
+pub(super) fn push_rows(
     table: &Table,
     rows: &mut RowReader<'_, '_>,
     change: RowChange,
+    history: &mut History,
     out: &mut Vec<u8>,
 ) -> Result<u64, Unwritable> {
     let names = Names::of(table);
+    let period = table.period();
     let mut row = Row::default();
     let mut count = 0;
     while rows.next(&mut row)? {
-        match change {
-            RowChange::Insert => push_insert(&names, table, &row.after, count == 0, out)?,
-            RowChange::Update => push_update(&names, table, &row, out)?,
-            RowChange::Delete => {
-                let _ = write!(out, "DELETE FROM "); // writing to a Vec cannot fail
-                out.extend_from_slice(&names.table);
-                push_where(&names, table, &row.before, out)?;
-            }
+        match (period, change) {
+            (Some(period), _) => history.push(&names, table, period, &row, out)?,
+            (None, RowChange::Insert) => push_insert(&names, table, &row.after, count == 0, false, out)?,
+            (None, RowChange::Update) => push_update(&names, table, &row, out)?,
+            (None, RowChange::Delete) => push_delete(&names, table, &row.before, out)?,
         }
         count += 1;
     }
-    if change == RowChange::Insert && count > 0 {
+    if change == RowChange::Insert && count > 0 && period.is_none() {
         out.extend_from_slice(b";\n");
     }
     Ok(count)
 }
 
+/// A row as it was, or as it came in, for messages: its table and what it is found by.
+pub(crate) fn row_text(table: &Table, row: &Row<'_>) -> String {
+    const MOST: usize = 200;
+    let names = Names::of(table);
+    let fields = if row.before.is_empty() { &row.after } else { &row.before };
+    let mut text = names.table.clone();
+    if push_where(&names, table, fields, &mut text).is_err() {
+        text.clone_from(&names.table);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let text = text.trim_end().trim_end_matches(" LIMIT 1;");
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 /// Names as they are written.
-struct Names {
+pub(super) struct Names {
     table: Vec<u8>,
     columns: Vec<Vec<u8>>,
     /// Whether the log tells the columns' names; else each is called by its number, behind an `@`, which no server takes.
@@ -66,27 +81,32 @@ impl Names {
     }
 }
 
-/// A row that came in; the first begins the statement.
-fn push_insert(
+/// A row that came in; the first begins the statement. `is_history` says that it has a period which is not now.
+pub(super) fn push_insert(
     names: &Names,
     table: &Table,
     fields: &[Field<'_>],
     is_first: bool,
+    is_history: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
+    let period = table.period().filter(|_| is_history);
+    let is_period = |index: usize| period.is_some_and(|(start, end)| index == start || index == end);
+    let given: Vec<_> =
+        present(fields).filter(|&index| !table.columns[index].is_generated || is_period(index)).collect();
     if is_first {
         out.extend_from_slice(b"INSERT INTO ");
         out.extend_from_slice(&names.table);
         let is_whole = !fields.contains(&Field::Absent);
         if names.are_known || !is_whole {
-            push_list(out, settable(table, fields).map(|index| &names.columns[index][..]));
+            push_list(out, given.iter().map(|&index| &names.columns[index][..]));
         }
         out.extend_from_slice(b" VALUES\n  (");
     } else {
         out.extend_from_slice(b",\n  (");
     }
     let mut comma: &[u8] = b"";
-    for index in settable(table, fields) {
+    for index in given {
         if let Field::Value(value) = &fields[index] {
             out.extend_from_slice(comma);
             push_value(value, &table.columns[index], out)?;
@@ -119,7 +139,23 @@ fn settable<'a>(table: &'a Table, fields: &'a [Field<'_>]) -> impl Iterator<Item
     present(fields).filter(|&index| !table.columns[index].is_generated)
 }
 
-fn push_update(names: &Names, table: &Table, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+pub(super) fn push_delete(
+    names: &Names,
+    table: &Table,
+    fields: &[Field<'_>],
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    out.extend_from_slice(b"DELETE FROM ");
+    out.extend_from_slice(&names.table);
+    push_where(names, table, fields, out)
+}
+
+pub(super) fn push_update(
+    names: &Names,
+    table: &Table,
+    row: &Row<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
     out.extend_from_slice(b"UPDATE ");
     out.extend_from_slice(&names.table);
     let mut start: &[u8] = b" SET ";

@@ -105,6 +105,18 @@ impl Session {
         }
     }
 
+    /// A schema was dropped: a session that was in it is in none, also where there is another of that name later.
+    pub(crate) fn forget_schema(&mut self, dropped: &[u8]) {
+        if self.schema.as_deref().is_some_and(|schema| schema.eq_ignore_ascii_case(dropped)) {
+            self.schema = None;
+        }
+    }
+
+    /// The time is set to others by what follows.
+    pub(crate) fn forget_time(&mut self) {
+        self.set.retain(|(name, _)| *name != "timestamp");
+    }
+
     /// Makes this the collation of what has none of its own.
     pub(crate) fn collation(&mut self, number: u32, out: &mut Vec<u8>) {
         let mut changes = Changes::of(self, out);

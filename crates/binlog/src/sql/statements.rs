@@ -4,19 +4,24 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
+use memchr::memmem;
 
 use crate::chain::{Item, Trouble};
 use crate::event::{
     ExecuteLoad, Gtid, MariadbGtid, OldLoad, Query, Rows, TableMap, XaName, file_id, incident,
     statement_of_rows,
 };
-use crate::filter::Filter;
+use crate::filter::{Filter, PARTLY, Wants};
+use crate::loads::dialect;
 use crate::log::{Format, Kind, RowChange, Short};
+use crate::ls::shortened;
+use crate::objects::{Objects, rows_follow};
 use crate::rows::{Field, NotUnderstood, Row, RowReader, Table, Tables};
 use crate::time::shown;
 
 use super::SqlReport;
 use super::before::Before;
+use super::history::History;
 use super::json_lines::{push_changes, push_image, push_string};
 use super::literal::Unwritable;
 use super::rows::push_rows;
@@ -48,6 +53,7 @@ pub(super) struct Printer<'a> {
     before: Before,
     /// The statement that the rows to come are of.
     cause: Vec<u8>,
+    history: History,
     gtid: String,
     /// Statements of 4.x that load files, by the files' numbers.
     old_loads: BTreeMap<u32, OldStatement>,
@@ -68,6 +74,7 @@ impl<'a> Printer<'a> {
             is_begun: false,
             before: Before::default(),
             cause: Vec::new(),
+            history: History::default(),
             gtid: String::new(),
             old_loads: BTreeMap::new(),
             text: Vec::new(),
@@ -114,6 +121,7 @@ impl<'a> Printer<'a> {
         self.head.clear();
         self.before.clear();
         self.cause.clear();
+        self.history.clear();
         self.is_begun = false;
         let gtid = Gtid::parse(event.kind, event.body, header.server_id)?;
         self.gtid =
@@ -210,9 +218,15 @@ impl<'a> Printer<'a> {
         if query.is_end() && self.is_begun {
             return self.print_end(query.text);
         }
-        let is_wanted =
-            filter.wants_statement(query.thread, query.schema) && filter.wants_kind(event.header.kind);
-        if !is_wanted || (query.is_end() && item.place.ends() && !item.place.begins()) {
+        let wants = filter.wants_statement(query)?;
+        let is_of_kind = filter.wants_kind(event.header.kind);
+        self.report.passed_over += u64::from(wants == Wants::Untold);
+        if wants == Wants::Partly && is_of_kind {
+            self.before.clear();
+            self.report.partly += 1;
+            return self.print_comment(item, &format!("{PARTLY}: {}", shortened(query.text)));
+        }
+        if !wants.is_taken() || !is_of_kind || (query.is_end() && item.place.ends() && !item.place.begins()) {
             self.before.clear();
             return Ok(());
         }
@@ -226,12 +240,30 @@ impl<'a> Printer<'a> {
             push_string(&String::from_utf8_lossy(query.text), &mut self.text);
             self.text.extend_from_slice(b"}\n");
         } else {
-            let Self { before, session, text, .. } = self;
-            before.prepare(session, query, &event.header, item.format, text)?;
-            push_statement(query.text, &mut self.text);
+            self.push_query(item, query, filter)?;
         }
         self.before.clear();
         Ok(self.flush_text()?)
+    }
+
+    /// Writes a statement as a session runs it, behind what that must be set to.
+    fn push_query(&mut self, item: &Item<'_>, query: &Query<'_>, filter: &Filter<'_>) -> Result<(), Trouble> {
+        let Self { before, session, text, .. } = self;
+        let header = filter.header_of(query, &item.event.header)?;
+        before.prepare(session, query, &header, item.format, text)?;
+        match rows_follow(query.text, dialect(query)?) {
+            // Outside of a BINLOG statement there is no such clause.
+            Some(clause) => {
+                let statement = [&query.text[..clause.start], &query.text[clause.end..]].concat();
+                push_statement(&statement, text);
+                text.extend_from_slice(BEGIN);
+            }
+            None => push_statement(query.text, text),
+        }
+        if let Some(schema) = Objects::dropped_schema(query)? {
+            self.session.forget_schema(&schema);
+        }
+        Ok(())
     }
 
     /// What ends a transaction, if something of it was written.
@@ -333,8 +365,8 @@ impl<'a> Printer<'a> {
             return self.not_understood(item, "rows in the format of 5.1 before 5.1.16");
         }
         self.note_names(table);
-        let mut reader = RowReader::new(table, rows)?;
         let start = self.text.len();
+        let mut reader = RowReader::new(table, rows)?;
         let written = if self.is_json {
             self.rows_as_json(item, table, rows.change, &mut reader)
         } else {
@@ -342,6 +374,10 @@ impl<'a> Printer<'a> {
         };
         match written {
             Ok(count) => self.report.rows += count,
+            Err(Unwritable::Damaged) if item.format.is_mariadb() && table.has_old_times() => {
+                self.text.truncate(start);
+                return self.not_understood(item, &old_times(table));
+            }
             Err(Unwritable::Damaged) => return Err(Trouble::Malformed),
             Err(Unwritable::Packed(_) | Unwritable::Json(_)) => {
                 self.text.truncate(start);
@@ -360,7 +396,10 @@ impl<'a> Printer<'a> {
     ) -> Result<u64, Unwritable> {
         self.session.prepare_rows(rows.flags, format, &mut self.text);
         push_comment(&std::mem::take(&mut self.cause), &mut self.text);
-        push_rows(table, reader, rows.change, &mut self.text)
+        if table.period().is_some() {
+            self.session.forget_time();
+        }
+        push_rows(table, reader, rows.change, &mut self.history, &mut self.text)
     }
 
     fn rows_as_json(
@@ -432,6 +471,15 @@ impl<'a> Printer<'a> {
 /// With `sql_mode` ORACLE, BEGIN would begin something else.
 const BEGIN: &[u8] = b"START TRANSACTION;\n";
 
+/// Why rows with old times are not written.
+fn old_times(table: &Table) -> String {
+    let [schema, name] = [&table.schema, &table.name].map(|name| String::from_utf8_lossy(name));
+    format!(
+        "rows of {schema}.{name}, whose times are in the format of MariaDB 5.3 (mysql56_temporal_format = OFF) with digits of the \
+         second's fraction: how many, no log tells; drover binlog replay applies them"
+    )
+}
+
 fn kind_of(change: RowChange) -> &'static str {
     match change {
         RowChange::Insert => "insert",
@@ -444,17 +492,23 @@ fn is_pre_ga(kind: Kind) -> bool {
     matches!(kind, Kind::PRE_GA_WRITE_ROWS | Kind::PRE_GA_UPDATE_ROWS | Kind::PRE_GA_DELETE_ROWS)
 }
 
-/// A statement and what ends it: another delimiter where it holds a semicolon itself, as the bodies of programs do.
+/// A statement and what ends it: another delimiter where it holds a semicolon itself, as the bodies of programs do. Where a comment may
+/// reach to the end of its last line, what ends it is on the next one.
 pub(crate) fn push_statement(text: &[u8], out: &mut Vec<u8>) {
-    const DELIMITERS: [&str; 4] = [";;", "$$", "//", "/*end*/"];
+    out.reserve(text.len() + 2);
     if !text.contains(&b';') {
         out.extend_from_slice(text);
-        out.extend_from_slice(b";\n");
+        let last = text.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+        let may_be_comment = last.contains(&b'#') || last.windows(2).any(|bytes| bytes == b"--");
+        out.extend_from_slice(if may_be_comment { b"\n;\n" } else { b";\n" });
         return;
     }
-    let is_free =
-        |delimiter: &&str| !text.windows(delimiter.len()).any(|bytes| bytes == delimiter.as_bytes());
-    let delimiter = DELIMITERS.iter().find(|delimiter| is_free(delimiter)).unwrap_or(&DELIMITERS[0]);
+    const DELIMITERS: [&str; 4] = [";;", "$$", "//", "/*end*/"];
+    let numbered = (1..).map(|number| format!("$${number}$$"));
+    let mut delimiters = DELIMITERS.iter().map(|&delimiter| delimiter.to_owned()).chain(numbered);
+    let is_free = |delimiter: &String| memmem::find(text, delimiter.as_bytes()).is_none();
+    // A text has an end, so it does not hold all of them.
+    let delimiter = delimiters.find(is_free).unwrap_or_default();
     out.extend_from_slice(format!("DELIMITER {delimiter}\n").as_bytes());
     out.extend_from_slice(text);
     out.extend_from_slice(format!("\n{delimiter}\nDELIMITER ;\n").as_bytes());

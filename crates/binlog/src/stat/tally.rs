@@ -181,9 +181,11 @@ impl<'f> Tally<'f> {
             Kind::QUERY => {
                 let query = Query::parse(event.body, format)?;
                 if !query.is_begin() && !query.is_end() {
-                    return Ok(self.charge_statement(item, kind_of(query.text), |filter| {
-                        filter.wants_statement(query.thread, query.schema)
-                    }));
+                    let is_wanted = match &self.filter {
+                        Some(filter) => filter.wants_statement(&query)?.some(),
+                        None => true,
+                    };
+                    return Ok(self.charge_statement(item, kind_of(query.text), is_wanted));
                 }
             }
             Kind::EXECUTE_LOAD_QUERY | Kind::EXEC_LOAD | Kind::LOAD | Kind::NEW_LOAD => {
@@ -218,13 +220,8 @@ impl<'f> Tally<'f> {
         }
     }
 
-    fn charge_statement(
-        &mut self,
-        item: &Item<'_>,
-        kind: String,
-        is_wanted: impl FnOnce(&Filter<'_>) -> bool,
-    ) -> bool {
-        let id = self.filter.as_ref().is_none_or(is_wanted).then(|| self.causes.of(Cause::Statement(kind)));
+    fn charge_statement(&mut self, item: &Item<'_>, kind: String, is_wanted: bool) -> bool {
+        let id = is_wanted.then(|| self.causes.of(Cause::Statement(kind)));
         self.charge(id, item, Some(RowChange::Insert))
     }
 
@@ -235,7 +232,7 @@ impl<'f> Tally<'f> {
             (None, _) => true,
             (Some(filter), Kind::EXECUTE_LOAD_QUERY) => {
                 let query = ExecuteLoad::parse(event.body, format)?.query;
-                filter.wants_statement(query.thread, query.schema)
+                filter.wants_statement(&query)?.some()
             }
             (Some(filter), Kind::LOAD | Kind::NEW_LOAD) => {
                 let load = OldLoad::parse(event.kind, event.body)?;
@@ -244,7 +241,7 @@ impl<'f> Tally<'f> {
             // Which load it ends is in an event before it.
             (Some(_), _) => !self.picks,
         };
-        let is_taken = self.charge_statement(item, LOAD.into(), |_| is_wanted);
+        let is_taken = self.charge_statement(item, LOAD.into(), is_wanted);
         let files = std::mem::take(&mut self.now.files);
         self.charge_files(files, is_taken);
         Ok(is_taken)

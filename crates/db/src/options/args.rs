@@ -91,7 +91,7 @@ pub struct ServerArgs {
     #[arg(long, value_name = "MODE", ignore_case = true, help_heading = HEADING)]
     pub ssl_mode: Option<SslMode>,
 
-    /// CA certificates to trust, in PEM format
+    /// CA certificates to trust, in PEM format; the server's certificate must be signed by one of them
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     pub ssl_ca: Option<PathBuf>,
 
@@ -102,6 +102,18 @@ pub struct ServerArgs {
     /// Private key of the client certificate, in PEM format
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     pub ssl_key: Option<PathBuf>,
+
+    /// Encrypt the password with the RSA key that the server sends where there is no TLS: for trusted networks
+    #[arg(long, help_heading = HEADING)]
+    pub get_server_public_key: bool,
+
+    /// Copy of the server's RSA public key, in PEM format, to encrypt the password with where there is no TLS
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
+    pub server_public_key_path: Option<PathBuf>,
+
+    /// Send the password in clear text if the server asks for it (PAM, LDAP), over TLS or a Unix socket only
+    #[arg(long, help_heading = HEADING)]
+    pub enable_cleartext_plugin: bool,
 
     /// Seconds to wait for a connection; 0 waits for 12 hours [default: 10]
     #[arg(
@@ -128,6 +140,9 @@ impl ServerArgs {
             ssl_ca: self.ssl_ca.clone(),
             ssl_cert: self.ssl_cert.clone(),
             ssl_key: self.ssl_key.clone(),
+            get_server_public_key: self.get_server_public_key.then_some(true),
+            server_public_key_path: self.server_public_key_path.clone(),
+            enable_cleartext_plugin: self.enable_cleartext_plugin.then_some(true),
             connect_timeout: self.connect_timeout,
         }
     }

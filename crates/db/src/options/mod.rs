@@ -18,7 +18,7 @@ mod settings;
 mod url;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use args::{ServerArgs, ask_on_terminal, normalise_arguments};
@@ -27,6 +27,8 @@ pub use limits::{Load, Seconds, Size};
 pub use resolve::{Resolved, beside};
 pub use secret::{Secret, hide_passwords_in_process_list};
 pub use server_file::ServerFile;
+
+pub use crate::wire::OneServer;
 
 /// Everything that is needed to connect to one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,10 +43,53 @@ pub struct ConnectOptions {
     pub database: Option<String>,
     /// Whether and how to use TLS.
     pub ssl: SslOptions,
+    /// What the password may be told to.
+    pub exchange: PasswordExchange,
     /// How long to wait for the connection; 1 s to 12 h.
     pub connect_timeout: Duration,
     /// How what its sessions change comes into the server's binary log.
     pub logged: Logged,
+    /// What proves that its connections lead to one server.
+    pub one_server: OneServer,
+}
+
+impl ConnectOptions {
+    /// An account without a password, over the Unix socket of a server of this host.
+    pub fn by_socket(user: &str, socket: &Path) -> Self {
+        Self {
+            user: user.to_owned(),
+            password: None,
+            address: Address::Socket(socket.to_owned()),
+            database: None,
+            ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
+            exchange: PasswordExchange::default(),
+            connect_timeout: Duration::from_secs(settings::DEFAULT_TIMEOUT_SECONDS.into()),
+            logged: Logged::AsUsual,
+            one_server: OneServer::default(),
+        }
+    }
+}
+
+/// What is allowed beyond ways to log in that tell a password to nobody who does not know it. All of it is up to the person: whoever
+/// takes the server's place can ask for any of these.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PasswordExchange {
+    /// The key that the password is encrypted with where there is neither TLS nor a Unix socket.
+    pub server_key: ServerKey,
+    /// Whether the password is sent as it is to a server that asks for that; over TLS or a Unix socket only.
+    pub cleartext: bool,
+}
+
+/// Where the server's RSA public key comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ServerKey {
+    /// From nowhere: a password is not encrypted with such a key.
+    #[default]
+    Unknown,
+    /// A file in PEM format; it is not opened here.
+    File(PathBuf),
+    /// The server itself: whoever can change what passes the network can put another key there.
+    FromServer,
 }
 
 /// How a session's changes come into the server's binary log; other ways than the server's own take a privilege.
@@ -100,7 +145,7 @@ pub enum SslMode {
     Disabled,
     /// Use TLS if the server offers it, else go on without.
     Preferred,
-    /// Use TLS or fail; accept any certificate.
+    /// Use TLS or fail; without --ssl-ca accept any certificate.
     Required,
     /// As REQUIRED, and the certificate must be signed by a known CA.
     VerifyCa,
@@ -125,7 +170,7 @@ impl fmt::Display for SslMode {
 pub struct SslOptions {
     /// Whether TLS is used and what is verified.
     pub mode: SslMode,
-    /// Certificates of the CAs to trust; `None` for the system's.
+    /// Certificates of the CAs to trust, of which one must have signed the server's whatever the mode; `None` for the system's.
     pub ca: Option<PathBuf>,
     /// The client's certificate.
     pub cert: Option<PathBuf>,

@@ -11,7 +11,7 @@ use super::error::{OptionError, Origin};
 use super::files::{self, FileOption, Request, SourceFile};
 use super::secret::Secret;
 use super::settings::{Layers, PasswordSetting, Settings, Text};
-use super::{ConnectOptions, Logged, SslMode, url};
+use super::{ConnectOptions, Logged, OneServer, SslMode, url};
 
 /// Where servers put their socket: Debian (twice), Red Hat and MySQL's packages for it, and MySQL's own
 /// default.
@@ -77,8 +77,10 @@ impl ServerArgs {
             address,
             database: settings.database.clone().filter(|d| !d.is_empty()),
             ssl: settings.ssl(),
+            exchange: settings.exchange(),
             connect_timeout: settings.timeout(),
             logged: Logged::AsUsual,
+            one_server: OneServer::proved(),
             password: password(settings.password, ask)?,
         };
         Ok(Resolved { options, warnings })
@@ -179,12 +181,11 @@ fn shown_name(name: &str) -> &str {
     &name[..end.unwrap_or(name.len())]
 }
 
-/// MySQL's clients warn of this too (`set_client_ssl_options` in `include/sslopt-vars.h`).
+/// A CA proves nothing where whoever sits between can say that there is no TLS.
 fn warning_about_ssl(settings: &Settings) -> Option<String> {
     let ssl = settings.ssl();
-    (ssl.ca.is_some() && ssl.mode < SslMode::VerifyCa).then(|| {
-        format!("the server's certificate is not verified although a CA is given: ssl-mode is {}", ssl.mode)
-    })
+    (ssl.ca.is_some() && ssl.mode < SslMode::Required)
+        .then(|| format!("TLS is not required although a CA is given: ssl-mode is {}", ssl.mode))
 }
 
 fn password(
@@ -279,7 +280,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
 
-    use super::super::{Address, SslOptions};
+    use super::super::{Address, PasswordExchange, SslOptions};
     use super::*;
 
     /// A made-up host with a home directory, removed at the end of the test.
@@ -357,8 +358,10 @@ mod tests {
             address: Address::Socket(host.home().join("first.sock")),
             database: None,
             ssl: SslOptions { mode: SslMode::Preferred, ca: None, cert: None, key: None },
+            exchange: PasswordExchange::default(),
             connect_timeout: Duration::from_secs(10),
             logged: Logged::AsUsual,
+            one_server: OneServer::default(),
         };
         assert_eq!(host.options(&args()), expected);
     }
@@ -555,13 +558,13 @@ mod tests {
     }
 
     #[test]
-    fn a_ca_that_verifies_nothing_is_warned_of() {
-        let unverified =
-            ServerArgs { ssl_ca: Some("/ca".into()), ssl_mode: Some(SslMode::Required), ..args() };
+    fn a_ca_that_proves_nothing_is_warned_of() {
+        let with_mode = |mode| ServerArgs { ssl_ca: Some("/ca".into()), ssl_mode: Some(mode), ..args() };
         assert_eq!(
-            Host::new().resolve(&unverified).unwrap().warnings,
-            ["the server's certificate is not verified although a CA is given: ssl-mode is REQUIRED"]
+            Host::new().resolve(&with_mode(SslMode::Preferred)).unwrap().warnings,
+            ["TLS is not required although a CA is given: ssl-mode is PREFERRED"]
         );
+        assert!(Host::new().resolve(&with_mode(SslMode::Required)).unwrap().warnings.is_empty());
     }
 
     #[test]

@@ -9,10 +9,10 @@ use clap::ValueEnum;
 
 use super::error::{OptionError, Origin};
 use super::secret::Secret;
-use super::{Address, Protocol, SslMode, SslOptions};
+use super::{Address, PasswordExchange, Protocol, ServerKey, SslMode, SslOptions};
 
 const DEFAULT_PORT: u16 = 3306;
-const DEFAULT_TIMEOUT_SECONDS: u32 = 10;
+pub(super) const DEFAULT_TIMEOUT_SECONDS: u32 = 10;
 /// The longest connect timeout, in seconds: the mysql client's own limit (`client/mysql.cc`,
 /// `connect_timeout`).
 pub(super) const MAX_TIMEOUT_SECONDS: u32 = 3600 * 12;
@@ -38,6 +38,9 @@ pub(super) struct Settings {
     pub(super) ssl_ca: Option<PathBuf>,
     pub(super) ssl_cert: Option<PathBuf>,
     pub(super) ssl_key: Option<PathBuf>,
+    pub(super) get_server_public_key: Option<bool>,
+    pub(super) server_public_key_path: Option<PathBuf>,
+    pub(super) enable_cleartext_plugin: Option<bool>,
     /// Seconds; 0 waits as long as the mysql client would.
     pub(super) connect_timeout: Option<u32>,
 }
@@ -86,6 +89,22 @@ impl Settings {
                 self.verify_server(text.boolean()?);
             }
             "skip-ssl-verify-server-cert" | "disable-ssl-verify-server-cert" => self.verify_server(false),
+            _ => return self.set_exchange(text),
+        }
+        Ok(true)
+    }
+
+    /// The clients' option parser knows `skip-` and `disable-` before the name of each boolean.
+    fn set_exchange(&mut self, text: Text<'_>) -> Result<bool, OptionError> {
+        let without = |prefix| text.name.strip_prefix(prefix);
+        let taken_back = without("skip-").or_else(|| without("disable-"));
+        let yes = || if taken_back.is_some() { Ok(false) } else { text.boolean() };
+        match taken_back.unwrap_or(text.name) {
+            "get-server-public-key" => self.get_server_public_key = Some(yes()?),
+            "enable-cleartext-plugin" => self.enable_cleartext_plugin = Some(yes()?),
+            "server-public-key-path" if taken_back.is_none() => {
+                self.server_public_key_path = Some(text.required()?.into());
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -131,6 +150,9 @@ impl Settings {
             ssl_ca: self.ssl_ca.or(lower.ssl_ca),
             ssl_cert: self.ssl_cert.or(lower.ssl_cert),
             ssl_key: self.ssl_key.or(lower.ssl_key),
+            get_server_public_key: self.get_server_public_key.or(lower.get_server_public_key),
+            server_public_key_path: self.server_public_key_path.or(lower.server_public_key_path),
+            enable_cleartext_plugin: self.enable_cleartext_plugin.or(lower.enable_cleartext_plugin),
             connect_timeout: self.connect_timeout.or(lower.connect_timeout),
         }
     }
@@ -138,11 +160,21 @@ impl Settings {
     /// TLS options by the mysql client's rule: a CA without a mode asks for its verification
     /// (`include/sslopt-case.h`, `OPT_SSL_CA`).
     pub(super) fn ssl(&self) -> SslOptions {
-        let file = |path: &Option<PathBuf>| path.clone().filter(|p| !p.as_os_str().is_empty());
         let ca = file(&self.ssl_ca);
         let implied = if ca.is_some() { SslMode::VerifyCa } else { SslMode::Preferred };
         let mode = self.ssl_mode.unwrap_or(implied);
         SslOptions { mode, ca, cert: file(&self.ssl_cert), key: file(&self.ssl_key) }
+    }
+
+    /// What the password may be told to. A file is taken before what the server sends, as by the mysql client.
+    pub(super) fn exchange(&self) -> PasswordExchange {
+        let from_server = self.get_server_public_key.unwrap_or_default();
+        let server_key = match file(&self.server_public_key_path) {
+            Some(path) => ServerKey::File(path),
+            None if from_server => ServerKey::FromServer,
+            None => ServerKey::Unknown,
+        };
+        PasswordExchange { server_key, cleartext: self.enable_cleartext_plugin.unwrap_or_default() }
     }
 
     /// How long to wait for a connection.
@@ -243,6 +275,11 @@ fn transport(sources: [&Settings; 3]) -> Result<Protocol, OptionError> {
         host_replaced |= source.host.is_some();
     }
     Ok(Protocol::Socket)
+}
+
+/// A path; an empty one says that there is none.
+fn file(path: &Option<PathBuf>) -> Option<PathBuf> {
+    path.clone().filter(|path| !path.as_os_str().is_empty())
 }
 
 fn is_this_host(host: &str) -> bool {
@@ -362,6 +399,26 @@ mod tests {
         assert_eq!(settings(&[("ssl-ca", "")]).ssl(), Settings::default().ssl());
         assert_eq!(settings(&[("ssl-ca", "/ca"), ("ssl-mode", "required")]).ssl().mode, SslMode::Required);
         assert_eq!(Settings::default().ssl().mode, SslMode::Preferred);
+    }
+
+    #[test]
+    fn a_password_is_told_to_nobody_unless_someone_says_so() {
+        let exchange = |options: &[(&str, &str)]| settings(options).exchange();
+        let key = |options: &[(&str, &str)]| exchange(options).server_key;
+        assert_eq!(exchange(&[]), PasswordExchange { server_key: ServerKey::Unknown, cleartext: false });
+        assert_eq!(key(&[("get-server-public-key", "(bare)")]), ServerKey::FromServer);
+        assert_eq!(key(&[("get-server-public-key", "0")]), ServerKey::Unknown);
+        for back in ["skip-get-server-public-key", "disable-get-server-public-key"] {
+            assert_eq!(key(&[("get-server-public-key", "1"), (back, "(bare)")]), ServerKey::Unknown);
+        }
+        let both = [("get-server-public-key", "ON"), ("server-public-key-path", "/k.pem")];
+        assert_eq!(key(&both), ServerKey::File("/k.pem".into()));
+        assert_eq!(key(&[both[0], ("server-public-key-path", "")]), ServerKey::FromServer);
+        assert!(exchange(&[("enable-cleartext-plugin", "(bare)")]).cleartext);
+        assert!(
+            !exchange(&[("enable-cleartext-plugin", "1"), ("skip-enable-cleartext-plugin", "(bare)")])
+                .cleartext
+        );
     }
 
     #[test]

@@ -9,8 +9,18 @@ use super::secret::Secret;
 use super::settings::{PasswordSetting, Settings, Text};
 
 /// The parameters that may follow the `?`; they mean what the options of the same names mean.
-pub(super) const PARAMETERS: [&str; 7] =
-    ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket", "protocol", "connect-timeout"];
+pub(super) const PARAMETERS: [&str; 10] = [
+    "ssl-mode",
+    "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
+    "socket",
+    "protocol",
+    "connect-timeout",
+    "get-server-public-key",
+    "server-public-key-path",
+    "enable-cleartext-plugin",
+];
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 
@@ -183,6 +193,10 @@ mod tests {
 
     #[test]
     fn parameters() {
+        let settings = parse("mysql://h?get-server-public-key&server-public-key-path=/k.pem").unwrap();
+        assert_eq!(settings.get_server_public_key, Some(true));
+        assert_eq!(settings.server_public_key_path, Some("/k.pem".into()));
+        assert_eq!(parse("mysql://h?enable_cleartext_plugin=1").unwrap().enable_cleartext_plugin, Some(true));
         let settings = parse("mysql://u@/db?socket=/run/s.sock&protocol=socket&connect_timeout=3").unwrap();
         assert_eq!(settings.socket, Some("/run/s.sock".into()));
         assert_eq!((settings.protocol, settings.connect_timeout), (Some(Protocol::Socket), Some(3)));
@@ -227,7 +241,8 @@ mod tests {
         assert_eq!(
             error("mysql://h?hunter2=1"),
             "the server URL has a parameter that is none of ssl-mode, ssl-ca, ssl-cert, ssl-key, socket, \
-             protocol, connect-timeout"
+             protocol, connect-timeout, get-server-public-key, server-public-key-path, \
+             enable-cleartext-plugin"
         );
         assert_eq!(
             error("mysql://h?ssl-mode=hunter2"),

@@ -227,7 +227,7 @@ mod tests {
     fn rows_for_a_prepared_statement() {
         let (near, far) = UnixStream::pair().unwrap();
         let server = std::thread::spawn(move || {
-            let (mut server, mut packets) = (Packets::new(Stream::Unix(far)), Vec::new());
+            let (mut server, mut packets) = (Packets::new(Stream::unix(far)), Vec::new());
             let prepared = [&[0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0][..], b"?", b"?", EOF];
             let done = [0, 1, 0, 2, 0, 0, 0];
             for replies in [&prepared[..], &[&done], &[], &[&done]] {

@@ -5,13 +5,12 @@ use std::io;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::Column;
 
-use super::fields::{next_field, next_integer};
-use super::handshake::{self, Session};
-use super::packet::{ERROR, LargeRow, Next, Packets, malformed, short_row};
+use super::fields::next_integer;
+use super::packet::{ERROR, MAX_WHOLE, Packets};
 use super::reply::{Outcome, outcome, server_error};
 use super::result::{Row, Rows};
-use super::stream::{Breaker, Stream};
-use crate::options::ConnectOptions;
+use super::rows::{MAX_RESULT, RowStream};
+use super::stream::Breaker;
 use crate::{Error, Result};
 
 pub(super) const COM_QUERY: u8 = 0x03;
@@ -22,6 +21,10 @@ const SEVERAL_STATEMENTS: [u8; 2] = [0, 0];
 const COM_RESET_CONNECTION: u8 = 0x1f;
 /// What the packet after the columns and the one after the rows begin with.
 const END: u8 = 0xfe;
+/// The most columns that a result has (MAX_FIELDS in both vendors' sources).
+const MAX_COLUMNS: u64 = 4096;
+/// The longest description of a column, in bytes: its names have at most 256 characters each.
+const MAX_DESCRIPTION: usize = 64 << 10;
 /// What one packet of an uploaded file holds, in bytes; the server's max_allowed_packet is never below 1024 × 64 in practice.
 const UPLOAD_PACKET: usize = 64 << 10;
 
@@ -30,8 +33,8 @@ const UPLOAD_PACKET: usize = 64 << 10;
 pub struct Connection {
     pub(super) packets: Packets,
     pub(super) to: String,
-    id: u32,
-    takes_bulk: bool,
+    pub(super) id: u32,
+    pub(super) takes_bulk: bool,
     pub(super) state: State,
     /// A reused buffer for statements and for replies that are read whole.
     pub(super) scratch: Vec<u8>,
@@ -59,28 +62,6 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects, logs in, and sets what a global setting must not decide: limits of rows, transactions, safe updates.
-    ///
-    /// # Errors
-    /// If the server is not there, refuses the login, or TLS cannot be had as asked.
-    pub fn open(options: &ConnectOptions) -> Result<Self> {
-        let mut connection = Self::log_in(options)?;
-        connection.set_defaults()?;
-        Ok(connection)
-    }
-
-    /// Connects and logs in; the session is as the server makes it.
-    ///
-    /// # Errors
-    /// As of [`Connection::open`].
-    pub fn log_in(options: &ConnectOptions) -> Result<Self> {
-        let to = options.address.to_string();
-        let stream = Stream::connect(&options.address, options.connect_timeout)
-            .map_err(|source| Error::Connect { to: to.clone(), source })?;
-        let Session { packets, id, takes_bulk } = handshake::log_in(stream, options)?;
-        Ok(Self { packets, to, id, takes_bulk, state: State::Ready, scratch: Vec::new() })
-    }
-
     /// The server's number of this connection.
     pub fn id(&self) -> u32 {
         self.id
@@ -146,9 +127,19 @@ impl Connection {
     /// Runs a statement and reads its rows whole.
     ///
     /// # Errors
-    /// What the server said, or that the connection is lost.
+    /// What the server said, that the connection is lost, or that the rows have more than 1 GiB.
     pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<Rows> {
-        let count = match self.begin(sql.as_ref())? {
+        self.query_within(sql.as_ref(), MAX_RESULT)
+    }
+
+    fn query_within(&mut self, sql: &[u8], left: usize) -> Result<Rows> {
+        let reply = self.begin(sql)?;
+        self.read_whole(reply, left)
+    }
+
+    /// Reads the rows behind a reply, if there are any, up to so many bytes.
+    pub(super) fn read_whole(&mut self, reply: Reply, mut left: usize) -> Result<Rows> {
+        let count = match reply {
             Reply::Columns(count) => count,
             Reply::Done(_) => return Ok(Rows::default()),
             Reply::WantsFile => return Err(self.file_not_offered()),
@@ -157,7 +148,7 @@ impl Connection {
         let columns: Vec<_> = stream.columns.iter().map(|column| column.name_str().into_owned()).collect();
         let mut rows = Vec::new();
         while let Some(row) = stream.next_row()? {
-            let row = row.into_values(columns.len());
+            let row = row.into_values(columns.len(), &mut left);
             rows.push(row.map_err(|source| stream.connection.lost(source))?);
         }
         Ok(Rows { columns, rows })
@@ -303,7 +294,7 @@ impl Connection {
         }
     }
 
-    fn read_reply(&mut self) -> Result<Reply> {
+    pub(super) fn read_reply(&mut self) -> Result<Reply> {
         let mut payload = std::mem::take(&mut self.scratch);
         let read = self.packets.read(&mut payload);
         let reply = match (read, payload.first()) {
@@ -322,9 +313,10 @@ impl Connection {
 
     fn rows(&mut self, count: u64) -> Result<RowStream<'_>> {
         self.state = State::InResult;
+        self.check_columns(count)?;
         let mut columns = Vec::new();
         for _ in 0..count {
-            self.read_payload()?;
+            self.read_description()?;
             let column = ParseBuf(&self.scratch).parse::<Column>(());
             columns.push(column.map_err(|_| self.protocol("a column description that is none"))?);
         }
@@ -335,9 +327,24 @@ impl Connection {
         Ok(RowStream { connection: self, columns, done: None })
     }
 
+    /// A server that goes on describing columns would fill the memory.
+    pub(super) fn check_columns(&mut self, count: u64) -> Result<()> {
+        if count > MAX_COLUMNS { Err(self.protocol("more columns than a result can have")) } else { Ok(()) }
+    }
+
+    /// Reads the description of a column into `scratch`.
+    fn read_description(&mut self) -> Result<()> {
+        self.read_up_to(MAX_DESCRIPTION)?;
+        self.refuse_error()
+    }
+
     /// Reads one packet of a result's head into `scratch`.
     pub(super) fn read_payload(&mut self) -> Result<()> {
         self.read_any()?;
+        self.refuse_error()
+    }
+
+    fn refuse_error(&mut self) -> Result<()> {
         if self.scratch.first() == Some(&ERROR) {
             self.state = State::Ready;
             return Err(server_error(&self.scratch).into());
@@ -347,8 +354,12 @@ impl Connection {
 
     /// Reads one packet into `scratch`, whatever it is.
     pub(super) fn read_any(&mut self) -> Result<()> {
+        self.read_up_to(MAX_WHOLE)
+    }
+
+    pub(super) fn read_up_to(&mut self, most: usize) -> Result<()> {
         let mut payload = std::mem::take(&mut self.scratch);
-        let read = self.packets.read(&mut payload);
+        let read = self.packets.read_up_to(&mut payload, most);
         self.scratch = payload;
         read.map_err(|source| self.lost(source))
     }
@@ -389,105 +400,6 @@ pub(super) enum Reply {
     WantsFile,
 }
 
-/// The rows of a statement, as they come. Dropped before its end, it leaves the connection unusable on purpose: what is
-/// left may be gigabytes.
-pub struct RowStream<'a> {
-    connection: &'a mut Connection,
-    columns: Vec<Column>,
-    done: Option<Outcome>,
-}
-
-impl RowStream<'_> {
-    /// The columns' descriptions.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    /// The next row; `None` after the last.
-    ///
-    /// # Errors
-    /// What the server said, or that the connection is lost.
-    #[inline]
-    pub fn next_row(&mut self) -> Result<Option<RawRow<'_>>> {
-        if self.done.is_some() {
-            return Ok(None);
-        }
-        match self.connection.packets.next() {
-            Ok(Next::Whole(range)) => {
-                let payload = self.connection.packets.bytes(range.clone());
-                if is_end(payload) {
-                    let warnings =
-                        payload.get(1..3).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
-                    self.done = Some(Outcome { warnings, ..Outcome::default() });
-                    self.connection.state = State::Ready;
-                    return Ok(None);
-                }
-                if payload.first() == Some(&ERROR) {
-                    let error = server_error(payload);
-                    self.connection.state = State::Ready;
-                    return Err(error.into());
-                }
-                Ok(Some(RawRow::Whole(self.connection.packets.bytes(range))))
-            }
-            Ok(Next::Large) => Ok(Some(RawRow::Large(LargeRow::new(&mut self.connection.packets)))),
-            Err(source) => Err(self.connection.lost(source)),
-        }
-    }
-
-    /// Reads past the rows that are left.
-    ///
-    /// # Errors
-    /// What the server said, or that the connection is lost.
-    pub fn finish(mut self) -> Result<Outcome> {
-        while self.next_row()?.is_some() {}
-        Ok(self.done.unwrap_or_default())
-    }
-}
-
-/// A row as it came.
-pub enum RawRow<'a> {
-    /// The payload, for [`super::next_field`].
-    Whole(&'a [u8]),
-    /// A row larger than the receive buffer.
-    Large(LargeRow<'a>),
-}
-
-impl RawRow<'_> {
-    /// The values of a row of `columns` columns.
-    fn into_values(self, columns: usize) -> io::Result<Row> {
-        let mut values = Vec::with_capacity(columns);
-        match self {
-            Self::Whole(mut payload) => {
-                for _ in 0..columns {
-                    let field = next_field(&mut payload).ok_or_else(short_row)?;
-                    values.push(field.bytes().map(<[u8]>::to_vec));
-                }
-                if !payload.is_empty() {
-                    return Err(malformed("a row with more fields than columns"));
-                }
-            }
-            Self::Large(mut row) => {
-                for _ in 0..columns {
-                    let is_null = row.next_field()?.is_none();
-                    values.push(if is_null { None } else { Some(whole_field(&mut row)?) });
-                }
-            }
-        }
-        Ok(Row::new(values))
-    }
-}
-
-fn whole_field(row: &mut LargeRow<'_>) -> io::Result<Vec<u8>> {
-    let mut value = Vec::new();
-    loop {
-        let piece = row.piece()?;
-        if piece.is_empty() {
-            return Ok(value);
-        }
-        value.extend_from_slice(piece);
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use std::os::unix::net::UnixStream;
@@ -495,6 +407,7 @@ pub(super) mod tests {
     use mysql_common::constants::ColumnType;
     use mysql_common::proto::MySerialize;
 
+    use super::super::stream::Stream;
     use super::*;
 
     pub(in crate::wire) const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
@@ -504,7 +417,7 @@ pub(super) mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         let packets: Vec<Vec<u8>> = packets.iter().map(|packet| packet.to_vec()).collect();
         std::thread::spawn(move || {
-            let mut server = Packets::new(Stream::Unix(far));
+            let mut server = Packets::new(Stream::unix(far));
             server.read(&mut Vec::new()).unwrap();
             packets.iter().for_each(|packet| server.write(packet).unwrap());
         });
@@ -512,7 +425,7 @@ pub(super) mod tests {
     }
 
     pub(in crate::wire) fn connection_over(stream: UnixStream) -> Connection {
-        let packets = Packets::new(Stream::Unix(stream));
+        let packets = Packets::new(Stream::unix(stream));
         let state = State::Ready;
         Connection { packets, to: "there".into(), id: 1, takes_bulk: true, state, scratch: Vec::new() }
     }
@@ -539,7 +452,7 @@ pub(super) mod tests {
     fn a_large_row_that_breaks_off_is_a_lost_connection() {
         let (near, mut far) = UnixStream::pair().unwrap();
         std::thread::spawn(move || {
-            let mut server = Packets::new(Stream::Unix(far.try_clone().unwrap()));
+            let mut server = Packets::new(Stream::unix(far.try_clone().unwrap()));
             server.read(&mut Vec::new()).unwrap();
             [&[1], &column()[..], EOF].iter().for_each(|packet| server.write(packet).unwrap());
             // One MiB is announced.
@@ -550,6 +463,24 @@ pub(super) mod tests {
         let error = connection.query("SELECT 1").unwrap_err();
         assert!(matches!(error, Error::Lost { .. }), "{error}");
         assert!(matches!(connection.execute("DO 1"), Err(Error::Lost { .. })));
+    }
+
+    #[test]
+    fn columns_and_rows_without_end_are_an_error_and_not_all_memory() {
+        let column = column();
+        let ended = |error: Error| assert!(matches!(error, Error::Protocol { .. }), "{error}");
+        // As a length of 8 bytes: 2^32 columns.
+        ended(answered_with(&[&[0xfe, 0, 0, 0, 0, 1, 0, 0, 0]]).query("SELECT 1").unwrap_err());
+        ended(answered_with(&[&[1], &vec![3; MAX_DESCRIPTION + 1]]).query("SELECT 1").unwrap_err());
+        let rows = vec![&b"\x01a"[..]; 100];
+        let packets = [&[&[1][..], &column, EOF][..], &rows, &[EOF]].concat();
+        assert_eq!(answered_with(&packets).query_within(b"SELECT 1", 42 * 100).unwrap().rows.len(), 100);
+        ended(answered_with(&packets).query_within(b"SELECT 1", 42 * 100 - 1).unwrap_err());
+        // A field of 1 MiB, which is more than the buffer.
+        let large = [b"\xfd\0\0\x10", &vec![b'x'; 1 << 20][..]].concat();
+        let packets: [&[u8]; 5] = [&[1], &column, EOF, &large, EOF];
+        assert_eq!(answered_with(&packets).query_within(b"SELECT 1", 2 << 20).unwrap().rows.len(), 1);
+        ended(answered_with(&packets).query_within(b"SELECT 1", 1 << 20).unwrap_err());
     }
 
     #[test]
@@ -583,7 +514,7 @@ pub(super) mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         let server = std::thread::spawn(move || {
             let (mut server, mut sent, mut packet) =
-                (Packets::new(Stream::Unix(far)), Vec::new(), Vec::new());
+                (Packets::new(Stream::unix(far)), Vec::new(), Vec::new());
             server.read(&mut packet).unwrap();
             server.write(b"\xfbfile").unwrap();
             loop {

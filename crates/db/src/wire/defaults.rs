@@ -25,8 +25,10 @@ const SETTINGS: [(&str, &str); 9] = [
     ("autocommit", "1"),
 ];
 
-/// All changes are refused. The name differs; each server reads one of these comments: MySQL from 5.7.20 on, and MariaDB.
-const READ_WRITE: &str = "/*!50720 , transaction_read_only = 0 */ /*M!100001 , tx_read_only = 0 */";
+/// All changes are refused, or statements end that take long. The names differ; each server reads the comments that it knows: MySQL
+/// from 5.7 on those with `!`, MariaDB those with `M!`.
+const BY_VENDOR: &str = "/*!50720 , transaction_read_only = 0 */ /*M!100001 , tx_read_only = 0 */ \
+                         /*!50708 , max_execution_time = 0 */ /*M!100101 , max_statement_time = 0 */";
 
 /// ER_UNKNOWN_SYSTEM_VARIABLE
 const UNKNOWN: u16 = 1193;
@@ -35,7 +37,7 @@ impl Connection {
     /// Makes the session independent of global settings, in one round trip.
     pub(super) fn set_defaults(&mut self) -> Result<()> {
         let all: Vec<_> = SETTINGS.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        let together = self.execute(format!("SET SESSION {} {READ_WRITE}", all.join(", ")));
+        let together = self.execute(format!("SET SESSION {} {BY_VENDOR}", all.join(", ")));
         match together {
             Err(error) if error.code() == Some(UNKNOWN) => {
                 all.iter().try_for_each(|setting| self.set_if_known(setting))

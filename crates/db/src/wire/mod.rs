@@ -8,28 +8,37 @@
 //!
 //! Source: MySQL Internals, "Client/Server Protocol"; MariaDB Knowledge Base, "Clients & Utilities / protocol".
 
+mod attempt;
+mod authentication;
 mod binary;
 mod bulk;
+mod connect;
 mod connection;
 mod defaults;
 mod fields;
 mod handshake;
+mod one_server;
+mod open;
 mod packet;
 mod quit;
 mod replication;
 mod reply;
 mod result;
+mod rows;
 mod server_key;
 mod statement;
 mod stream;
 mod tls;
 
+pub use attempt::interrupt_logins;
 pub use bulk::{BulkRows, Prepared};
-pub use connection::{Connection, RawRow, RowStream};
+pub use connection::Connection;
 pub use fields::{Field, next_field};
+pub use one_server::OneServer;
 pub use packet::{BUFFER, LargeRow};
 pub use replication::{BinlogRequest, BinlogStart, BinlogStream, EVENT_HEADER};
 pub use reply::Outcome;
 pub use result::{Row, Rows};
+pub use rows::{RawRow, RowStream};
 pub use statement::{Answer, Batch, Moment, Value};
 pub use stream::Breaker;

@@ -11,7 +11,7 @@ pub(super) const ERROR: u8 = 0xff;
 const MAX_PAYLOAD: usize = 0xff_ffff;
 
 /// The longest payload that is read whole into memory, in bytes. Nothing that is not a row comes near it.
-const MAX_WHOLE: usize = 64 << 20;
+pub(super) const MAX_WHOLE: usize = 64 << 20;
 
 /// Size of the receive buffer in bytes. A row that fits is handed out without a copy, a longer one in pieces, so this
 /// bounds a connection's memory whatever the rows' size.
@@ -45,6 +45,10 @@ impl Packets {
 
     pub(super) fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    pub(super) fn stream_mut(&mut self) -> &mut Stream {
+        &mut self.stream
     }
 
     /// Whether bytes were received that nobody has taken.
@@ -103,12 +107,17 @@ impl Packets {
 
     /// Reads one whole payload, of up to 64 MiB, into `out`.
     pub(super) fn read(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        self.read_up_to(out, MAX_WHOLE)
+    }
+
+    /// Reads one whole payload, of up to `most` bytes, into `out`.
+    pub(super) fn read_up_to(&mut self, out: &mut Vec<u8>, most: usize) -> io::Result<()> {
         out.clear();
         self.finish_large()?;
         let mut length = self.first_header()?;
         loop {
-            if out.len() + length > MAX_WHOLE {
-                return Err(malformed("a reply of more than 64 MiB"));
+            if out.len() + length > most {
+                return Err(malformed("a packet that is longer than any of its kind"));
             }
             self.left = length;
             while self.left > 0 {
@@ -242,10 +251,6 @@ impl Packets {
                 }
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A read has a time limit only while a connection is made.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the server did not answer in time"));
-                }
                 Err(error) => return Err(error),
             }
         }
@@ -258,11 +263,16 @@ pub struct LargeRow<'a> {
     packets: &'a mut Packets,
     /// Bytes of the current field that have not been taken.
     field: u64,
+    /// Bytes that its fields may still have.
+    left: u64,
 }
+
+/// The longest row, in bytes: the greatest max_allowed_packet, which the client has told the server too.
+const MAX_ROW: u64 = 1 << 30;
 
 impl<'a> LargeRow<'a> {
     pub(super) fn new(packets: &'a mut Packets) -> Self {
-        Self { packets, field: 0 }
+        Self { packets, field: 0, left: MAX_ROW }
     }
 
     /// Steps to the next field and gives its length in bytes, `None` for NULL.
@@ -287,6 +297,8 @@ impl<'a> LargeRow<'a> {
             *byte = self.byte()?;
         }
         self.field = u64::from_le_bytes(length);
+        let left = self.left.checked_sub(self.field);
+        self.left = left.ok_or_else(|| malformed("a row of more than 1 GiB"))?;
         Ok(Some(self.field))
     }
 
@@ -330,12 +342,12 @@ mod tests {
     fn fed_with(payloads: Vec<Vec<u8>>) -> Packets {
         let (near, far) = UnixStream::pair().unwrap();
         std::thread::spawn(move || {
-            let mut sender = Packets::new(Stream::Unix(far));
+            let mut sender = Packets::new(Stream::unix(far));
             for payload in payloads {
                 sender.write(&payload).unwrap();
             }
         });
-        Packets::new(Stream::Unix(near))
+        Packets::new(Stream::unix(near))
     }
 
     fn pattern(length: usize) -> Vec<u8> {
@@ -360,6 +372,16 @@ mod tests {
         for size in sizes {
             packets.read(&mut out).unwrap();
             assert!(out == pattern(size), "payload of {size} bytes");
+        }
+    }
+
+    #[test]
+    fn a_row_cannot_be_longer_than_a_packet_may_be() {
+        let field = |length: u64| [&[0xfe][..], &length.to_le_bytes(), &vec![b'x'; BUFFER]].concat();
+        let mut packets = fed_with(vec![field(MAX_ROW + 1), field(MAX_ROW)]);
+        for is_ok in [false, true] {
+            assert!(matches!(packets.next().unwrap(), Next::Large));
+            assert_eq!(LargeRow::new(&mut packets).next_field().is_ok(), is_ok);
         }
     }
 

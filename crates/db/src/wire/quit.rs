@@ -27,6 +27,11 @@ impl Connection {
         }
     }
 
+    /// Says that the session ends, if it can still be said, and does not wait for the server.
+    pub(super) fn say_goodbye(&mut self) {
+        let _the_server_may_be_gone = self.send_command(COM_QUIT, &[]);
+    }
+
     /// The process that listens at the other end of a Unix socket, as the kernel knows it; none for TCP, and none for a process
     /// that cannot be seen from here.
     pub fn peer_pid(&self) -> Option<u32> {
@@ -55,7 +60,7 @@ mod tests {
         const END_TAKES: Duration = Duration::from_millis(20);
         let (near, far) = UnixStream::pair().unwrap();
         let server = std::thread::spawn(move || {
-            let (mut server, mut packet) = (Packets::new(Stream::Unix(far)), Vec::new());
+            let (mut server, mut packet) = (Packets::new(Stream::unix(far)), Vec::new());
             server.read(&mut packet).unwrap();
             std::thread::sleep(END_TAKES);
             packet

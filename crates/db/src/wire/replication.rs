@@ -216,7 +216,7 @@ mod tests {
     fn sends(payloads: Vec<Vec<u8>>) -> (Connection, JoinHandle<Vec<Vec<u8>>>) {
         let (near, far) = UnixStream::pair().unwrap();
         let server = std::thread::spawn(move || {
-            let (mut server, mut got) = (Packets::new(Stream::Unix(far)), Vec::new());
+            let (mut server, mut got) = (Packets::new(Stream::unix(far)), Vec::new());
             loop {
                 server.new_command();
                 let mut command = Vec::new();

@@ -34,6 +34,9 @@ pub(super) fn counts(payload: &[u8]) -> (u64, u16, &[u8]) {
     (affected, warnings, rest.get(4..).unwrap_or_default())
 }
 
+/// The most of an error's text that is kept, in bytes: servers write 512 at most (MYSQL_ERRMSG_SIZE).
+const MAX_MESSAGE: usize = 4096;
+
 /// Reads the packet with an error.
 pub(super) fn server_error(payload: &[u8]) -> ServerError {
     let code = payload.get(1..3).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
@@ -46,6 +49,6 @@ pub(super) fn server_error(payload: &[u8]) -> ServerError {
     ServerError {
         code,
         state: String::from_utf8_lossy(state).into_owned(),
-        message: String::from_utf8_lossy(message).into_owned(),
+        message: String::from_utf8_lossy(&message[..message.len().min(MAX_MESSAGE)]).into_owned(),
     }
 }

@@ -1,6 +1,10 @@
 //! The RSA key that a server sends where a password is to be encrypted without TLS. `mysql_common` panics if the lengths
 //! in it are wrong or the password is too long for it, so a key is looked at here before it gets there.
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 use rustls::pki_types::pem::PemObject;
 
@@ -18,10 +22,30 @@ const MAX_MODULUS: usize = 2048;
 /// The longest exponent, in bytes. In practice it is 65537.
 const MAX_EXPONENT: usize = 8;
 
+/// More than any file with one key has, in bytes.
+const MAX_FILE: u64 = 64 << 10;
+
+/// The key in a file, with which a password of `length` bytes can be encrypted.
+pub(super) fn read(path: &Path, length: usize) -> io::Result<Vec<u8>> {
+    let mut pem = Vec::new();
+    File::open(path)?.take(MAX_FILE).read_to_end(&mut pem)?;
+    if is_usable(&pem, length) {
+        return Ok(pem);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "no RSA public key in PEM format that is long enough"))
+}
+
 /// Whether this part of a login is a public key, and not one that a password of `length` bytes can be encrypted with.
 pub(super) fn is_unusable(challenge: &[u8], length: usize) -> bool {
-    let keys = challenge.windows(BEGIN.len()).filter(|window| *window == BEGIN).count();
-    keys > 0 && !(keys == 1 && challenge.starts_with(HEADING) && is_rsa_key_for(challenge, length))
+    keys(challenge) > 0 && !is_usable(challenge, length)
+}
+
+fn is_usable(pem: &[u8], length: usize) -> bool {
+    keys(pem) == 1 && pem.starts_with(HEADING) && is_rsa_key_for(pem, length)
+}
+
+fn keys(pem: &[u8]) -> usize {
+    pem.windows(BEGIN.len()).filter(|window| *window == BEGIN).count()
 }
 
 fn is_rsa_key_for(pem: &[u8], length: usize) -> bool {
@@ -61,13 +85,13 @@ fn significant(integer: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use mysql_common::crypto::encrypt;
     use proptest::prelude::*;
 
     use super::*;
 
-    const KEY: &str = "-----BEGIN PUBLIC KEY-----
+    pub(in crate::wire) const KEY: &str = "-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAtgKHZaGh07foIwnODrjt
 NJ+pDL+j85frd4PNZi/T4sRRBEffg96qu+8WNAyAy0MSu7enXaNWPdEuPdr+1oMS
 YuZvOPtZA69R8yUBi7g3w5zfvH3Y1ZZ/eFn20GzNA3LEkQqY+29wV7L4cJTLDqGh

@@ -12,6 +12,8 @@ use super::connection::{COM_QUERY, Connection, Reply, State, is_end};
 use super::fields::next_integer;
 use super::packet::ERROR;
 use super::reply::{counts, server_error};
+use super::result::Rows;
+use super::rows::{MAX_RESULT, PER_VALUE, take};
 use crate::{Error, Result};
 
 pub use super::binary::{Moment, Value};
@@ -250,7 +252,25 @@ impl Connection {
         }
     }
 
+    /// Reads the answer to the batch's next command with its rows and their columns' names; none of a command that returns none.
+    ///
+    /// # Errors
+    /// As of [`Connection::next_answer`].
+    pub fn next_rows(&mut self) -> Result<Rows> {
+        let State::InBatch(owed) = self.state else {
+            return self.expect(State::InBatch(0)).map(|()| Rows::default());
+        };
+        self.packets.begin_answer();
+        self.state = State::Ready;
+        let rows = self.read_reply().and_then(|reply| self.read_whole(reply, MAX_RESULT));
+        if self.state == State::Ready && owed > 1 {
+            self.state = State::InBatch(owed - 1);
+        }
+        rows
+    }
+
     fn read_columns(&mut self, count: u64, answer: &mut Answer) -> Result<()> {
+        self.check_columns(count)?;
         for _ in 0..count {
             self.read_part()?;
             match Column::described_by(&self.scratch) {
@@ -263,6 +283,7 @@ impl Connection {
     }
 
     fn read_rows(&mut self, answer: &mut Answer) -> Result<()> {
+        let mut left = MAX_RESULT;
         loop {
             self.read_part()?;
             if is_end(&self.scratch) {
@@ -270,6 +291,8 @@ impl Connection {
                 answer.warnings = warnings.map_or(0, |bytes| u16::from_le_bytes(*bytes));
                 return Ok(());
             }
+            let size = self.scratch.len() + answer.columns.len() * PER_VALUE;
+            take(&mut left, size).map_err(|source| self.lost(source))?;
             if answer.push(&self.scratch).is_none() {
                 return Err(self.protocol("a row that is not one of its columns"));
             }
@@ -315,7 +338,7 @@ mod tests {
     fn played(answers: Vec<Vec<Vec<u8>>>) -> (Connection, JoinHandle<Vec<Vec<u8>>>) {
         let (near, far) = UnixStream::pair().unwrap();
         let server = std::thread::spawn(move || {
-            let mut server = Packets::new(Stream::Unix(far));
+            let mut server = Packets::new(Stream::unix(far));
             let read = |_| {
                 let mut command = Vec::new();
                 server.new_command();

@@ -1,69 +1,67 @@
 //! The byte stream under a connection: a Unix socket, TCP, or TLS over TCP.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::options::Address;
+use rustls::{ClientConnection, StreamOwned};
 
 pub(super) enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-    Tls(Box<rustls::StreamOwned<rustls::ClientConnection, TcpStream>>),
+    Plain(Socket),
+    Tls(Box<StreamOwned<ClientConnection, Socket>>),
 }
 
 impl Stream {
-    /// Connects; each address that a host name resolves to is tried for `timeout`.
-    pub(super) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
-        match address {
-            Address::Socket(path) => UnixStream::connect(path).map(Self::Unix),
-            Address::Tcp { host, port } => {
-                let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
-                for address in (host.as_str(), *port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, timeout) {
-                        Ok(stream) => {
-                            stream.set_nodelay(true)?;
-                            keep_alive(&stream)?;
-                            return Ok(Self::Tcp(stream));
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Err(last)
-            }
+    pub(super) fn unix(stream: UnixStream) -> Self {
+        Self::Plain(Socket { transport: Transport::Unix(stream), deadline: None })
+    }
+
+    pub(super) fn tcp(stream: TcpStream) -> Self {
+        Self::Plain(Socket { transport: Transport::Tcp(stream), deadline: None })
+    }
+
+    fn socket(&self) -> &Socket {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => stream.get_ref(),
         }
     }
 
     /// Limits how long a read may wait; `None` waits for ever.
     pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.socket().set_read_timeout(timeout)
+    }
+
+    /// Has all reads and writes end then, or no longer.
+    pub(super) fn set_deadline(&mut self, deadline: Option<Deadline>) -> io::Result<()> {
         match self {
-            Self::Unix(stream) => stream.set_read_timeout(timeout),
-            Self::Tcp(stream) => stream.set_read_timeout(timeout),
-            Self::Tls(stream) => stream.get_ref().set_read_timeout(timeout),
+            Self::Plain(socket) => socket.deadline = deadline,
+            Self::Tls(stream) => stream.get_mut().deadline = deadline,
         }
+        self.socket().set_read_timeout(None)?;
+        self.socket().set_write_timeout(None)
     }
 
     /// A second handle that can break the connection from another thread.
     pub(super) fn breaker(&self) -> io::Result<Breaker> {
-        match self {
-            Self::Unix(stream) => stream.try_clone().map(Breaker::Unix),
-            Self::Tcp(stream) => stream.try_clone().map(Breaker::Tcp),
-            Self::Tls(stream) => stream.get_ref().try_clone().map(Breaker::Tcp),
+        match &self.socket().transport {
+            Transport::Unix(stream) => stream.try_clone().map(Breaker::Unix),
+            Transport::Tcp(stream) => stream.try_clone().map(Breaker::Tcp),
         }
     }
 
     /// The process that listens at the other end of a Unix socket, if it can be seen from here.
     pub(super) fn peer_pid(&self) -> Option<u32> {
-        match self {
-            Self::Unix(stream) => peer_pid(stream),
-            Self::Tcp(_) | Self::Tls(_) => None,
+        match &self.socket().transport {
+            Transport::Unix(stream) => peer_pid(stream),
+            Transport::Tcp(_) => None,
         }
     }
 
     pub(super) fn is_ipc(&self) -> bool {
-        matches!(self, Self::Unix(_))
+        matches!(self.socket().transport, Transport::Unix(_))
     }
 
     pub(super) fn is_tls(&self) -> bool {
@@ -74,8 +72,7 @@ impl Stream {
 impl Read for Stream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Unix(stream) => stream.read(buf),
-            Self::Tcp(stream) => stream.read(buf),
+            Self::Plain(socket) => socket.read(buf),
             Self::Tls(stream) => stream.read(buf),
         }
     }
@@ -84,46 +81,103 @@ impl Read for Stream {
 impl Write for Stream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Unix(stream) => stream.write(buf),
-            Self::Tcp(stream) => stream.write(buf),
+            Self::Plain(socket) => socket.write(buf),
             Self::Tls(stream) => stream.write(buf),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Unix(stream) => stream.flush(),
-            Self::Tcp(stream) => stream.flush(),
+            Self::Plain(socket) => socket.flush(),
             Self::Tls(stream) => stream.flush(),
         }
     }
 }
 
-/// Has the system ask a silent server every 30 s whether it is still there. Without that a server whose host or network
-/// is gone would be waited for for ever, and a firewall would forget the connection during a long ALTER TABLE.
-#[allow(unsafe_code)]
-fn keep_alive(stream: &TcpStream) -> io::Result<()> {
-    // Idle seconds before the first question, seconds between questions, and how many may stay without answer.
-    #[cfg(target_os = "linux")]
-    const OPTIONS: [(libc::c_int, libc::c_int, libc::c_int); 4] = [
-        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 30),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 30),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 4),
-    ];
-    #[cfg(not(target_os = "linux"))]
-    const OPTIONS: [(libc::c_int, libc::c_int, libc::c_int); 1] = [(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)];
-    for (level, name, value) in OPTIONS {
-        // SAFETY: setsockopt(2) reads one int, of the size that is given; the descriptor is open as long as `stream`.
-        let result = unsafe {
-            let size = size_of_val(&value) as libc::socklen_t;
-            libc::setsockopt(stream.as_raw_fd(), level, name, (&raw const value).cast(), size)
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
+/// A moment at which something must be done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline(Instant);
+
+impl Deadline {
+    pub(super) fn after(time: Duration) -> Self {
+        Self(Instant::now() + time)
+    }
+
+    /// How much time is left, never nothing.
+    ///
+    /// # Errors
+    /// If none is.
+    pub(super) fn left(self) -> io::Result<Duration> {
+        let left = self.0.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(too_late()) } else { Ok(left) }
+    }
+}
+
+fn too_late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the server did not answer in time")
+}
+
+/// A socket. As long as it has a deadline each call waits until then at most: a server that sends a byte a second does not get more
+/// time by it.
+pub(super) struct Socket {
+    transport: Transport,
+    deadline: Option<Deadline>,
+}
+
+enum Transport {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match &self.transport {
+            Transport::Unix(stream) => stream.set_read_timeout(timeout),
+            Transport::Tcp(stream) => stream.set_read_timeout(timeout),
         }
     }
-    Ok(())
+
+    fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match &self.transport {
+            Transport::Unix(stream) => stream.set_write_timeout(timeout),
+            Transport::Tcp(stream) => stream.set_write_timeout(timeout),
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            self.set_read_timeout(Some(deadline.left()?))?;
+        }
+        let read = match &mut self.transport {
+            Transport::Unix(stream) => stream.read(buf),
+            Transport::Tcp(stream) => stream.read(buf),
+        };
+        read.map_err(in_words)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            self.set_write_timeout(Some(deadline.left()?))?;
+        }
+        let written = match &mut self.transport {
+            Transport::Unix(stream) => stream.write(buf),
+            Transport::Tcp(stream) => stream.write(buf),
+        };
+        written.map_err(in_words)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(()) // nothing is held back
+    }
+}
+
+/// The sockets are blocking ones: that they would block means that they have waited as long as they may.
+fn in_words(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock { too_late() } else { error }
 }
 
 /// Who called listen(2) on the other end, by SO_PEERCRED (unix(7)); 0 stands for a process of another PID namespace.

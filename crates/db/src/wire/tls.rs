@@ -1,6 +1,5 @@
 //! TLS by rustls, in the grades that `--ssl-mode` names.
 
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned,
 };
 
+use super::stream::Socket;
 use crate::options::{SslMode, SslOptions};
 
 /// Where Debian, Red Hat and SUSE keep the certificates that the system trusts.
@@ -20,10 +20,10 @@ const SYSTEM_ROOTS: [&str; 3] =
 
 /// Runs the TLS handshake over `stream`.
 pub(super) fn secure(
-    stream: TcpStream,
+    stream: Socket,
     host: &str,
     options: &SslOptions,
-) -> Result<StreamOwned<ClientConnection, TcpStream>, String> {
+) -> Result<StreamOwned<ClientConnection, Socket>, String> {
     let config = config(options)?;
     let name =
         ServerName::try_from(host.to_owned()).map_err(|error| format!("host name '{host}': {error}"))?;
@@ -60,7 +60,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 /// Checks as much of the server's certificate as the mode asks.
 #[derive(Debug)]
 struct Verifier {
-    /// `None` accepts any certificate: PREFERRED and REQUIRED encrypt and no more, as in the vendors' clients.
+    /// `None` accepts any certificate: PREFERRED and REQUIRED without a CA encrypt and no more, as in the vendors' clients.
     chain: Option<Arc<WebPkiServerVerifier>>,
     name: bool,
     schemes: Vec<SignatureScheme>,
@@ -71,7 +71,7 @@ impl Verifier {
         let name = options.mode == SslMode::VerifyIdentity;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let schemes = provider.signature_verification_algorithms.supported_schemes();
-        if !name && options.mode != SslMode::VerifyCa {
+        if options.ca.is_none() && options.mode < SslMode::VerifyCa {
             return Ok(Self { chain: None, name, schemes });
         }
         let mut roots = rustls::RootCertStore::empty();

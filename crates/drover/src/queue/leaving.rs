@@ -8,6 +8,7 @@ use std::time::Duration;
 use drover_db::Stop;
 use drover_queue::args::{DrainArgs, MoveArgs};
 use drover_queue::{Drain, DrainProgress, DrainReport, MoveProgress, MoveReport};
+use drover_report::plain::one_line;
 use drover_report::size::{count, duration, things};
 
 use super::{shards, watched};
@@ -68,6 +69,7 @@ fn drain_text(report: &DrainReport) -> String {
 
 fn builds(names: &[String], text: &mut String) {
     for name in names {
+        let name = one_line(name);
         let _ = write!(text, "\nbuild '{name}' is not published: its tasks come with that");
     }
 }

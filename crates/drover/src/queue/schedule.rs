@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use drover_queue::args::{ScheduleCommand, ScheduleSetArgs};
 use drover_queue::schedule::{self, Schedule};
 use drover_queue::{NewSchedule, Record};
+use drover_report::plain::one_line;
 use drover_report::size::{count, things};
 
 use super::shards;
@@ -117,7 +118,7 @@ pub(super) fn shard_text(schedules: &[Schedule], text: &mut String) {
         text,
         "{}: '{}' is next at {}",
         things(schedules.len() as u64, "schedule"),
-        first.name,
+        one_line(&first.name),
         first.next_there().unwrap_or_default()
     );
 }

@@ -71,6 +71,16 @@ pub(crate) fn everything(server: &Server, schema: &str) -> Contents {
     contents
 }
 
+/// The same with those scheduled events on that are off as on a replica.
+pub(crate) fn with_events_on(contents: Contents) -> Contents {
+    let on = |line: String| {
+        let off = ["DISABLE ON SLAVE", "DISABLE ON REPLICA", "REPLICA_SIDE_DISABLED", "SLAVESIDE_DISABLED"];
+        off.iter()
+            .fold(line, |line, off| line.replace(off, if off.contains('_') { "ENABLED" } else { "ENABLE" }))
+    };
+    contents.into_iter().map(|(what, lines)| (what, lines.into_iter().map(on).collect())).collect()
+}
+
 /// Panics if the contents differ.
 pub(crate) fn assert_same(expected: &Contents, found: &Contents) {
     let differences = differences(expected, found);

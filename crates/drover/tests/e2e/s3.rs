@@ -178,6 +178,7 @@ fn damaged_objects(flavour: Flavour) {
         flipped[whole.len() / 2] ^= 4;
         bucket.write(&key, &flipped);
         restored(target, &place, "--drop-existing").refused(&[&url, "damaged"]);
+        verified(server, &place, "").found(&["keyed.00001.tsv", "damaged"]);
         bucket.write(&key, &whole[..whole.len() - 1]);
         restored(target, &place, "--drop-existing").refused(&[&url, "it was cut or changed"]);
         bucket.remove(&key);

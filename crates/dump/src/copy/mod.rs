@@ -13,3 +13,4 @@ mod state;
 pub use args::CopyArgs;
 pub use check::check_copy;
 pub use run::{CopyReport, copy};
+pub use state::renames;

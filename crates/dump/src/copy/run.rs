@@ -365,8 +365,10 @@ impl Copy<'_> {
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds: 0.0,
+            mixed: None,
             warnings: Vec::new(),
             users: None,
+            events_off: Vec::new(),
             rewrites: translator.as_ref().map(Translator::rewrites).unwrap_or_default(),
             refused: translator.as_ref().map(Translator::refused).unwrap_or_default(),
             verify,
@@ -375,6 +377,7 @@ impl Copy<'_> {
     }
 
     fn report(&self, manifest: Manifest, restore: RestoreReport) -> CopyReport {
+        let restore = RestoreReport { mixed: manifest.mixed(), ..restore };
         CopyReport {
             from: manifest.server,
             state: self.store().path(""),

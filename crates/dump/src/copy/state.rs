@@ -13,7 +13,7 @@ use crate::dump::journal::{Journal, Kept, Wanted};
 use crate::format::digest::Digest;
 use crate::format::manifest::FILE_NAME as MANIFEST;
 use crate::restore::steps::Steps;
-use crate::store::{Store, unfinished};
+use crate::store::{Store, StoreArgs, unfinished};
 use crate::{Error, Result};
 
 pub(crate) const FILE_NAME: &str = "copy.json";
@@ -60,6 +60,15 @@ pub(super) fn directory(args: &CopyArgs, from: &ConnectOptions, to: &ConnectOpti
     let how = (source.no_data, source.no_schema, source.users, &args.target.into);
     let id = Digest::of(format!("{} {} {what:?} {how:?}", from.address, to.address).as_bytes());
     Ok(base.join("drover").join(format!("copy-{}", &id.to_string()[..12])))
+}
+
+/// The new names that a copy gave schemas, if this is the state of a copy: old and new.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn renames(place: &Path) -> Result<Vec<(String, String)>> {
+    let state = State::load(&Store::open(place, &StoreArgs::default())?)?;
+    Ok(state.map_or_else(Vec::new, |state| state.into))
 }
 
 impl State {

@@ -55,6 +55,10 @@ pub struct SourceArgs {
     /// How long to wait for the lock under which the snapshot is taken
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub lock_timeout: u64,
+
+    /// The longest that writers may be held back while the snapshot is taken: two round trips are usual. Beyond it the snapshot is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub max_lock_time: u64,
 }
 
 /// Dump schemas or tables in parallel, as one consistent snapshot, into a directory or an object store

@@ -2,6 +2,7 @@
 //! and `shop` for the same.
 
 use drover_db::table::{self, UniqueKey};
+use drover_db::wire::Rows;
 use drover_db::{Connection, Row, quote};
 
 pub(crate) use drover_db::table::{ColumnFacts, Name};
@@ -39,6 +40,11 @@ const CLUSTERED: [&str; 2] = ["INNODB", "ROCKSDB"];
 const ROWS_ELSEWHERE: [&str; 6] = ["MRG_MYISAM", "FEDERATED", "CONNECT", "SPIDER", "OQGRAPH", "VP"];
 
 impl Relation {
+    /// A table of which only the name is known.
+    pub(crate) fn named(name: Name) -> Self {
+        Self { name, kind: RelationKind::Table, engine: None, rows: 0, bytes: 0, partitioned: false }
+    }
+
     /// Whether its rows are kept elsewhere: dumped here, they would come back twice.
     pub(crate) fn rows_elsewhere(&self) -> bool {
         self.is_of(&ROWS_ELSEWHERE)
@@ -72,6 +78,20 @@ pub(crate) fn relations(connection: &mut Connection) -> Result<Vec<Relation>> {
     );
     let rows = connection.query(sql).doing(|| "listing the tables")?;
     Ok(rows.into_iter().filter_map(|row| relation(&row)).collect())
+}
+
+/// Asks for the names of all that [`relations`] gives. The server opens no table for it: one that is being altered could have to be waited
+/// for, and one that is gone when the server comes to it is left out.
+pub(crate) fn names() -> String {
+    let system = super::select::SYSTEM_SCHEMAS.map(quote::string).join(", ");
+    format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ({system})"
+    )
+}
+
+/// The answer to [`names`].
+pub(crate) fn named(rows: &Rows) -> Vec<Name> {
+    rows.rows.iter().map(|row| Name::new(&row.string(0), &row.string(1))).collect()
 }
 
 fn relation(row: &Row) -> Option<Relation> {

@@ -11,6 +11,7 @@ pub(crate) mod grants;
 pub(crate) mod journal;
 mod members;
 mod objects;
+mod position;
 pub(crate) mod programs;
 pub(crate) mod ranges;
 pub(crate) mod reader;

@@ -57,8 +57,11 @@ pub struct DumpReport {
     pub threads: usize,
     /// From when the first of them had nothing more to read to when the last one was ready.
     pub tail_seconds: f64,
-    /// The moment that all rows belong to.
+    /// The moment that all rows belong to, but for those that an earlier run wrote.
     pub snapshot: Snapshot,
+    /// Of which moments the rows are, if they are of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<String>,
     /// What a reader of the dump should know.
     pub warnings: Vec<String>,
 }
@@ -105,6 +108,7 @@ pub fn dump(
         paused_seconds: guard.paused().as_secs_f64(),
         threads,
         tail_seconds: tail.as_secs_f64(),
+        mixed: manifest.mixed(),
         snapshot: manifest.snapshot,
         warnings: manifest.warnings,
     })

@@ -1,16 +1,18 @@
 //! One consistent snapshot over all workers: while a short lock holds writers back, each worker begins a transaction and
 //! the binary log's position is read; then the lock is released.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
-use drover_db::wire::Rows;
+use drover_db::wire::{Batch, Breaker};
 use drover_db::{Connection, Stop, Vendor, Watched};
 
-use super::catalog::Name;
+use super::catalog::{self, Name};
+use super::position::Asks;
 use super::waits;
 use crate::error::Doing;
-use crate::format::manifest::{Snapshot, SourcePosition};
+use crate::format::manifest::Snapshot;
 use crate::session::{self, Purpose};
 use crate::{Error, Result};
 
@@ -30,18 +32,11 @@ pub(crate) struct Wish<'a> {
     pub(crate) own: &'a [u32],
     /// Ends the wait for a lock.
     pub(crate) stop: &'a Stop,
-    /// Lists the tables once more while nobody can create, drop or rename one, where that can be had: one that was being renamed
-    /// when they were listed first may have been in no list.
-    pub(crate) list_again: &'a dyn Fn(&mut Connection, Listing) -> Result<()>,
-}
-
-/// How sure a list of tables is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listing {
-    /// DDL is held off.
-    Held,
-    /// Somebody may change definitions meanwhile, and only the tables that were listed before are locked.
-    Free,
+    /// Whether these are still all tables that were listed to be read; asked while nobody can create, drop or rename one, where that can
+    /// be had.
+    pub(crate) is_as_listed: &'a dyn Fn(&[Name]) -> Result<bool>,
+    /// The longest that writers may be held back.
+    pub(crate) max_lock_time: Duration,
 }
 
 /// A snapshot that was taken.
@@ -56,7 +51,7 @@ pub(crate) struct Taken {
 }
 
 /// Error numbers that say that the account may not do this, or the server does not have it: another way may work.
-fn is_refusal(error: &drover_db::Error) -> bool {
+pub(super) fn is_refusal(error: &drover_db::Error) -> bool {
     // 1044, 1045, 1142, 1227 privileges; 1064 syntax; 1235 not supported; 3 and up are the vendors' own refusals
     matches!(error.code(), Some(1044 | 1045 | 1142 | 1227 | 1064 | 1235 | 1290 | 1148))
 }
@@ -80,14 +75,15 @@ impl Lock {
     }
 }
 
-/// Takes the snapshot. `coordinator` holds LOCK INSTANCE FOR BACKUP afterwards, where the server has it.
-pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Taken> {
+/// Takes the snapshot. `coordinator` holds LOCK INSTANCE FOR BACKUP afterwards, where the server has it. None, and nothing
+/// is held, if there are other tables than were listed.
+pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<Taken>> {
     let mut workers = session::open_many(wish.options, Purpose::Dump, wish.threads)?;
     let needs_locks = !wish.without_transactions.is_empty();
     let mut table_locks = needs_locks.then(|| session::open(wish.options, Purpose::Dump)).transpose()?;
     let _watched = table_locks.as_ref().map(|connection| watch(connection, wish)).transpose()?;
-    let own: Vec<_> =
-        workers.iter().chain(&table_locks).map(Connection::id).chain([coordinator.id()]).collect();
+    let own = workers.iter().chain(&table_locks).map(Connection::id).chain([coordinator.id()]);
+    let own: Vec<_> = own.chain(wish.options.one_server.anchor(&wish.options.address)).collect();
     let wish = &Wish { own: &own, ..*wish };
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     let mut warnings = Vec::new();
@@ -96,44 +92,171 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Take
     if tables_first {
         lock_tables_of(table_locks.as_mut(), wish)?;
     }
-    let lock = lock(coordinator, wish, &mut warnings)?;
-    let (held_since, taken_at) = (Instant::now(), jiff::Timestamp::now());
-    let holds_ddl = hold_ddl(coordinator)?;
-    if matches!(lock, Lock::GlobalRead) && !holds_ddl {
-        (wish.list_again)(coordinator, Listing::Held)?;
-    }
-
-    for worker in &mut workers {
-        worker.execute(session::BEGIN_SNAPSHOT).doing(|| "starting a worker's transaction")?;
-    }
-    if !tables_first {
-        lock_tables_of(table_locks.as_mut(), wish)?;
-    }
-    let mut snapshot = position(coordinator, wish.vendor, &mut warnings)?;
-    snapshot.lock = lock.name().into();
-    let are_tables = matches!(lock, Lock::Tables);
-    release(coordinator, lock)?;
-    snapshot.lock_held_ms = u64::try_from(held_since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let asks = Asks::prepare(coordinator, wish.vendor, &mut warnings)?;
+    let holds_ddl = may_hold_ddl(coordinator)?;
+    limit_silence(coordinator, wish.max_lock_time)?;
+    let Some(lock) = lock(coordinator, wish, &mut warnings)? else {
+        return limit_silence(coordinator, PATIENCE).map(|()| None);
+    };
+    let held = Held { lock, since: Instant::now(), holds_ddl, asks };
+    let taken_at = jiff::Timestamp::now();
+    let to_lock = table_locks.as_mut().filter(|_| !tables_first);
+    let bound = held.bound(coordinator, &workers, wish)?;
+    let seen = held.within(coordinator, &mut workers, to_lock, wish);
+    drop(bound);
+    let (mut snapshot, is_as_listed) = held.release(coordinator, wish, seen)?;
+    limit_silence(coordinator, PATIENCE)?;
     snapshot.taken_at = taken_at.to_string();
-    if are_tables || holds_ddl {
-        (wish.list_again)(coordinator, if are_tables { Listing::Free } else { Listing::Held })?;
+    if !is_as_listed || holds_ddl && !(wish.is_as_listed)(&names(coordinator)?)? {
+        release_ddl(coordinator)?;
+        return Ok(None);
     }
     prove_same(&mut workers, wish.vendor)?;
     for worker in &mut workers {
         session::limit_lock_wait(worker, wish.lock_timeout)?;
     }
-    Ok(Taken { workers, table_locks, snapshot, warnings })
+    Ok(Some(Taken { workers, table_locks, snapshot, warnings }))
 }
 
-/// Lets DDL wait until the definitions have been read. MySQL has this lock from 8.0 on; without it, or without the
-/// privilege, a definition that changes meanwhile is found when the rows are read. It is taken under the global lock:
-/// before it, a DDL statement that waits for it would hold what the global lock waits for.
-///
-/// Whether it is held.
-fn hold_ddl(coordinator: &mut Connection) -> Result<bool> {
-    match coordinator.execute("LOCK INSTANCE FOR BACKUP") {
+/// Whether DDL can be held off until the definitions have been read: MySQL has a lock for that from 8.0 on. Without it, or without the
+/// privilege, a definition that changes meanwhile is found when the rows are read. It is taken under the global lock: before it, a DDL
+/// statement that waits for it would hold what the global lock waits for.
+fn may_hold_ddl(coordinator: &mut Connection) -> Result<bool> {
+    match coordinator.execute("UNLOCK INSTANCE") {
         Err(error) if is_refusal(&error) => Ok(false),
-        other => other.map(|_| true).doing(|| "LOCK INSTANCE FOR BACKUP"),
+        other => other.map(|_| true).doing(|| "UNLOCK INSTANCE"),
+    }
+}
+
+/// A longer statement is sent by itself, in bytes.
+const MOST_AT_ONCE: usize = 32 << 10;
+
+const HOLD_DDL: &str = "LOCK INSTANCE FOR BACKUP";
+
+/// The names of all tables now.
+fn names(connection: &mut Connection) -> Result<Vec<Name>> {
+    let rows = connection.query(catalog::names()).doing(|| "listing the tables' names")?;
+    Ok(catalog::named(&rows))
+}
+
+/// Ends a watch over time when it is dropped.
+struct Bound {
+    _done: mpsc::Sender<()>,
+}
+
+/// Has the server itself end a session that holds writers back and is not heard of any more, as when the way to it is broken.
+fn limit_silence(connection: &mut Connection, time: Duration) -> Result<()> {
+    let sql = format!("SET SESSION wait_timeout = {}", time.as_secs().max(1));
+    connection.execute(sql).map(drop).doing(|| "setting wait_timeout")
+}
+
+/// As long as other sessions may work while one waits for them, in seconds: a week.
+const PATIENCE: Duration = Duration::from_secs(604_800);
+
+/// The lock that holds writers back, while it is held.
+struct Held {
+    lock: Lock,
+    since: Instant,
+    holds_ddl: bool,
+    asks: Asks,
+}
+
+impl Held {
+    /// What has to be done under the lock, in one round trip: all that is to be said is sent before an answer is waited for. The snapshot,
+    /// and whether the tables are still those that were listed.
+    fn within(
+        &self,
+        coordinator: &mut Connection,
+        workers: &mut [Connection],
+        mut table_locks: Option<&mut Connection>,
+        wish: &Wish<'_>,
+    ) -> Result<(Snapshot, bool)> {
+        const DOING: &str = "taking the snapshot";
+        let mut batch = Batch::default();
+        for worker in workers.iter_mut() {
+            batch.query(session::BEGIN_SNAPSHOT);
+            worker.send_batch(&mut batch).doing(|| DOING)?;
+        }
+        let tables = lock_statement(wish.without_transactions);
+        if let Some(connection) = table_locks.take_if(|_| tables.len() > MOST_AT_ONCE) {
+            lock_tables(connection, wish.without_transactions, wish)?;
+        }
+        if let Some(connection) = &mut table_locks {
+            batch.query(&tables);
+            connection.send_batch(&mut batch).doing(|| DOING)?;
+        }
+        // Under MariaDB's own lock they were looked at when DDL was held off; under MySQL's they are when writers go on.
+        let looks = !self.holds_ddl && !matches!(self.lock, Lock::BackupStage(_));
+        if self.holds_ddl {
+            batch.query(HOLD_DDL);
+        }
+        self.asks.send(&mut batch);
+        if looks {
+            batch.query(catalog::names());
+        }
+        coordinator.send_batch(&mut batch).doing(|| DOING)?;
+
+        // All answers are read before one of them may end it: then the lock can be given back.
+        let held = if self.holds_ddl { coordinator.next_rows().map(drop).doing(|| HOLD_DDL) } else { Ok(()) };
+        let snapshot = self.asks.receive(coordinator);
+        let names = looks.then(|| coordinator.next_rows().doing(|| "listing the tables' names"));
+        held?;
+        let (snapshot, names) = (snapshot?, names.transpose()?);
+        for worker in workers {
+            worker.next_rows().doing(|| "starting a worker's transaction")?;
+        }
+        if let Some(connection) = table_locks {
+            let locked = connection.next_rows().map(drop);
+            locked_or_why(connection, locked, wish)?;
+        }
+        let is_as_listed = names.map_or(Ok(true), |rows| (wish.is_as_listed)(&catalog::named(&rows)))?;
+        Ok((snapshot, is_as_listed))
+    }
+
+    /// Breaks the connections when the time is over, so that nothing waits for an answer that does not come.
+    fn bound(&self, coordinator: &Connection, workers: &[Connection], wish: &Wish<'_>) -> Result<Bound> {
+        let own = match &self.lock {
+            Lock::BackupStage(connection) => Some(connection),
+            Lock::GlobalRead | Lock::Tables => None,
+        };
+        let all = workers.iter().chain([coordinator]).chain(own);
+        let breakers: drover_db::Result<Vec<_>> = all.map(Connection::breaker).collect();
+        let breakers = breakers.doing(|| "watching a connection")?;
+        let (done, is_done) = mpsc::channel::<()>();
+        let max = wish.max_lock_time;
+        std::thread::spawn(move || {
+            if is_done.recv_timeout(max) == Err(mpsc::RecvTimeoutError::Timeout) {
+                breakers.iter().for_each(Breaker::break_connection);
+            }
+        });
+        Ok(Bound { _done: done })
+    }
+
+    /// Lets writers go on, whatever came of it.
+    fn release(
+        self,
+        coordinator: &mut Connection,
+        wish: &Wish<'_>,
+        seen: Result<(Snapshot, bool)>,
+    ) -> Result<(Snapshot, bool)> {
+        let name = self.lock.name();
+        let released = release(coordinator, self.lock);
+        let released = seen.and_then(|seen| released.map(|()| seen));
+        let held = self.since.elapsed();
+        if held > wish.max_lock_time {
+            return Err(Error::with_hint(
+                format!(
+                    "{name} held writers back for {:.1} s, and --max-lock-time allows {} s: the snapshot was given up",
+                    held.as_secs_f64(),
+                    wish.max_lock_time.as_secs()
+                ),
+                "is the way to the server slow? run drover nearer to it, or allow more",
+            ));
+        }
+        let (mut snapshot, is_as_listed) = released?;
+        snapshot.lock = name.into();
+        snapshot.lock_held_ms = u64::try_from(held.as_millis()).unwrap_or(u64::MAX);
+        Ok((snapshot, is_as_listed))
     }
 }
 
@@ -145,12 +268,15 @@ pub(crate) fn release_ddl(coordinator: &mut Connection) -> Result<()> {
     }
 }
 
-fn lock(coordinator: &mut Connection, wish: &Wish<'_>, warnings: &mut Vec<String>) -> Result<Lock> {
-    if let Some(connection) = backup_stage(coordinator, wish)? {
-        return Ok(Lock::BackupStage(connection));
+/// None if there are other tables than were listed.
+fn lock(coordinator: &mut Connection, wish: &Wish<'_>, warnings: &mut Vec<String>) -> Result<Option<Lock>> {
+    match backup_stage(coordinator, wish)? {
+        Staged::Held(connection) => return Ok(Some(Lock::BackupStage(connection))),
+        Staged::OtherTables => return Ok(None),
+        Staged::Refused => {}
     }
     if global_read_lock(coordinator, wish)? {
-        return Ok(Lock::GlobalRead);
+        return Ok(Some(Lock::GlobalRead));
     }
     warnings.push(
         "the account may not hold back all writers (it lacks RELOAD): the tables that are dumped were locked instead"
@@ -158,7 +284,7 @@ fn lock(coordinator: &mut Connection, wish: &Wish<'_>, warnings: &mut Vec<String
     );
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     lock_tables(coordinator, wish.tables, wish)?;
-    Ok(Lock::Tables)
+    Ok(Some(Lock::Tables))
 }
 
 /// Tries for a second at a time, with pauses: while it waits all writers wait, and among them one may hold the row that
@@ -192,17 +318,31 @@ fn knows_backup_stages(coordinator: &mut Connection) -> Result<bool> {
     }
 }
 
-/// MariaDB's own lock for backups, which needs a session for itself.
-fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<Connection>> {
+/// What came of MariaDB's own lock for backups.
+enum Staged {
+    Held(Connection),
+    /// Not allowed, or not known.
+    Refused,
+    /// There are other tables than were listed.
+    OtherTables,
+}
+
+/// MariaDB's own lock for backups, which needs a session for itself. The tables are looked at where DDL is held off and commits
+/// are not yet.
+fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Staged> {
     if wish.vendor != Vendor::MariaDb {
-        return Ok(None);
+        return Ok(Staged::Refused);
     }
     let mut connection = session::open(wish.options, Purpose::Dump)?;
     session::limit_lock_wait(&mut connection, wish.lock_timeout)?;
+    limit_silence(&mut connection, wish.max_lock_time)?;
     let _watched = watch(&connection, wish)?;
     for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
         match connection.execute(format!("BACKUP STAGE {stage}")) {
-            Ok(_) if stage == "BLOCK_DDL" => (wish.list_again)(coordinator, Listing::Held)?,
+            Ok(_) if stage == "BLOCK_DDL" && !(wish.is_as_listed)(&names(coordinator)?)? => {
+                release(coordinator, Lock::BackupStage(connection))?;
+                return Ok(Staged::OtherTables);
+            }
             Ok(_) => {}
             Err(error) if waits::is_timeout(&error) => {
                 let own: Vec<_> = wish.own.iter().copied().chain([connection.id()]).collect();
@@ -212,11 +352,11 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<
                     &Wish { own: &own, ..*wish },
                 ));
             }
-            Err(error) if is_refusal(&error) => return Ok(None),
+            Err(error) if is_refusal(&error) => return Ok(Staged::Refused),
             Err(error) => return Err(error).doing(|| format!("BACKUP STAGE {stage}")),
         }
     }
-    Ok(Some(connection))
+    Ok(Staged::Held(connection))
 }
 
 fn watch<'a>(connection: &Connection, wish: &Wish<'a>) -> Result<Watched<'a>> {
@@ -230,12 +370,21 @@ fn lock_tables_of(connection: Option<&mut Connection>, wish: &Wish<'_>) -> Resul
     lock_tables(connection, wish.without_transactions, wish)
 }
 
+fn lock_statement(tables: &[Name]) -> String {
+    let list = tables.iter().map(|table| format!("{table} READ")).collect::<Vec<_>>().join(", ");
+    format!("LOCK TABLES {list}")
+}
+
 fn lock_tables(connection: &mut Connection, tables: &[Name], wish: &Wish<'_>) -> Result<()> {
     if tables.is_empty() {
         return Ok(());
     }
-    let list = tables.iter().map(|table| format!("{table} READ")).collect::<Vec<_>>().join(", ");
-    match connection.execute(format!("LOCK TABLES {list}")) {
+    let locked = connection.execute(lock_statement(tables)).map(drop);
+    locked_or_why(connection, locked, wish)
+}
+
+fn locked_or_why(connection: &mut Connection, locked: drover_db::Result<()>, wish: &Wish<'_>) -> Result<()> {
+    match locked {
         Ok(_) => Ok(()),
         Err(error) if waits::is_timeout(&error) => Err(in_the_way(connection, "LOCK TABLES … READ", wish)),
         Err(error) if is_refusal(&error) => Err(Error::with_hint(
@@ -263,56 +412,6 @@ fn release(coordinator: &mut Connection, lock: Lock) -> Result<()> {
         Lock::GlobalRead | Lock::Tables => coordinator.execute("UNLOCK TABLES").map(drop),
     }
     .doing(|| "releasing the lock under which the snapshot was taken")
-}
-
-/// Where the snapshot lies in the binary log.
-fn position(coordinator: &mut Connection, vendor: Vendor, warnings: &mut Vec<String>) -> Result<Snapshot> {
-    let mut snapshot = Snapshot::default();
-    match first_that_parses(coordinator, &["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"])? {
-        Some(rows) => {
-            snapshot.binlog_file = rows.first_text("File");
-            snapshot.binlog_position = rows.first_text("Position").and_then(|text| text.parse().ok());
-            snapshot.gtid_set = rows.first_text("Executed_Gtid_Set").filter(|set| !set.is_empty());
-        }
-        None => {
-            warnings.push("the account may not ask for the binary log's position (REPLICATION CLIENT)".into())
-        }
-    }
-    if vendor == Vendor::MariaDb {
-        snapshot.gtid_set = drover_db::server::variable(coordinator, "gtid_binlog_pos")
-            .doing(|| "reading gtid_binlog_pos")?
-            .filter(|set| !set.is_empty());
-    }
-    let replicas = first_that_parses(coordinator, &["SHOW ALL REPLICAS STATUS", "SHOW REPLICA STATUS"])?;
-    snapshot.replicates_from = replicas.map(|rows| sources(&rows)).unwrap_or_default();
-    Ok(snapshot)
-}
-
-/// The result of the first statement that this server has; `None` if the account may not run it.
-fn first_that_parses(connection: &mut Connection, statements: &[&str]) -> Result<Option<Rows>> {
-    for statement in statements {
-        match connection.query(statement) {
-            Ok(rows) => return Ok(Some(rows)),
-            Err(error) if error.code() == Some(1064) => {}
-            Err(error) if is_refusal(&error) => return Ok(None),
-            Err(error) => return Err(error).doing(|| *statement),
-        }
-    }
-    Ok(None)
-}
-
-fn sources(rows: &Rows) -> Vec<SourcePosition> {
-    let column = |names: [&str; 2]| names.into_iter().find_map(|name| rows.column(name));
-    let channel = column(["Channel_Name", "Connection_name"]);
-    let file = column(["Relay_Source_Log_File", "Relay_Master_Log_File"]);
-    let position = column(["Exec_Source_Log_Pos", "Exec_Master_Log_Pos"]);
-    let (Some(file), Some(position)) = (file, position) else { return Vec::new() };
-    let source = |row: &drover_db::Row| SourcePosition {
-        channel: channel.map(|at| row.string(at)).unwrap_or_default(),
-        file: row.string(file),
-        position: row.parse(position).unwrap_or(0),
-    };
-    rows.rows.iter().map(source).collect()
 }
 
 /// MariaDB tells each transaction where in the binary log its snapshot lies: they must all say the same.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use drover_db::grants::Held;
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop, Vendor, server};
 
@@ -15,11 +16,11 @@ use super::objects::Scripts;
 use super::ranges::{self, Chunks};
 use super::reader::Place;
 use super::select::{self, Selected};
-use super::snapshot::{self, Listing, Taken, Wish};
+use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
 use super::waits;
-use super::warnings::{about_rows, kept_elsewhere, mixed};
+use super::warnings::{about_rows, kept_elsewhere};
 use crate::ddl::{with_inherited_collations, without_auto_increment};
 use crate::error::Doing;
 use crate::format::digest::Digest;
@@ -129,10 +130,44 @@ impl View {
         if manifest.tables().flat_map(|(_, table)| &table.files).any(|chunk| chunk.earlier.is_some()) {
             manifest.earlier_snapshots = earlier;
         }
-        let mixed = mixed(&manifest.earlier_snapshots, &manifest.snapshot, &manifest.schemas);
-        manifest.warnings.extend(mixed);
+        manifest.warnings.extend(manifest.mixed());
         manifest.finished_at = jiff::Timestamp::now().to_string();
     }
+}
+
+/// What came of an attempt to see all at one moment.
+enum Seen {
+    All(Box<(Taken, View)>),
+    /// There were others than were listed.
+    Others(Others),
+}
+
+/// Tables that came or went between the list and the lock.
+#[derive(Default)]
+struct Others(BTreeSet<Name>);
+
+impl Others {
+    fn first(&self) -> String {
+        let first: Vec<_> = self.0.iter().take(3).map(Name::to_string).collect();
+        first.join(", ")
+    }
+
+    fn error(&self) -> Error {
+        Error::with_hint(
+            format!(
+                "tables were created, dropped or renamed while the snapshot was being taken: {}",
+                self.first()
+            ),
+            "run it again when no definitions are being changed, or leave these tables out with --exclude",
+        )
+    }
+}
+
+/// What is selected of all that is there, and may be read.
+fn list(args: &SourceArgs, held: &Held, connection: &mut Connection) -> Result<Selected> {
+    let selected = select::select(args, &catalog::schemas(connection)?, catalog::relations(connection)?)?;
+    grants::check(connection, held, &selected)?;
+    Ok(selected)
 }
 
 impl<'a> Source<'a> {
@@ -148,10 +183,8 @@ impl<'a> Source<'a> {
         coordinator: &mut Connection,
     ) -> Result<Self> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
-        let schemas = catalog::schemas(coordinator)?;
-        let selected = select::select(args, &schemas, catalog::relations(coordinator)?)?;
         let held = grants::held(coordinator)?;
-        grants::check(coordinator, &held, &selected)?;
+        let selected = list(args, &held, coordinator)?;
         let hidden = if args.what.is_empty() { grants::hidden_schemas(&held) } else { None };
         let with_rows = selected.relations.iter().filter(|relation| has_rows(relation));
         let conditions = chosen::bind(coordinator, &args.conditions, with_rows.clone(), args.lock_timeout)?;
@@ -192,19 +225,35 @@ impl<'a> Source<'a> {
         progress: &Progress,
     ) -> Result<(Taken, View)> {
         const ATTEMPTS: usize = 10;
-        let locked = self.without_transactions(coordinator)?;
-        for _ in 1..ATTEMPTS {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let locked = self.without_transactions(coordinator)?;
             match self.view_at_once(coordinator, &locked, stop, progress) {
-                Err(error) if !locked.is_empty() && waits::has_timed_out(&error) => {
+                Ok(Seen::All(all)) => return Ok(*all),
+                Ok(Seen::Others(names)) if attempts < ATTEMPTS && self.may_be_listed_anew() => {
+                    progress.phase(&format!("listing the tables anew, as {} came or went", names.first()));
+                    self.selected = list(self.args, &grants::held(coordinator)?, coordinator)?;
+                }
+                Ok(Seen::Others(names)) => return Err(names.error()),
+                Err(error)
+                    if attempts < ATTEMPTS
+                        && (waits::is_deadlock(&error)
+                            || !locked.is_empty() && waits::has_timed_out(&error)) =>
+                {
                     snapshot::release_ddl(coordinator)?;
                     self.views.clear();
                     self.warnings.clear();
                     std::thread::sleep(Duration::from_millis(200));
                 }
-                other => return other,
+                Err(error) => return Err(error),
             }
         }
-        self.view_at_once(coordinator, &locked, stop, progress)
+    }
+
+    /// Conditions and masks were looked at with the tables that were there.
+    fn may_be_listed_anew(&self) -> bool {
+        self.conditions.is_empty() && self.args.mask.is_none()
     }
 
     /// Waits a second at most for whoever holds up a definition, if tables are `locked` for it.
@@ -214,10 +263,13 @@ impl<'a> Source<'a> {
         locked: &BTreeSet<Name>,
         stop: &Stop,
         progress: &Progress,
-    ) -> Result<(Taken, View)> {
+    ) -> Result<Seen> {
         self.guard.pass()?;
         progress.phase("taking the snapshot");
-        let mut taken = self.take_snapshot(coordinator, locked, stop)?;
+        let others = RefCell::default();
+        let Some(mut taken) = self.take_snapshot(coordinator, locked, stop, &others)? else {
+            return Ok(Seen::Others(others.into_inner()));
+        };
         progress.phase("reading the definitions");
         if !locked.is_empty() {
             session::limit_lock_wait(coordinator, 1)?;
@@ -228,7 +280,8 @@ impl<'a> Source<'a> {
         snapshot::release_ddl(coordinator)?;
         self.warnings.extend(taken.warnings.iter().cloned());
         let manifest = self.manifest(coordinator, schemas, users, taken.snapshot.clone())?;
-        Ok((taken, View { manifest, plans, views: std::mem::take(&mut self.views) }))
+        let view = View { manifest, plans, views: std::mem::take(&mut self.views) };
+        Ok(Seen::All(Box::new((taken, view))))
     }
 
     /// Describes all there is as it is now, for a trial: nothing is locked, and no rows belong to it.
@@ -285,64 +338,29 @@ impl<'a> Source<'a> {
         Ok(names)
     }
 
-    /// What is selected of the tables that are there now, if it is not what was.
-    ///
-    /// # Errors
-    /// If other tables would have to be locked, or were to be looked at before.
-    fn list_again(
-        &self,
-        connection: &mut Connection,
-        listing: Listing,
-        locked: &BTreeSet<Name>,
-    ) -> Result<Option<Selected>> {
-        let schemas = catalog::schemas(connection)?;
-        let now = select::select(self.args, &schemas, catalog::relations(connection)?)?;
-        let kinds = |selected: &Selected| -> BTreeMap<Name, _> {
-            let of = |relation: &Relation| (relation.name.clone(), (relation.kind, relation.engine.clone()));
-            selected.relations.iter().map(of).collect()
+    /// The tables of which it is seen now that they are there and were not listed, or the other way round.
+    fn others(&self, now: &[Name]) -> Result<Others> {
+        let listed = now.iter().cloned().map(Relation::named).collect();
+        let schemas: BTreeSet<_> =
+            now.iter().map(|name| name.schema.clone()).chain(self.selected.schemas()).collect();
+        let schemas: Vec<_> = schemas.into_iter().collect();
+        let now = select::select(self.args, &schemas, listed)?;
+        let names = |selected: &Selected| -> BTreeSet<_> {
+            selected.relations.iter().map(|relation| relation.name.clone()).collect()
         };
-        let (before, after) = (kinds(&self.selected), kinds(&now));
-        if before == after && self.selected.schemas() == now.schemas() {
-            return Ok(None);
-        }
-        let engines = catalog::transactional_engines(connection)?;
-        let needs_lock = |relation: &&Relation| {
-            is_table(relation)
-                && !relation.rows_elsewhere()
-                && relation.engine.as_ref().is_none_or(|engine| !engines.contains(engine))
-        };
-        let to_lock: BTreeSet<_> =
-            now.relations.iter().filter(needs_lock).map(|relation| relation.name.clone()).collect();
-        let are_locked = !self.contents.has_rows() || to_lock == *locked;
-        let is_plain = self.conditions.is_empty() && self.args.mask.is_none();
-        if listing == Listing::Held && are_locked && is_plain {
-            return Ok(Some(now));
-        }
-        let is_other = |name: &&Name| before.get(*name) != after.get(*name);
-        let names: BTreeSet<_> =
-            before.keys().chain(after.keys()).filter(is_other).map(Name::to_string).collect();
-        Err(Error::with_hint(
-            format!(
-                "tables were created, dropped or renamed while the dump began: {}",
-                names.into_iter().take(3).collect::<Vec<_>>().join(", ")
-            ),
-            "run it again when no definitions are being changed, or leave these tables out with --exclude",
-        ))
+        Ok(Others(names(&now).symmetric_difference(&names(&self.selected)).cloned().collect()))
     }
 
+    /// None if there are `others` than were listed.
     fn take_snapshot(
-        &mut self,
+        &self,
         coordinator: &mut Connection,
         without_transactions: &BTreeSet<Name>,
         stop: &Stop,
-    ) -> Result<Taken> {
+        others: &RefCell<Others>,
+    ) -> Result<Option<Taken>> {
         let tables: Vec<_> = self.tables().map(|table| table.name.clone()).collect();
         let workers = self.tables().map(|table| ranges::most_workers(table, &self.place)).sum();
-        let listed = RefCell::new(None);
-        let list_again = |connection: &mut Connection, listing| {
-            *listed.borrow_mut() = self.list_again(connection, listing, without_transactions)?;
-            Ok(())
-        };
         let without_transactions: Vec<_> = without_transactions.iter().cloned().collect();
         let wish = Wish {
             options: self.options,
@@ -353,17 +371,18 @@ impl<'a> Source<'a> {
             without_transactions: &without_transactions,
             own: &[],
             stop,
-            list_again: &list_again,
+            is_as_listed: &|now| {
+                *others.borrow_mut() = self.others(now)?;
+                Ok(others.borrow().0.is_empty())
+            },
+            max_lock_time: Duration::from_secs(self.args.max_lock_time),
         };
-        let mut taken = snapshot::take(coordinator, &wish)?;
-        if let Some(selected) = listed.into_inner() {
-            self.selected = selected;
-        }
+        let Some(mut taken) = snapshot::take(coordinator, &wish)? else { return Ok(None) };
         if !self.conditions.is_empty() {
             let connections = taken.workers.iter_mut().chain(&mut taken.table_locks);
             taken.warnings.extend(chosen::stop_clock(connections, &taken.snapshot.taken_at)?);
         }
-        Ok(taken)
+        Ok(Some(taken))
     }
 
     /// Writes all scripts; gives the schemas without their rows, and how each table is to be read.

@@ -34,6 +34,11 @@ pub(super) fn has_timed_out(error: &Error) -> bool {
     matches!(error, Error::Server { source, .. } if is_timeout(source))
 }
 
+/// Whether the server ended a wait for a lock since others waited for what this session held: another time it may go well.
+pub(super) fn is_deadlock(error: &Error) -> bool {
+    matches!(error, Error::Server { source, .. } if source.code() == Some(1213))
+}
+
 /// The sessions in the way, one a line, as far as this account may see them; `own` are drover's connections.
 pub(super) fn blockers(connection: &mut Connection, own: &[u32]) -> String {
     for sql in [HOLDERS, RUNNING, IDLE] {

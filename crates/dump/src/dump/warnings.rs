@@ -3,21 +3,7 @@
 use drover_db::quote;
 
 use super::catalog::Name;
-use crate::format::manifest::{RowFormat, Schema, Snapshot, Table};
-
-/// That rows belong to different moments is said, and to which.
-pub(super) fn mixed(earlier: &[Snapshot], snapshot: &Snapshot, schemas: &[Schema]) -> Option<String> {
-    let first = earlier.first()?;
-    let chunks = || schemas.iter().flat_map(|schema| &schema.tables).flat_map(|table| &table.files);
-    let old = chunks().filter(|chunk| chunk.earlier.is_some()).count();
-    Some(format!(
-        "this dump was ended before its time and went on with a new snapshot: {old} of {} files hold rows of an earlier \
-         moment, from {} on, the others of {}; rows that were changed meanwhile may not fit together",
-        chunks().count(),
-        first.taken_at,
-        snapshot.taken_at
-    ))
-}
+use crate::format::manifest::{RowFormat, Schema, Table};
 
 /// What loading cannot keep is said for each table.
 fn retyped(schemas: &[Schema]) -> Vec<String> {

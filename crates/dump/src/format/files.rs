@@ -213,6 +213,24 @@ impl FileWriter {
     }
 }
 
+/// What a file is as it is stored now; `pass` is told how many bytes were read, and may end it.
+///
+/// # Errors
+/// If the file cannot be read, or what `pass` says.
+pub(crate) fn stored(store: &Store, name: &str, pass: impl Fn(u64) -> Result<()>) -> Result<Stored> {
+    let path = store.path(name);
+    let mut metered = Metered::new(store.source(name, u64::MAX).map_err(Error::file(&path))?);
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match metered.read(&mut buffer) {
+            Ok(0) => return Ok(metered.stored()),
+            Ok(count) => pass(count as u64)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).map_err(Error::file(&path)),
+        }
+    }
+}
+
 enum Decoder {
     None(Metered<Source>),
     Zstd(zstd::Decoder<'static, BufReader<Metered<Source>>>),

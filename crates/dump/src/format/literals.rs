@@ -18,9 +18,8 @@ struct Rows {
     columns: Vec<(Vec<u8>, Vec<u8>)>,
     /// Fields of the line at hand until now.
     seen: usize,
-    /// Where the last whole row ends.
-    whole: usize,
-    count: u64,
+    /// Where each whole row ends, the comma behind it included.
+    ends: Vec<usize>,
     is_malformed: bool,
 }
 
@@ -33,7 +32,7 @@ impl Literals {
             (format!("{before}_binary'").into_bytes(), format!("'{behind}").into_bytes())
         };
         let columns = columns.iter().map(around).collect();
-        let rows = Rows { columns, seen: 0, whole: 0, count: 0, is_malformed: false };
+        let rows = Rows { columns, seen: 0, ends: Vec::new(), is_malformed: false };
         Self { fields: Fields::default(), rows, text: Vec::new() }
     }
 
@@ -42,15 +41,26 @@ impl Literals {
         self.fields.pass(&mut self.rows, lines, &mut self.text);
     }
 
-    /// The rows that are whole, with commas between, and how many they are.
-    pub(crate) fn whole(&self) -> (&[u8], u64) {
-        (self.text[..self.rows.whole].strip_suffix(b",").unwrap_or_default(), self.rows.count)
+    /// How many rows are whole.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.ends.len()
     }
 
-    /// Forgets those.
+    /// As many of them from this one on as fit into so many bytes, but at least one, with commas between; and the number of the first
+    /// that is not among them.
+    pub(crate) fn some(&self, from: usize, most: usize) -> (&[u8], usize) {
+        let start = from.checked_sub(1).map_or(0, |before| self.rows.ends[before]);
+        let fit = self.rows.ends[from..].partition_point(|end| end - start <= most);
+        let next = (from + fit.max(1)).min(self.rows());
+        let end = next.checked_sub(1).map_or(0, |last| self.rows.ends[last]);
+        (self.text[start..end].strip_suffix(b",").unwrap_or_default(), next)
+    }
+
+    /// Forgets the rows that are whole.
     pub(crate) fn forget(&mut self) {
-        self.text.drain(..self.rows.whole);
-        (self.rows.whole, self.rows.count) = (0, 0);
+        let whole = self.rows.ends.last().copied().unwrap_or_default();
+        self.text.drain(..whole);
+        self.rows.ends.clear();
     }
 
     /// Bytes of all that is there, of a row that is not whole too.
@@ -121,7 +131,7 @@ impl Form for Rows {
     fn end_row(&mut self, out: &mut Vec<u8>) {
         self.is_malformed |= self.seen != self.columns.len() && !self.columns.is_empty();
         out.extend_from_slice(b"),");
-        (self.whole, self.count) = (out.len(), self.count + 1);
+        self.ends.push(out.len());
     }
 }
 
@@ -141,12 +151,18 @@ mod tests {
     fn rows_as_they_stand_in_a_statement() {
         let mut literals = Literals::new(&[column(None), column(Some("CONVERT(@value USING utf8mb4)"))]);
         literals.pass(b"1\t\\N\nit's\\n\ta\\\\\n2\t");
-        let (rows, count) = literals.whole();
+        let (rows, next) = literals.some(0, usize::MAX);
         let expected = br"(_binary'1',NULL),(_binary'it''s\n',CONVERT(_binary'a\\' USING utf8mb4))";
-        assert_eq!((String::from_utf8_lossy(rows), count), (String::from_utf8_lossy(expected), 2));
+        assert_eq!((String::from_utf8_lossy(rows), next), (String::from_utf8_lossy(expected), 2));
+        // A row that is too long by itself is told so by whoever sends it.
+        assert_eq!(literals.some(0, 20), (&b"(_binary'1',NULL)"[..], 1));
+        let second = &br"(_binary'it''s\n',CONVERT(_binary'a\\' USING utf8mb4))"[..];
+        assert_eq!(literals.some(1, 20), (second, 2));
         literals.forget();
+        assert_eq!(literals.rows(), 0);
         literals.pass(b"x\n");
-        assert_eq!(literals.whole(), (&br"(_binary'2',CONVERT(_binary'x' USING utf8mb4))"[..], 1));
+        let third = &br"(_binary'2',CONVERT(_binary'x' USING utf8mb4))"[..];
+        assert_eq!(literals.some(0, usize::MAX), (third, 1));
         assert!(!literals.is_malformed());
         literals.pass(b"1\n");
         assert!(literals.is_malformed());
@@ -156,7 +172,7 @@ mod tests {
     fn a_table_without_values() {
         let mut literals = Literals::new(&[]);
         literals.pass(b"\n\n");
-        assert_eq!(literals.whole(), (&b"(),()"[..], 2));
+        assert_eq!(literals.some(0, usize::MAX), (&b"(),()"[..], 2));
         assert!(!literals.is_malformed());
     }
 
@@ -173,8 +189,8 @@ mod tests {
             }
             let mut literals = Literals::new(&[column(None)]);
             lines.chunks(piece).for_each(|piece| literals.pass(piece));
-            let (text, count) = literals.whole();
-            prop_assert_eq!(count, rows.len() as u64);
+            let (text, next) = literals.some(0, usize::MAX);
+            prop_assert_eq!(next, rows.len());
             let strings = tokens(text, Dialect::default()).filter(|token| token.kind == Kind::String);
             let values: Vec<_> = strings.map(|token| unquoted(token.text)).collect();
             prop_assert_eq!(values, rows);

@@ -273,6 +273,17 @@ impl Manifest {
     }
 
     pub(crate) fn read(store: &Store) -> Result<Self> {
+        let manifest = Self::read_alone(store)?;
+        manifest.check_sizes(store)?;
+        manifest.scripts().try_for_each(|script| check_script(store, script))?;
+        Ok(manifest)
+    }
+
+    /// The same without a look at the files that it names.
+    ///
+    /// # Errors
+    /// If the dump was never finished, or the manifest is damaged or of a newer format.
+    pub(crate) fn read_alone(store: &Store) -> Result<Self> {
         let path = store.path(FILE_NAME);
         let text = store.read_if_there(FILE_NAME)?.ok_or_else(|| missing(store))?;
         let damaged = |why: String| Error::found(format!("{}: not a manifest: {why}", path.display()));
@@ -292,8 +303,6 @@ impl Manifest {
         manifest.check_sums().ok_or_else(|| damaged("more rows or bytes than there can be".into()))?;
         manifest.check_contents().map_err(damaged)?;
         manifest.check_paths(&path)?;
-        manifest.check_sizes(store)?;
-        manifest.scripts().try_for_each(|script| check_script(store, script))?;
         Ok(manifest)
     }
 
@@ -319,6 +328,22 @@ impl Manifest {
         let first = format!("{CHECKSUM}{}\",\n", Digest::of(text.as_bytes()));
         text.insert_str("{\n".len(), &first);
         Ok(text.into_bytes())
+    }
+
+    /// Of which moments its rows are, in words, if they are of several.
+    pub fn mixed(&self) -> Option<String> {
+        let first = self.earlier_snapshots.first()?;
+        let chunks = || self.tables().flat_map(|(_, table)| &table.files);
+        let old = chunks().filter(|chunk| chunk.earlier.is_some()).count();
+        Some(format!(
+            "this {} was ended before its time and went on with a new snapshot: {old} of {} {} hold rows of an earlier \
+             moment, from {} on, the others of {}; rows that were changed meanwhile may not fit together",
+            if self.copied { "copy" } else { "dump" },
+            chunks().count(),
+            if self.copied { "chunks" } else { "files" },
+            first.taken_at,
+            self.snapshot.taken_at
+        ))
     }
 
     /// All tables with their schemas.

@@ -41,6 +41,14 @@ impl Script {
         self.file.is_empty()
     }
 
+    /// Reads the file that it stands at the head of to its end: what packs it says there whether it is whole.
+    pub(crate) fn read_to_end(&self, store: &Store) -> Result<()> {
+        let mut reader = FileReader::beginning(store, &self.file, u64::MAX)?;
+        let mut buffer = vec![0; 64 << 10];
+        while reader.read(&mut buffer)? > 0 {}
+        Ok(())
+    }
+
     /// Its text.
     pub(crate) fn read(&self, store: &Store) -> Result<Vec<u8>> {
         const MOST: u64 = 256 << 20; // no server prints as much; what is cut has another checksum

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use drover_db::options::{ConnectOptions, Logged, ServerArgs};
 
+use super::events::Events;
 use super::rename::Rename;
 use crate::guard::GuardArgs;
 use crate::store::StoreArgs;
@@ -26,6 +27,12 @@ pub struct TargetArgs {
     /// Do not read the tables back to compare them with what was sent
     #[arg(long)]
     pub no_verify: bool,
+
+    /// Whether scheduled events that run on the source run on the target too. Where it goes on to follow the source they must not, as what
+    /// they change comes from there: they are made with DISABLE ON SLAVE [default: on once all is proved; off for a copy, and on a
+    /// server that is a replica]
+    #[arg(long, value_name = "WHETHER")]
+    pub events: Option<Events>,
 
     /// Switch the target's global local_infile on meanwhile, and back afterwards
     #[arg(long)]
@@ -99,7 +106,7 @@ pub struct RestoreArgs {
     pub server: ServerArgs,
 }
 
-/// Compare a server with a dump, row by row, without changing anything
+/// Compare a server with a dump, row by row, and the dump's files with its manifest, without changing anything
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
     /// Where the dump is: its directory, or s3://BUCKET/PREFIX
@@ -118,6 +125,14 @@ pub struct VerifyArgs {
     /// Compare accounts and roles too
     #[arg(long)]
     pub users: bool,
+
+    /// Do not read the dump's files of rows: compare the server with what the manifest says of them
+    #[arg(long, conflicts_with = "no_server")]
+    pub no_files: bool,
+
+    /// Read the dump's files only, each to its end: are they as they were written? No server is asked
+    #[arg(long, conflicts_with_all = ["into", "source", "users"])]
+    pub no_server: bool,
 
     /// Connections that read rows [default: twice the cores here, if the server has as many to spare]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use drover_db::{Connection, Server};
 
+use super::events::{self, Events};
 use super::global::{LocalInfile, RedoLog, redo_log_warning};
 use super::objects::Scripts;
 use super::rows_only;
@@ -115,7 +116,10 @@ impl<'a> Restore<'a> {
         if let (Some(users), Some(report)) = (&users, &mut verify) {
             users.verify(coordinator, report)?;
         }
+        let is_proved = verify.as_ref().is_none_or(|report| report.differences.is_empty());
+        let events_off = self.switch_events_on(coordinator, &scripts, is_proved, &mut begun.warnings)?;
         Ok(RestoreReport {
+            events_off,
             server: begun.server.clone(),
             tables: targets.len(),
             rows: filled.rows(),
@@ -123,12 +127,37 @@ impl<'a> Restore<'a> {
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds,
+            mixed: filled.mixed(),
             warnings: grouped(&begun.warnings),
             rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
             refused: self.translator.map(Translator::refused).unwrap_or_default(),
             users: users.map(Users::report),
             verify,
         })
+    }
+
+    /// Lets events run, unless they are to stay off, or it is not proved that all is right. The statements that
+    /// would switch on those that are off.
+    fn switch_events_on(
+        &self,
+        coordinator: &mut Connection,
+        scripts: &Scripts<'_>,
+        is_proved: bool,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<String>> {
+        let ran = scripts.events_that_ran(self.manifest)?;
+        if ran.is_empty() {
+            return Ok(Vec::new());
+        }
+        let are_on = match self.args.events {
+            Some(events) => events == Events::On,
+            None => !self.manifest.copied && !events::is_replica(coordinator),
+        };
+        let off = match are_on && is_proved {
+            true => scripts.switch_on(coordinator, ran, warnings)?,
+            false => ran,
+        };
+        off.iter().map(|event| event.enable(coordinator)).collect()
     }
 
     /// Compares the target with what was loaded, unless a person will do without.
@@ -160,7 +189,8 @@ impl<'a> Restore<'a> {
             return rows_only::check(coordinator, self.manifest, self.renames, self.args.drop_existing);
         }
         if self.args.drop_existing {
-            return scripts.drop_existing(coordinator, self.manifest);
+            scripts.drop_existing(coordinator, self.manifest)?;
+            return steps.forget_others(coordinator);
         }
         let existing = scripts.existing(coordinator, self.manifest)?;
         let Some((_, first)) = existing.first() else { return Ok(()) };

@@ -76,8 +76,23 @@ impl Takes {
     }
 
     /// The way for what cannot come as values, if files come in this character set.
-    pub(crate) fn otherwise(self, charset: Charset) -> Way {
-        if self.files { Way::File(charset) } else { Way::Inserts(self.packet) }
+    ///
+    /// # Errors
+    /// If the table's rows can come as a file only, and the server takes none.
+    pub(crate) fn otherwise(self, charset: Charset, table: &Table, target: &Name) -> Result<Way> {
+        if self.files {
+            return Ok(Way::File(charset));
+        }
+        match table.columns.iter().find(|column| !is_used_once(column)) {
+            None => Ok(Way::Inserts(self.packet)),
+            Some(column) => Err(Error::with_hint(
+                format!(
+                    "{target}: column '{}' is loaded by an expression that needs a file, and the server takes none (local_infile is OFF)",
+                    column.name
+                ),
+                "--enable-local-infile switches it on meanwhile",
+            )),
+        }
     }
 }
 
@@ -194,19 +209,21 @@ impl Inserts {
         if self.lines.is_malformed() {
             return Err(Error::found(format!("{}: a line has more or fewer fields than the table", doing())));
         }
-        let (rows, count) = self.lines.whole();
-        let statement = [&self.head, rows].concat();
-        if statement.len().max(self.lines.len()) >= self.most {
-            return Err(self.too_long(doing()));
-        }
-        if count > 0 {
-            let outcome = connection.execute(statement).doing(doing)?;
+        let room = self.most.saturating_sub(self.head.len() + 1);
+        let mut from = 0;
+        while from < self.lines.rows() {
+            let (rows, next) = self.lines.some(from, room);
+            if rows.len() > room {
+                return Err(self.too_long(doing()));
+            }
+            let outcome = connection.execute([&self.head, rows].concat()).doing(doing)?;
             let loaded = Loaded::of(connection, &outcome).doing(doing)?;
             self.loaded.add(loaded, self.rows);
-            self.rows += count;
-            self.lines.forget();
+            self.rows += (next - from) as u64;
+            from = next;
         }
-        Ok(())
+        self.lines.forget();
+        if self.lines.len() > room { Err(self.too_long(doing())) } else { Ok(()) }
     }
 
     fn too_long(&self, doing: String) -> Error {
@@ -339,9 +356,12 @@ pub(crate) fn is_refused(error: &Error) -> bool {
 
 /// Whether lines can come as values.
 pub(crate) fn has_values(columns: &[Column]) -> bool {
-    let is_used_once =
-        |column: &Column| column.load.as_ref().is_none_or(|load| load.matches("@value").count() == 1);
     !columns.is_empty() && columns.iter().all(is_used_once)
+}
+
+/// Whether a value stands in its column's expression just once.
+fn is_used_once(column: &Column) -> bool {
+    column.load.as_ref().is_none_or(|load| load.matches("@value").count() == 1)
 }
 
 impl Rows<'_> {

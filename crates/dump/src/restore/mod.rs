@@ -4,6 +4,8 @@
 mod args;
 pub(crate) mod begun;
 pub(crate) mod check;
+mod events;
+mod files;
 pub(crate) mod global;
 pub(crate) mod inflow;
 pub(crate) mod load;
@@ -21,6 +23,7 @@ mod views;
 
 pub use args::{RestoreArgs, TargetArgs, VerifyArgs};
 pub use check::{CheckReport, check};
+pub use events::Events;
 pub use run::{RestoreReport, restore};
 pub use users::UsersReport;
 pub use verify::{Difference, VerifyReport, verify};

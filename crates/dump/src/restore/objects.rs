@@ -101,7 +101,7 @@ impl Scripts<'_> {
         Ok(())
     }
 
-    /// Creates everything that reads rows or changes them: routines, views, triggers, events.
+    /// Creates everything that reads rows or changes them: routines, views, triggers, and events, which do not run yet.
     pub(super) fn create_programs(
         &self,
         connection: &mut Connection,
@@ -112,12 +112,10 @@ impl Scripts<'_> {
             self.run_in(connection, &schema.name, &object.script, warnings)?;
         }
         views::create(self, connection, manifest, warnings)?;
-        for (schema, object) in
-            each(manifest, |schema| &schema.triggers).chain(each(manifest, |schema| &schema.events))
-        {
+        for (schema, object) in each(manifest, |schema| &schema.triggers) {
             self.run_in(connection, &schema.name, &object.script, warnings)?;
         }
-        Ok(())
+        self.create_events(connection, manifest, warnings)
     }
 
     /// Which tables, views and sequences of the dump the target has already, as SQL names with the word for DROP.

@@ -45,11 +45,16 @@ pub struct RestoreReport {
     pub paused_seconds: f64,
     /// The part of it in which rows were loaded and indexes built, in seconds.
     pub load_seconds: f64,
+    /// Of which moments the rows are, if they are of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<String>,
     /// What the server warned of when objects were created.
     pub warnings: Vec<String>,
     /// What became of the accounts; absent without `--users`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<UsersReport>,
+    /// For scheduled events that run where they come from and are off here, the statement that switches each on.
+    pub events_off: Vec<String>,
     /// What was written otherwise for this server, or left out.
     pub rewrites: Vec<Rewrite>,
     /// What the server cannot hold, which was skipped.
@@ -158,6 +163,9 @@ impl Restore<'_> {
             None => session::default_threads(coordinator)?,
         };
         let steps = Steps::of_restore(coordinator, self.manifest, self.renames)?;
+        if self.resume && !steps.is_there {
+            steps.refuse_others()?;
+        }
         if self.resume && !steps.is_there && self.has_all(coordinator)? {
             return self.prove_again(coordinator, threads);
         }
@@ -185,8 +193,10 @@ impl Restore<'_> {
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds: 0.0,
+            mixed: self.manifest.mixed(),
             warnings: vec!["all of it was there already: nothing was loaded".into()],
             users: None,
+            events_off: Vec::new(),
             rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
             refused: self.translator.map(Translator::refused).unwrap_or_default(),
             verify: self.verify(self.manifest, threads)?,

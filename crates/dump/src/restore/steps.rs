@@ -28,6 +28,8 @@ pub(crate) struct Steps {
     done: BTreeSet<String>,
     /// Whether there was one, and it did not come to its end.
     pub(crate) is_there: bool,
+    /// What other dumps and copies have left in the schema that did not come to their end.
+    others: Vec<Name>,
 }
 
 /// The lock of the session that all others follow.
@@ -89,12 +91,40 @@ impl Steps {
     ) -> Result<Self> {
         let id = Digest::of(id.as_bytes()).to_string();
         let table = Name::new(schema, &format!("drover_{work}_{}", &id[..12]));
-        let is_there = catalog::relations(connection)?.iter().any(|relation| relation.name == table);
-        let mut steps = Self { work, table, done: BTreeSet::new(), is_there };
+        let there = catalog::relations(connection)?.into_iter().map(|relation| relation.name);
+        let notes = ["drover_restore_", "drover_copy_"];
+        let is_noted =
+            |name: &Name| name.schema == schema && notes.iter().any(|begin| name.name.starts_with(begin));
+        let (own, others): (Vec<_>, Vec<_>) = there.filter(is_noted).partition(|name| *name == table);
+        let is_there = !own.is_empty();
+        let mut steps = Self { work, table, done: BTreeSet::new(), is_there, others };
         if is_there {
             steps.read(connection)?;
         }
         Ok(steps)
+    }
+
+    /// What is to be gone on with must be of this dump: files of another one may be called the same.
+    ///
+    /// # Errors
+    /// If another restore or copy was not finished there.
+    pub(super) fn refuse_others(&self) -> Result<()> {
+        let Some(other) = self.others.first() else { return Ok(()) };
+        Err(Error::with_hint(
+            format!(
+                "what was begun in `{}` is of another dump: {other} notes how far it is",
+                self.table.schema
+            ),
+            format!("resume with that dump; or --drop-existing begins anew; DROP TABLE {other} forgets it"),
+        ))
+    }
+
+    /// Forgets what others have begun whose tables come anew: they would take them for their own.
+    pub(super) fn forget_others(&self, connection: &mut Connection) -> Result<()> {
+        self.others.iter().try_for_each(|other| {
+            let sql = format!("DROP TABLE IF EXISTS {other}");
+            connection.execute(&sql).map(drop).doing(|| sql)
+        })
     }
 
     fn read(&mut self, connection: &mut Connection) -> Result<()> {

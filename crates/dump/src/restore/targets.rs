@@ -68,7 +68,7 @@ impl<'a> Target<'a> {
             true => inflow::charset(connection, vendor, self.table, &self.name)?,
             false => Charset::Binary,
         };
-        self.otherwise = takes.otherwise(charset);
+        self.otherwise = takes.otherwise(charset, self.table, &self.name)?;
         Ok(())
     }
 

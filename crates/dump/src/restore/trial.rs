@@ -2,6 +2,8 @@
 //! before a row moves. No row is loaded, and events are made switched off.
 
 use drover_db::options::ConnectOptions;
+use drover_db::sql::Dialect;
+use drover_db::sql::events::off_as_on_a_replica;
 use drover_db::{Connection, Stop, Vendor, quote};
 
 use super::objects::{Scripts, each};
@@ -163,8 +165,8 @@ impl Trial<'_> {
     ) -> Result<()> {
         for (schema, object) in each(self.manifest, objects) {
             outcome.tried += 1;
-            let change =
-                |create: &[u8]| if object.kind == "EVENT" { switched_off(create) } else { create.to_vec() };
+            let off = |create: &[u8]| off_as_on_a_replica(create, Dialect::default()).map(|(off, _)| off);
+            let change = |create: &[u8]| off(create).unwrap_or_else(|| create.to_vec());
             let result =
                 scripts.run_changed(connection, &schema.name, &object.script, &mut outcome.warnings, change);
             if let Err(error) = result {
@@ -326,21 +328,6 @@ fn refuse(outcome: &mut Outcome, schema: &Schema, object: &Object, error: &Error
     outcome.refused.push((object.script.file.clone(), label, reason));
 }
 
-/// The statement of an event that never runs.
-fn switched_off(create: &[u8]) -> Vec<u8> {
-    use drover_db::sql::{Dialect, tokens};
-    let (mut before, mut done, mut out) = (false, false, Vec::with_capacity(create.len()));
-    for token in tokens(create, Dialect::default()) {
-        let is_status = before && !done && token.is_word("ENABLE");
-        done |= is_status;
-        out.extend_from_slice(if is_status { b"DISABLE" } else { token.text });
-        if token.is_code() {
-            before = token.is_word("PRESERVE");
-        }
-    }
-    out
-}
-
 /// Whether both servers are MySQL, whose way to print collations differs.
 pub(super) fn both_mysql(a: Vendor, b: Vendor) -> bool {
     a == Vendor::MySql && b == Vendor::MySql
@@ -349,13 +336,6 @@ pub(super) fn both_mysql(a: Vendor, b: Vendor) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn events_never_run() {
-        let text = b"CREATE EVENT `e` ON SCHEDULE EVERY 1 SECOND ON COMPLETION NOT PRESERVE ENABLE COMMENT 'PRESERVE ENABLE' DO SET @x = 'ENABLE'";
-        let expected = "CREATE EVENT `e` ON SCHEDULE EVERY 1 SECOND ON COMPLETION NOT PRESERVE DISABLE COMMENT 'PRESERVE ENABLE' DO SET @x = 'ENABLE'";
-        assert_eq!(String::from_utf8(switched_off(text)).unwrap(), expected);
-    }
 
     #[test]
     fn items_of_a_table() {

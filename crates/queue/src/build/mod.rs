@@ -318,7 +318,7 @@ fn release_claims(connection: &mut Connection, shard: &Shard, segment: u32) -> R
         let (lane, kind) = (row.string(0), row.string(1));
         let table = schema::segment(segment);
         let sql = format!(
-            "DELETE u FROM queue_unique u JOIN {table} s ON u.kind = {kind} AND u.object_id = s.object_id AND u.task = s.task \
+            "DELETE u FROM queue_unique u JOIN {table} s ON u.kind = {kind} AND u.object_id = CAST(s.object_id AS BINARY) AND u.task = s.task \
              WHERE s.lane = {lane}"
         );
         connection.execute(sql).doing(doing)?;

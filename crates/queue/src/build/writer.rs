@@ -11,6 +11,7 @@ use super::BuildOptions;
 use super::pace::Pace;
 use crate::claims::{self, Claimant};
 use crate::error::Doing;
+use crate::inserts::{Inserts, Row};
 use crate::kinds::Kinds;
 use crate::lane;
 use crate::place::Places;
@@ -81,7 +82,7 @@ impl<'a> Writer<'a> {
     /// Enters the build, or finds where it was broken off.
     pub(super) fn open(shard: &'a Shard, options: &'a BuildOptions) -> Result<Self> {
         let mut connection = session::open(shard)?;
-        schema::check(&mut connection)?;
+        schema::upgrade(&mut connection)?;
         let doing = || shard.doing("entering a build");
         let job = quote::string(&options.job);
         let sql = format!(
@@ -193,11 +194,8 @@ impl<'a> Writer<'a> {
         if connection.execute(position).doing(doing)?.affected == 0 {
             return Err(self.cancelled());
         }
-        if !rows.is_empty() {
-            let table = schema::segment(segment);
-            connection
-                .execute(format!("INSERT INTO {table} (lane, seq, task, object_id, payload) VALUES {rows}"))
-                .doing(doing)?;
+        if !lanes.is_empty() {
+            rows.run(connection).doing(doing)?;
             connection
                 .execute(format!(
                     "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, first_task, is_unique) VALUES {lanes} \
@@ -233,8 +231,9 @@ impl<'a> Writer<'a> {
     }
 
     /// The tasks' rows and those of their lanes, as SQL.
-    fn write(&mut self, records: &[(Option<u64>, &Record)], segment: u32) -> (String, String) {
-        let (mut rows, mut full) = (String::with_capacity(records.len() * 40), Vec::new());
+    fn write(&mut self, records: &[(Option<u64>, &Record)], segment: u32) -> (Inserts, String) {
+        let columns = "lane, seq, task, object_id, payload";
+        let (mut rows, mut full) = (Inserts::new(&schema::segment(segment), columns), Vec::new());
         for (task, record) in records {
             let priority = record.priority.unwrap_or(self.options.priority);
             let tenant = record.tenant.as_deref().unwrap_or(&self.options.tenant);
@@ -244,16 +243,14 @@ impl<'a> Writer<'a> {
                 full.extend(self.lanes.insert(line.clone(), lane).map(|lane| (line.clone(), lane)));
             }
             let Some(lane) = self.lanes.get_mut(&line) else { continue }; // it was just put there
-            let comma = if rows.is_empty() { "" } else { "," };
-            let _ = write!(
-                rows,
-                "{comma}({},{},{},{},{})",
+            rows.push(&Row::Values(format!(
+                "({},{},{},{},{})",
                 lane.lane,
                 lane.tasks,
                 task.map_or_else(|| "NULL".to_owned(), |task| task.to_string()),
                 quote::string(&record.object_id),
                 or_null(record.payload.as_deref())
-            );
+            )));
             lane.tasks += 1;
         }
         let mut lanes = String::new();

@@ -49,6 +49,8 @@ struct Inner {
     out: HashMap<u64, Out>,
     pace: HashMap<u16, Pace>,
     rules: Rules,
+    /// By shard, until when its tasks may be begun.
+    leased: HashMap<usize, Instant>,
     next_lease: u64,
     is_closed: bool,
 }
@@ -77,6 +79,12 @@ impl Desk {
     /// New rules of a shard: this shepherd's part of them.
     pub(crate) fn rule(&self, shard: usize, kinds: Kinds) {
         lock(&self.inner).rules.set(shard, kinds);
+        self.more.notify_all();
+    }
+
+    /// The lease on a shard holds until then: later none of its tasks is begun, as they may be another shepherd's.
+    pub(crate) fn leased(&self, shard: usize, until: Instant) {
+        lock(&self.inner).leased.insert(shard, until);
         self.more.notify_all();
     }
 
@@ -321,9 +329,12 @@ impl Inner {
     }
 
     fn take(&mut self, hand: Hand, most: usize, now: Instant) -> Vec<Arc<Queued>> {
-        let Self { ready, out, pace, rules, next_lease, .. } = self;
+        let Self { ready, out, pace, rules, leased, next_lease, .. } = self;
         let mut taken = Vec::new();
         let may_begin = |line: &StreamName, wanted: usize| {
+            if leased.get(&line.shard).is_some_and(|until| now >= *until) {
+                return 0;
+            }
             let pace = pace.entry(line.kind).or_default();
             let count = pace.allows(rules.of(line.shard, line.kind), now).min(wanted);
             pace.begin(count);

@@ -11,6 +11,7 @@ use crate::claims::{self, Claimant};
 use crate::counts;
 use crate::error::Doing;
 use crate::incoming::insert_later;
+use crate::inserts::{Inserts, Row};
 use crate::kinds::Kinds;
 use crate::lane;
 use crate::rows::or_null;
@@ -152,7 +153,9 @@ impl<'a> Target<'a> {
             let task = numbered.1;
             lines.entry((task.kind, task.priority, &task.tenant)).or_default().push(numbered);
         }
-        let (mut rows, mut lanes) = (String::new(), String::new());
+        let columns = "lane, seq, task, object_id, payload, attempts, created";
+        let mut rows = Inserts::new(&schema::segment(segment), columns);
+        let mut lanes = String::new();
         for (lane, ((kind, priority, tenant), tasks)) in (first_lane..).zip(lines) {
             let first = tasks.iter().map(|(_, task)| &*task.created).min().unwrap_or_default();
             let _ = write!(
@@ -165,39 +168,29 @@ impl<'a> Target<'a> {
                 u8::from(kinds.of(kind).is_unique),
             );
             for (seq, (number, task)) in tasks.into_iter().enumerate() {
-                let _ = write!(
-                    rows,
-                    "{}({lane},{seq},{number},{},{},{},{})",
-                    comma(&rows),
+                rows.push(&Row::Values(format!(
+                    "({lane},{seq},{number},{},{},{},{})",
                     quote::string(&task.object_id),
                     or_null(task.payload.as_deref()),
                     task.attempts,
                     quote::string(&task.created),
-                );
+                )));
             }
         }
-        let table = schema::segment(segment);
-        for sql in [
-            format!(
-                "INSERT INTO {table} (lane, seq, task, object_id, payload, attempts, created) VALUES {rows}"
-            ),
-            format!(
-                "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, created, is_unique) VALUES {lanes}"
-            ),
-        ] {
-            self.connection.execute(sql).doing(doing)?;
-        }
-        Ok(())
+        rows.run(&mut self.connection).doing(doing)?;
+        let sql = format!(
+            "INSERT INTO queue_lane (lane, owner, segment, kind, priority, tenant, tasks, created, is_unique) VALUES {lanes}"
+        );
+        self.connection.execute(sql).doing(doing).map(drop)
     }
 
     fn write_dead(&mut self, dead: &[Numbered<'_>]) -> Result<()> {
-        let mut rows = String::new();
+        let columns = "task, kind, object_id, payload, priority, tenant, attempts, created, died, error";
+        let mut rows = Inserts::new("queue_dead", columns);
         for (number, task) in dead {
             let Some((died, error)) = &task.died else { continue };
-            let _ = write!(
-                rows,
-                "{}({number},{},{},{},{},{},{},{},{},{})",
-                comma(&rows),
+            rows.push(&Row::Values(format!(
+                "({number},{},{},{},{},{},{},{},{},{})",
                 task.kind,
                 quote::string(&task.object_id),
                 or_null(task.payload.as_deref()),
@@ -207,14 +200,9 @@ impl<'a> Target<'a> {
                 quote::string(&task.created),
                 quote::string(died),
                 quote::string(error),
-            );
+            )));
         }
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let columns = "task, kind, object_id, payload, priority, tenant, attempts, created, died, error";
-        let sql = format!("INSERT INTO queue_dead ({columns}) VALUES {rows}");
-        self.connection.execute(sql).doing(|| "storing tasks that are moved").map(drop)
+        rows.run(&mut self.connection).doing(|| "storing tasks that are moved").map(drop)
     }
 
     fn count(&mut self, column: &str, tasks: &[Numbered<'_>], each: i64) -> Result<()> {
@@ -259,13 +247,10 @@ fn comma(text: &str) -> &'static str {
     if text.is_empty() { "" } else { "," }
 }
 
-fn later_rows(later: &[Numbered<'_>]) -> String {
-    let mut rows = String::new();
-    for (number, task) in later {
-        let _ = write!(
-            rows,
-            "{}({},{number},{},{},{},{},{},{},{},{})",
-            comma(&rows),
+fn later_rows(later: &[Numbered<'_>]) -> Vec<Row> {
+    let row = |(number, task): &Numbered<'_>| {
+        Row::Values(format!(
+            "({},{number},{},{},{},{},{},{},{},{})",
             task.due_ms.unwrap_or(0),
             task.kind,
             quote::string(&task.object_id),
@@ -275,7 +260,7 @@ fn later_rows(later: &[Numbered<'_>]) -> String {
             task.attempts,
             quote::string(&task.created),
             u8::from(task.is_back),
-        );
-    }
-    rows
+        ))
+    };
+    later.iter().map(row).collect()
 }

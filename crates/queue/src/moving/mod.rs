@@ -244,7 +244,7 @@ fn enter(connection: &mut Connection, from: &Shard) -> Result<u32> {
     let sql =
         "SELECT shepherd FROM queue_shepherd WHERE workers = 0 AND shepherd = (SELECT mover FROM queue_meta)";
     let before = connection.first(sql).doing(doing)?.and_then(|row| row.parse::<u32>(0));
-    let name = lease::Name { name: "move".into(), workers: 0, begun: Instant::now() };
+    let name = lease::Name { name: "move".into(), workers: 0, lease: lease::LEASE, begun: Instant::now() };
     let shepherd = lease::enter(connection, &name)?;
     connection.execute(format!("UPDATE queue_meta SET mover = {shepherd}")).doing(doing)?;
     if let Some(before) = before {

@@ -14,7 +14,7 @@ use crate::place::Placement;
 use crate::rows::{each, list, number};
 use crate::schema::{BUILDING, INTAKE};
 use crate::shard::Shard;
-use crate::{Error, Result, lease, schema, segments};
+use crate::{Error, Result, exact, lease, schema, segments};
 
 /// A batch has at most so many tasks, and about so many bytes of payloads.
 const MOST: usize = 2000;
@@ -122,7 +122,7 @@ impl<'a> Source<'a> {
 
     /// Renews the mover's lease, and reads the rules anew.
     pub(super) fn renew(&mut self) -> Result<()> {
-        if !lease::renew(&mut self.connection, self.shepherd, 0)? {
+        if !lease::renew(&mut self.connection, self.shepherd, 0, lease::LEASE)? {
             return Err(super::taken_over());
         }
         lease::bury(&mut self.connection, self.shepherd)?;
@@ -404,10 +404,20 @@ impl<'a> Source<'a> {
             return Ok(());
         }
         let Origin { table, key, condition, .. } = origin;
-        let list = list(picks.iter().map(|pick| pick.key));
-        let sql = format!("DELETE FROM {table} WHERE {condition} AND {key} IN ({list})");
         let doing = || "packing tasks to move";
-        match self.connection.execute(sql).doing(doing)?.affected == picks.len() as u64 {
+        let removed = match table.as_str() {
+            // Their numbers are not the key.
+            "queue_later" => {
+                let list = list(picks.iter().map(|pick| pick.key));
+                let sql = format!("DELETE FROM {table} WHERE {condition} AND {key} IN ({list})");
+                self.connection.execute(sql).doing(doing)?.affected
+            }
+            _ => {
+                let keys: Vec<_> = picks.iter().map(|pick| [pick.key]).collect();
+                exact::delete(&mut self.connection, table, [key], &keys).doing(doing)?
+            }
+        };
+        match removed == picks.len() as u64 {
             true => Ok(()),
             false => Err(Error::found(format!("{}: somebody else removed some meanwhile", doing()))),
         }

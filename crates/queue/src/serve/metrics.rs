@@ -1,5 +1,7 @@
 //! The queue in the text format of Prometheus.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Write as _};
 
 use super::watch::{ServerNow, Snapshot};
@@ -96,9 +98,69 @@ fn loading(shard: &ShardStat) -> impl Iterator<Item = &crate::stat::BuildStat> {
     shard.builds.iter().filter(|build| build.state == "loading")
 }
 
+/// So many kinds of a shard are told of one by one: a kind takes some 6 kB, and there may be 65,536.
+const MOST_KINDS: usize = 200;
+
+/// What is told of as a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    One(u16),
+    /// All kinds together that are not told of one by one.
+    Others,
+}
+
+impl Display for Of {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(kind) => kind.fmt(f),
+            Self::Others => f.write_str("others"),
+        }
+    }
+}
+
+/// Which kinds of a shard are told of one by one: those with the most tasks, done and not.
+struct Told(Option<BTreeSet<u16>>);
+
+impl Told {
+    fn of(shard: &ShardStat) -> Self {
+        if shard.kinds.len() <= MOST_KINDS {
+            return Self(None);
+        }
+        let mut kinds: Vec<_> = shard.kinds.iter().collect();
+        let tasks = |kind: &KindStat| kind.done + kind.waiting + kind.later + kind.dead;
+        kinds.sort_by_key(|kind| (Reverse(tasks(kind)), kind.kind));
+        Self(Some(kinds.iter().take(MOST_KINDS).map(|kind| kind.kind).collect()))
+    }
+
+    fn name(&self, kind: u16) -> Of {
+        match &self.0 {
+            Some(told) if !told.contains(&kind) => Of::Others,
+            _ => Of::One(kind),
+        }
+    }
+
+    /// A number of each kind, and what `join` makes of the others'.
+    fn values<'k>(
+        &self,
+        kinds: impl Iterator<Item = (u16, f64)> + 'k,
+        join: fn(f64, f64) -> f64,
+    ) -> BTreeMap<Of, f64> {
+        let mut values = BTreeMap::new();
+        for (kind, value) in kinds {
+            values
+                .entry(self.name(kind))
+                .and_modify(|before| *before = join(*before, value))
+                .or_insert(value);
+        }
+        values
+    }
+}
+
 /// All that is known now.
 pub(crate) fn text(snapshot: &Snapshot) -> String {
     let mut out = String::new();
+    let told: Vec<_> = snapshot.stat.shards.iter().map(Told::of).collect();
+    let reached_told = || snapshot.stat.shards.iter().zip(&told).filter(|(shard, _)| shard.error.is_none());
     let reached = || snapshot.stat.shards.iter().filter(|shard| shard.error.is_none());
     head(&mut out, "drover_queue_up", "gauge", "Whether the shard answers.");
     for shard in &snapshot.stat.shards {
@@ -110,11 +172,20 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
         head(&mut out, &name, kind, help);
         reached().for_each(|shard| sample(&mut out, &name, &Labels(&shard.name, None, None), value(shard)));
     }
+    let left_out = "Kinds that are told of together as kind=\"others\", since there are too many.";
+    head(&mut out, "drover_queue_kinds_left_out", "gauge", left_out);
+    for (shard, told) in reached_told() {
+        let others = shard.kinds.iter().filter(|kind| told.name(kind.kind) == Of::Others).count();
+        sample(&mut out, "drover_queue_kinds_left_out", &Labels(&shard.name, None, None), others as f64);
+    }
     for (name, kind, help, value) in OF_KINDS {
+        let join = if *name == "oldest_waiting_seconds" { f64::max } else { |one, other| one + other };
         let name = format!("drover_queue_{name}");
         head(&mut out, &name, kind, help);
-        for (shard, stat) in reached().flat_map(|shard| shard.kinds.iter().map(move |stat| (shard, stat))) {
-            sample(&mut out, &name, &Labels(&shard.name, Some(stat.kind), None), value(stat));
+        for (shard, told) in reached_told() {
+            for (of, value) in told.values(shard.kinds.iter().map(|stat| (stat.kind, value(stat))), join) {
+                sample(&mut out, &name, &Labels(&shard.name, Some(of), None), value);
+            }
         }
     }
     for (name, kind, help, value) in OF_SCHEDULES {
@@ -128,22 +199,22 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
             }
         }
     }
-    servers(&mut out, snapshot);
+    servers(&mut out, snapshot, &told);
     let (waits, runs) = ("drover_queue_wait_seconds", "drover_queue_run_seconds");
     let waited = "From being pushed to being begun, of tasks that are done.";
-    histograms(&mut out, snapshot, waits, waited, 1e-3, |count| (&count.waits, count.wait_ms));
+    histograms(&mut out, snapshot, &told, waits, waited, 1e-3, |count| (&count.waits, count.wait_ms));
     let ran = "How long tasks ran that are done.";
-    histograms(&mut out, snapshot, runs, ran, 1e-6, |count| (&count.runs, count.run_us));
+    histograms(&mut out, snapshot, &told, runs, ran, 1e-6, |count| (&count.runs, count.run_us));
     out
 }
 
-fn servers(out: &mut String, snapshot: &Snapshot) {
+fn servers(out: &mut String, snapshot: &Snapshot, told: &[Told]) {
     let both = || snapshot.stat.shards.iter().zip(&snapshot.servers);
     head(out, "drover_queue_paused", "gauge", "Whether no tasks of the kind are begun.");
-    for (shard, server) in both().filter(|(shard, _)| shard.error.is_none()) {
-        for stat in &shard.kinds {
-            let paused = if server.paused.holds(stat.kind) { 1.0 } else { 0.0 };
-            sample(out, "drover_queue_paused", &Labels(&shard.name, Some(stat.kind), None), paused);
+    for ((shard, server), told) in both().zip(told).filter(|((shard, _), _)| shard.error.is_none()) {
+        let paused = |kind: &KindStat| (kind.kind, f64::from(server.paused.holds(kind.kind)));
+        for (of, paused) in told.values(shard.kinds.iter().map(paused), f64::max) {
+            sample(out, "drover_queue_paused", &Labels(&shard.name, Some(of), None), paused);
         }
     }
     for (name, kind, help, value) in OF_SERVERS {
@@ -160,15 +231,22 @@ fn servers(out: &mut String, snapshot: &Snapshot) {
 fn histograms(
     out: &mut String,
     snapshot: &Snapshot,
+    told: &[Told],
     name: &str,
     help: &str,
     unit: f64,
     of: impl Fn(&Count) -> (&Histogram, i64),
 ) {
     head(out, name, "histogram", help);
-    for (shard, server) in snapshot.stat.shards.iter().zip(&snapshot.servers) {
+    for ((shard, server), told) in snapshot.stat.shards.iter().zip(&snapshot.servers).zip(told) {
+        let mut counts: BTreeMap<Of, (Histogram, i64)> = BTreeMap::new();
         for (kind, count) in &server.totals {
             let (histogram, sum) = of(count);
+            let joined = counts.entry(told.name(*kind)).or_default();
+            joined.0.join(histogram);
+            joined.1 = joined.1.saturating_add(sum);
+        }
+        for (kind, (histogram, sum)) in &counts {
             let labels = |le| Labels(&shard.name, Some(*kind), le);
             let mut below = 0;
             for at in 0..BUCKETS - 1 {
@@ -178,7 +256,7 @@ fn histograms(
             }
             below += histogram.buckets().get(BUCKETS - 1).copied().unwrap_or(0);
             sample(out, &format!("{name}_bucket"), &labels(Some(f64::INFINITY)), below as f64);
-            sample(out, &format!("{name}_sum"), &labels(None), sum as f64 * unit);
+            sample(out, &format!("{name}_sum"), &labels(None), *sum as f64 * unit);
             sample(out, &format!("{name}_count"), &labels(None), below as f64);
         }
     }
@@ -198,7 +276,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// The shard, the kind, and the upper end of a bucket.
-struct Labels<'a>(&'a str, Option<u16>, Option<f64>);
+struct Labels<'a>(&'a str, Option<Of>, Option<f64>);
 
 impl Display for Labels<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -276,6 +354,28 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "no line {line}:\n{text}");
         }
         assert!(!text.contains("shard=\"gone\",kind"), "nothing is known of it");
+    }
+
+    /// The sums stay right, and the text short.
+    #[test]
+    fn very_many_kinds_are_told_of_together() {
+        let mut snapshot = snapshot();
+        let kind = |kind| KindStat { kind, done: if kind == 9000 { 100 } else { 1 }, ..KindStat::default() };
+        snapshot.stat.shards[0] =
+            ShardStat { name: "a".into(), kinds: (0..10_000).map(kind).collect(), ..ShardStat::default() };
+        let mut count = Count::default();
+        count.done(3, Duration::from_micros(1500));
+        snapshot.servers[0].totals = (0..10_000).map(|kind| (kind, count.clone())).collect();
+        let text = text(&snapshot);
+        assert!(text.len() < 2 << 20, "{}", text.len());
+        for line in [
+            r#"drover_queue_kinds_left_out{shard="a"} 9800"#,
+            r#"drover_queue_done_total{shard="a",kind="9000"} 100"#,
+            r#"drover_queue_done_total{shard="a",kind="others"} 9800"#,
+            r#"drover_queue_wait_seconds_count{shard="a",kind="others"} 9800"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "no line {line}");
+        }
     }
 
     #[test]

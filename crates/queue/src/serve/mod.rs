@@ -4,6 +4,7 @@
 mod access;
 mod actions;
 mod answer;
+mod door;
 mod health;
 mod history;
 mod metrics;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use drover_db::Stop;
 
 pub use access::Token;
+use door::{Door, Limits};
 
 use crate::shard::Shards;
 use crate::{Error, Result};
@@ -51,12 +53,13 @@ pub fn serve(
         .build()
         .map_err(failed("starting threads".into()))?;
     let listening = format!("listening on {}", options.listen);
-    let listener =
-        runtime.block_on(tokio::net::TcpListener::bind(options.listen)).map_err(failed(listening.clone()))?;
-    let address = listener.local_addr().map_err(failed(listening))?;
+    let door = runtime
+        .block_on(async { Door::open(options.listen, Limits::DEFAULT) })
+        .map_err(failed(listening.clone()))?;
+    let address = door.address().map_err(failed(listening))?;
     let state = Arc::new(watch::State::new(shards, options.token, address.ip().is_loopback()));
     state.start().map_err(failed("starting threads".into()))?;
-    let answers = runtime.spawn(axum::serve(listener, answer::router(Arc::clone(&state))).into_future());
+    let answers = runtime.spawn(axum::serve(door, answer::router(Arc::clone(&state))).into_future());
     let result = ready(address);
     while result.is_ok() && !stop.is_requested() && !answers.is_finished() {
         std::thread::sleep(TICK);

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::counts::{Count, Histogram};
 use crate::error::Doing;
 use crate::rows::{each, number};
-use crate::stat::{self, Kinds};
+use crate::stat::{self, Kinds, Lately};
 
 /// So many minutes are kept one by one.
 pub(crate) const MINUTES: u32 = 6 * 60;
@@ -162,20 +162,29 @@ impl Tally {
     }
 
     /// Adds what was counted to what a shard holds: totals, and rate and latencies of the last full minute and of this one.
-    pub(crate) fn tell(&self, totals: &BTreeMap<u16, Count>, kinds: &mut Kinds) {
+    /// `worked` is for how long the first shepherd has, in seconds.
+    pub(crate) fn tell(&self, totals: &BTreeMap<u16, Count>, worked: f64, kinds: &mut Kinds) {
         let count = |count: i64| count.max(0) as u64;
         for (kind, total) in totals {
             let stat = stat::of(kinds, *kind);
             (stat.done, stat.failed, stat.dead) = (count(total.done), count(total.failed), count(total.died));
             (stat.merged, stat.later) = (count(total.merged), count(total.later));
         }
-        let since = self.minute().saturating_sub(1);
-        let seconds = (self.now - 60.0 * f64::from(since)).max(1.0);
-        for (kind, lately) in self.minutes.range(since..).flat_map(|(_, kinds)| kinds) {
-            let stat = stat::of(kinds, *kind);
-            stat.rate += lately.done as f64 / seconds;
+        let this = self.minute();
+        let mut all: BTreeMap<u16, Lately> = BTreeMap::new();
+        for (minute, kind, lately) in self
+            .minutes
+            .range(this.saturating_sub(1)..)
+            .flat_map(|(minute, kinds)| kinds.iter().map(move |(kind, count)| (*minute, *kind, count)))
+        {
+            all.entry(kind).or_default().done[usize::from(minute >= this)] += lately.done;
+            let stat = stat::of(kinds, kind);
             stat.waits.join(&lately.waits);
             stat.runs.join(&lately.runs);
+        }
+        for (kind, lately) in all {
+            let stat = stat::of(kinds, kind);
+            stat.rate = lately.rate(self.now - 60.0 * f64::from(this), worked, stat);
         }
     }
 }
@@ -213,7 +222,9 @@ mod tests {
         let mut tally = Tally::default();
         tally.take(fresh(2000, 1990, &[(1998, 700), (1999, 60), (2000, 30)]));
         let mut kinds = Kinds::new();
-        tally.tell(&tally.totals(), &mut kinds);
+        tally.tell(&tally.totals(), f64::INFINITY, &mut kinds);
         assert_eq!((kinds[&3].rate, kinds[&3].done), (1.0, 790));
+        tally.tell(&tally.totals(), 9.0, &mut kinds);
+        assert_eq!(kinds[&3].rate, 10.0, "the first shepherd came nine seconds ago");
     }
 }

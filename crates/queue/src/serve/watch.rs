@@ -303,8 +303,9 @@ fn look(watched: &Watched, eye: &mut Option<Eye>) -> Result<()> {
         tally.take(fresh);
         tally.totals()
     };
-    let stat = stat::look(&mut eye.connection, &watched.shard, |_, kinds| {
-        locked(&watched.tally).tell(&totals, kinds);
+    let stat = stat::look(&mut eye.connection, &watched.shard, |connection, kinds| {
+        let worked = stat::worked(connection)?;
+        locked(&watched.tally).tell(&totals, worked, kinds);
         Ok(())
     })?;
     let (all, kinds) = Kinds::load(&mut eye.connection)?.paused();

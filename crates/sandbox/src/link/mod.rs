@@ -98,7 +98,10 @@ enum Carrier {
 
 impl Link {
     /// A link to the source's port that threads of this process carry.
-    pub(crate) fn in_threads(source_port: u16, settings: LinkSettings) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// If no port can be listened on.
+    pub fn in_threads(source_port: u16, settings: LinkSettings) -> Result<Self, Error> {
         let forwarder = listening(0, source_port, settings)?;
         let info = LinkInfo { port: forwarder.port(), source_port, settings };
         Ok(Self { info, carrier: Carrier::Threads(forwarder) })

@@ -443,7 +443,8 @@ fn statements_are_passed_over_for_tables(flavour: Flavour) {
     let first = compare::rows(&server, "f");
     let logs = logged(&server, || {
         let statements = "USE f; CREATE TABLE other (a INT); INSERT INTO other VALUES (1); INSERT INTO parent VALUES (9, 'nine');
-            UPDATE parent SET name = 'ten' WHERE id = 1; DROP TABLE other; CREATE TEMPORARY TABLE gone (a INT);";
+            UPDATE parent SET name = 'ten' WHERE id = 1; SET SESSION binlog_format = STATEMENT; INSERT INTO other VALUES (2);
+            UPDATE other SET a = 3; DROP TABLE other; CREATE TEMPORARY TABLE gone (a INT);";
         sql(&server, statements);
     });
     refused(&mut flashback("", &logs), &["CREATE TABLE other"]);
@@ -458,7 +459,7 @@ fn statements_are_passed_over_for_tables(flavour: Flavour) {
             UPDATE parent SET name = 'b' WHERE id = 1;";
         sql(&server, statements);
     });
-    refused(&mut flashback("--table parent", &logs), &["the columns of f.parent are others"]);
+    refused(&mut flashback("--table parent", &logs), &["a statement cannot be undone: ALTER TABLE parent"]);
 }
 
 fn what_was_not_committed_is_left_out(flavour: Flavour) {

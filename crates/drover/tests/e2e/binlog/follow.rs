@@ -1,12 +1,12 @@
-//! `--follow` goes on until Ctrl-C, which is its right end.
+//! `--follow` goes on until Ctrl-C, which is its right end; what comes behind a log's end, or nothing.
 
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{sql, value, wait_until};
-use crate::drover::{Output, Running, drover_on};
-use crate::servers::{on_both, start};
+use crate::drover::{Output, Running, drover_on, run};
+use crate::servers::{on_both, start, start_unsynced};
 
-on_both!(ctrl_c_ends_it);
+on_both!(ctrl_c_ends_it, a_crash_and_nothing_new);
 
 fn ctrl_c_ends_it(flavour: Flavour) {
     let server = start(flavour, &["--log-bin", "--binlog-format=ROW", "--binlog-row-metadata=FULL"]);
@@ -30,4 +30,40 @@ fn followed(server: &Server, command: &str) -> Output {
     wait_until("all was sent", || value(server, &is_waiting) == "1");
     running.signal("INT");
     running.finish()
+}
+
+/// Where nothing has come, nothing is to be done; a server that went down leaves a log without an end, and goes on with the next one.
+fn a_crash_and_nothing_new(flavour: Flavour) {
+    let mut source = start(flavour, &["--log-bin", "--binlog-format=ROW"]);
+    let target = start_unsynced(flavour, &["--skip-log-bin"]);
+    let from = format!("mysql://root@/?socket={}", source.socket().display());
+    let replay = |options: &str| {
+        let mut command = drover_on(&target, &format!("binlog replay {options}"));
+        command.args(["--from", &from]);
+        command
+    };
+    let has = |rows: &str| value(&target, "SELECT GROUP_CONCAT(a ORDER BY a) FROM f.t") == rows;
+    sql(&source, "CREATE DATABASE f; CREATE TABLE f.t (a INT PRIMARY KEY); INSERT INTO f.t VALUES (1)");
+    run(&mut replay("")).done();
+    for options in ["--resume", "--resume", "--resume --dry-run"] {
+        let nothing = run(&mut replay(options)).done();
+        assert!(nothing.stdout.starts_with("0 transactions"), "{nothing}");
+    }
+    let newest = sql(&source, "SHOW BINARY LOGS").pop().unwrap();
+    for command in ["ls", "sql", "ls --events"] {
+        let command = format!("binlog {command} --from-server --start-position {} {}", newest[1], newest[0]);
+        let nothing = run(&mut drover_on(&source, &command)).done();
+        assert_eq!(nothing.stdout, "", "{nothing}");
+    }
+
+    let following = Running::start(&mut replay("--resume --follow"));
+    sql(&source, "INSERT INTO f.t VALUES (2)");
+    wait_until("the row is there", || has("1,2"));
+    source.kill();
+    following.finish().refused(&["hint: the same command with --resume goes on"]);
+    source.restart().unwrap();
+    run(&mut replay("--resume")).done();
+    sql(&source, "INSERT INTO f.t VALUES (3)");
+    run(&mut replay("--resume")).done();
+    assert!(has("1,2,3"), "{:?}", sql(&target, "SELECT * FROM f.t"));
 }

@@ -111,6 +111,23 @@ fn nothing_to_resume(flavour: Flavour) {
     run(drover_on(target, "binlog replay --resume").args(&logs)).refused(&["holds no position"]);
     run(drover_on(target, "binlog replay --resume --name first").args(&logs)).done();
     assert_eq!(value(target, "SELECT COUNT(*) FROM d.t"), "1");
+
+    // Logs of another server that are called the same.
+    let other = &start_unsynced(flavour, &LOGS);
+    let others = logged(other, || drop(sql(other, "CREATE DATABASE lost; CREATE DATABASE lost2")));
+    assert_eq!(others[0].file_name(), logs[0].file_name());
+    for dry in ["", "--dry-run"] {
+        run(drover_on(target, &format!("binlog replay --resume --name first {dry}")).args(&others))
+            .refused(&["hint: are these the logs of another server?"]);
+    }
+    if flavour == Flavour::MySql {
+        let live =
+            |of: &Server| format!("--name live --from mysql://root@/?socket={}", of.socket().display());
+        sql(target, "DROP DATABASE d");
+        run(&mut drover_on(target, &format!("binlog replay {}", live(source)))).done();
+        run(&mut drover_on(target, &format!("binlog replay --resume {}", live(other))))
+            .refused(&["the logs come from the server", "hint: are these the logs of another server?"]);
+    }
 }
 
 /// By its socket here and by TCP there.

@@ -1,6 +1,7 @@
 //! `drover binlog`.
 
 mod across;
+mod chosen;
 mod corpus;
 mod cost;
 mod cost_safety;
@@ -14,6 +15,8 @@ mod gaps;
 mod json;
 mod pitr;
 mod replay;
-mod sql;
+mod runs;
+pub(crate) mod sql;
 mod stat;
+mod undo;
 mod variables;

@@ -64,6 +64,7 @@ fn differences(case: &Case, source: &Server, target: &Server) -> String {
     let schemas = case.schemas.iter();
     let differences = schemas.flat_map(|schema| {
         let [expected, found] = [source, target].map(|server| compare::everything(server, schema));
+        let [expected, found] = [expected, found].map(compare::with_events_on);
         compare::differences(&expected, &found)
     });
     differences.collect::<Vec<_>>().join("\n")
@@ -226,6 +227,45 @@ fn a_dry_run_tells(flavour: Flavour) {
     ]);
     assert!(!told.stdout.contains("dry.made"), "{told}");
     assert_eq!(sql(&target, "SHOW DATABASES LIKE 'dr%'"), Vec::<Vec<String>>::new());
+    programs_that_are_refused(&source, flavour);
+}
+
+/// A target that writes a log, and an account that is not everybody.
+fn programs_that_are_refused(source: &Server, flavour: Flavour) {
+    let target = start(flavour, &["--log-bin"]);
+    let logs = logged(source, || {
+        drop(sql(
+            source,
+            "SET GLOBAL log_bin_trust_function_creators = ON; CREATE DATABASE p; USE p; CREATE FUNCTION f() RETURNS INT RETURN 1;
+             CREATE FUNCTION d() RETURNS INT DETERMINISTIC RETURN 1; CREATE DEFINER = other@localhost PROCEDURE q() DO 1",
+        ))
+    });
+    let told =
+        run(drover_on(&target, "binlog replay --dry-run").args(&logs)).found(&["FUNCTION `f`", "(1418)"]);
+    assert!(!told.stdout.contains("`d`") && !told.stdout.contains("(1227)"), "{told}");
+    run(drover_on(&target, "binlog replay").args(&logs)).refused(&[
+        "1418",
+        "hint: SET GLOBAL log_bin_trust_function_creators = ON on the target, then --resume",
+    ]);
+    let revoked = match flavour {
+        Flavour::MariaDb => "SUPER, SET USER",
+        Flavour::MySql => "SUPER, SET_ANY_DEFINER, ALLOW_NONEXISTENT_DEFINER",
+    };
+    sql(
+        &target,
+        format!(
+            "SET GLOBAL log_bin_trust_function_creators = ON; CREATE USER restricted@localhost; GRANT ALL ON *.* TO restricted@localhost;
+             REVOKE {revoked} ON *.* FROM restricted@localhost"
+        ),
+    );
+    let told = run(drover_on(&target, "binlog replay --dry-run -u restricted").args(&logs))
+        .found(&["'other'@'localhost'", "(1227)"]);
+    assert!(!told.stdout.contains("(1418)"), "{told}");
+    run(drover_on(&target, "binlog replay --resume").args(&logs)).done();
+    assert_eq!(
+        value(&target, "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'p'"),
+        "3"
+    );
 }
 
 /// A replay is not begun twice by mistake, and one that is at work keeps another away.

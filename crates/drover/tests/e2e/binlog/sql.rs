@@ -119,7 +119,7 @@ fn next_log(server: &Server) -> Vec<PathBuf> {
 }
 
 /// The server's logs, the oldest first.
-pub(super) fn logs_of(server: &Server) -> Vec<PathBuf> {
+pub(crate) fn logs_of(server: &Server) -> Vec<PathBuf> {
     paths(server, "SHOW BINARY LOGS")
 }
 

@@ -16,7 +16,8 @@ on_both!(
     killed_before_its_report,
     only_one_at_a_time,
     a_lock_of_others,
-    the_same_run_only
+    the_same_run_only,
+    another_spelling_or_table
 );
 
 /// Lets a run go on for a moment only: on a slow machine it would be at its end before one has looked how far it is.
@@ -156,9 +157,61 @@ fn the_same_run_only(flavour: Flavour) {
             "ALTER TABLE {schema}.t ADD w INT NOT NULL DEFAULT 0, DROP PRIMARY KEY, ADD PRIMARY KEY (a, id)"
         ),
     );
-    run(&mut chunk(server, schema, "", statement))
+    run(&mut chunk(server, schema, "--altered", statement))
         .refused(&["an earlier run", "it walked along PRIMARY (id)"]);
     sql(server, format!("ALTER TABLE {schema}.t DROP PRIMARY KEY, ADD PRIMARY KEY (id)"));
-    run(&mut chunk(server, schema, "", statement)).done();
+    run(&mut chunk(server, schema, "--altered", statement)).done();
     assert_eq!(value(server, format!("SELECT COUNT(*) FROM {schema}.t")), "2000");
+}
+
+/// Kills a run that has done some parts.
+fn killed(server: &Server, schema: &str, statement: &str) {
+    let mut running = Running::start(&mut chunk(server, schema, "--max-rate 20k", statement));
+    running.freeze_when("some parts are done", || parts_done(server, schema) > 3);
+    running.signal("KILL");
+    running.finish();
+}
+
+/// The same statement goes on however it is written; another one, and another table of the same name, are refused.
+fn another_spelling_or_table(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_spelling");
+    make(server, schema, 10);
+    let expected = value(server, format!("SELECT SUM(a + 1) FROM {schema}.t"));
+    killed(server, schema, "UPDATE t SET a = a + 1 WHERE id > 0");
+    run(&mut chunk(server, schema, "", "UPDATE t SET a = 1 + a WHERE id > 0"))
+        .refused(&["was not finished: UPDATE t SET a = a + 1 WHERE id > 0"]);
+    let json = run(&mut chunk(
+        server,
+        schema,
+        "--chunk-size 64k --json",
+        "update `t` set a=a+1 -- again\n where id>0;",
+    ))
+    .done()
+    .json();
+    assert!(json["chunks_before"].as_u64().unwrap() > 3, "{json}");
+    assert_eq!(value(server, format!("SELECT SUM(a) FROM {schema}.t")), expected);
+    assert_forgotten(server, schema);
+
+    let statement = "UPDATE t SET a = a + 1";
+    killed(server, schema, statement);
+    let created = || {
+        value(
+            server,
+            format!(
+                "SELECT CREATE_TIME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{schema}' AND TABLE_NAME = 't'"
+            ),
+        )
+    };
+    let before = created();
+    sql(
+        server,
+        format!("CREATE TABLE {schema}.u LIKE {schema}.t; INSERT INTO {schema}.u SELECT * FROM {schema}.t"),
+    );
+    crate::client::wait_until("the time of creation is another one", || {
+        sql(server, format!("DROP TABLE {schema}.t; CREATE TABLE {schema}.t LIKE {schema}.u"));
+        created() != before
+    });
+    sql(server, format!("INSERT INTO {schema}.t SELECT * FROM {schema}.u"));
+    run(&mut chunk(server, schema, "", statement)).refused(&["was created at", &before, "--altered"]);
+    run(&mut chunk(server, schema, "--altered --chunk-size 64k", statement)).done();
 }

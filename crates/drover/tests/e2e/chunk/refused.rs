@@ -3,11 +3,17 @@
 use drover_sandbox::Flavour;
 
 use super::{assert_forgotten, chunk};
-use crate::client::sql;
+use crate::client::{sql, value};
 use crate::drover::run;
 use crate::servers::{on_both, source};
 
-on_both!(statements, tables);
+on_both!(
+    statements,
+    tables,
+    triggers_that_move_the_key,
+    a_rate_that_cannot_be_measured,
+    the_source_as_its_replica
+);
 
 fn statements(flavour: Flavour) {
     let (server, schema) = (source(flavour), "chunk_refused");
@@ -47,6 +53,8 @@ fn statements(flavour: Flavour) {
         ("DELETE FROM t WHERE RAND() < 0.5", "RAND()"),
         ("UPDATE t SET a = uuid_short ()", "uuid_short()"),
         ("UPDATE t SET a = SYSDATE() + 0", "SYSDATE()"),
+        ("DELETE FROM t WHERE ROWNUM() <= 10", "ROWNUM()"),
+        ("DELETE FROM t WHERE rownum <= 10", "ROWNUM"),
         ("UPDATE t SET a = own(a)", "own()"),
         ("UPDATE t SET a = chunk_refused.own(a)", "own()"),
         ("UPDATE t SET a = @x := @x + 1", "a variable"),
@@ -118,4 +126,57 @@ fn tables(flavour: Flavour) {
     let output = delete("noted", "").done();
     assert!(output.stderr.contains("warning: the trigger note of"), "{output}");
     assert_eq!(sql(server, format!("SELECT * FROM {schema}.log ORDER BY id")), [["1"], ["2"]]);
+}
+
+/// Rows would come again under another key; another key that stays can be walked.
+fn triggers_that_move_the_key(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_moved");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, u INT NOT NULL UNIQUE, a INT);
+             INSERT INTO t SELECT n, n, 0 FROM (SELECT 1 n UNION SELECT 2 UNION SELECT 3) s;
+             CREATE TRIGGER mover BEFORE UPDATE ON t FOR EACH ROW SET NEW.id = NEW.id + 1000"
+        ),
+    );
+    run(&mut chunk(server, schema, "--key PRIMARY", "UPDATE t SET a = a + 1"))
+        .refused(&["mover", "may change id"]);
+    run(&mut chunk(server, schema, "", "UPDATE t SET a = a + 1")).done();
+    assert_eq!(
+        value(server, format!("SELECT GROUP_CONCAT(id, ':', a ORDER BY id) FROM {schema}.t")),
+        "1001:1,1002:1,1003:1"
+    );
+}
+
+fn a_rate_that_cannot_be_measured(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_unmeasured");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; CREATE TABLE {schema}.t (id INT PRIMARY KEY, a INT); INSERT INTO {schema}.t VALUES (1, 1);
+             CREATE USER chunk_poor@localhost; GRANT ALL ON {schema}.* TO chunk_poor@localhost"
+        ),
+    );
+    let poor = |options: &str| {
+        run(&mut chunk(server, schema, &format!("-u chunk_poor {options}"), "UPDATE t SET a = 2"))
+    };
+    poor("--max-rate 1M").refused(&["--max-rate", "may not see"]);
+    assert_eq!(value(server, format!("SELECT a FROM {schema}.t")), "1");
+    assert_forgotten(server, schema);
+    poor("").done();
+    sql(server, "DROP USER chunk_poor@localhost");
+}
+
+fn the_source_as_its_replica(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_itself");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; CREATE TABLE {schema}.t (id INT PRIMARY KEY); INSERT INTO {schema}.t VALUES (1)"
+        ),
+    );
+    let mut command = chunk(server, schema, "--max-lag 2s", "DELETE FROM t");
+    command.arg("--replica").arg(format!("mysql://root@/?socket={}", server.socket().display()));
+    run(&mut command).refused(&["the server which is changed itself"]);
+    assert_eq!(value(server, format!("SELECT COUNT(*) FROM {schema}.t")), "1");
 }

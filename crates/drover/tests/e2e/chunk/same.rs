@@ -7,7 +7,16 @@ use crate::client::{sql, value};
 use crate::drover::run;
 use crate::servers::{on_both, source, start};
 
-on_both!(keys, statements, one_time_for_all, plan_changes_nothing, archive_is_loaded_again, empty_table);
+on_both!(
+    keys,
+    statements,
+    one_time_for_all,
+    plan_changes_nothing,
+    archive_is_loaded_again,
+    empty_table,
+    dates_with_zeros,
+    numbers_and_times_of_the_server
+);
 
 /// A table `t` and a twin `w` of it with the same 300 rows, the key's values made of the number `n`.
 fn twins(server: &Server, schema: &str, columns: &str, key: &str, values: &str) {
@@ -194,4 +203,41 @@ fn empty_table(flavour: Flavour) {
     let json = run(&mut chunk(server, schema, "--json", "DELETE FROM t")).done().json();
     assert_eq!((json["rows"].as_u64(), json["chunks"].as_u64()), (Some(0), Some(0)), "{json}");
     assert_forgotten(server, schema);
+}
+
+fn dates_with_zeros(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_zeros");
+    sql(server, format!("CREATE DATABASE {schema}"));
+    let day = "CASE WHEN n < 150 THEN '0000-00-00' WHEN n < 250 THEN '2020-00-10' ELSE '2020-01-01' END";
+    sql(
+        server,
+        format!(
+            "SET SESSION sql_mode = ''; USE {schema};
+             CREATE TABLE t (day DATE, n INT NOT NULL, a INT, PRIMARY KEY (day, n)); CREATE TABLE w LIKE t;
+             INSERT INTO t WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 300) SELECT {day}, n, n FROM s;
+             INSERT INTO w SELECT * FROM t"
+        ),
+    );
+    for statement in ["UPDATE t SET a = a + 1", "DELETE FROM t WHERE a % 3 = 0"] {
+        run(&mut chunk(server, schema, "", statement)).done();
+        let twin = statement.replace(" t ", " w ");
+        sql(server, format!("SET SESSION sql_mode = ''; USE {schema}; {twin}"));
+        assert_twins(server, schema, statement);
+    }
+}
+
+/// What no part can get as one statement would is said before.
+fn numbers_and_times_of_the_server(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_numbers");
+    make(server, schema, 1);
+    sql(
+        server,
+        format!(
+            "CREATE TABLE {schema}.u (id INT AUTO_INCREMENT PRIMARY KEY, a INT, made DATETIME DEFAULT CURRENT_TIMESTAMP)"
+        ),
+    );
+    let output = run(&mut chunk(server, schema, "", "INSERT INTO u (a) SELECT a FROM t")).done();
+    for column in ["id of", "made of"] {
+        assert!(output.stderr.contains(&format!("gives no value for {column}")), "{output}");
+    }
 }

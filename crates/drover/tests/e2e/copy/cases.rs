@@ -19,7 +19,7 @@ fn every_case(flavour: Flavour) {
     let [source, target] = [(); 2].map(|()| server(flavour));
     assert_all(&Case::all(flavour), |case| {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let mut copy = copy(&source, &target, "", &dir.path().join("state"));
+        let mut copy = copy(&source, &target, "--events on", &dir.path().join("state"));
         copy.args(case.options("args")).args(case.options("restore-args"));
         copy.args(case.schemas.iter().map(|schema| quoted(schema)));
         case.moves(&source, &target, &mut [copy])

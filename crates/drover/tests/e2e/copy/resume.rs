@@ -7,7 +7,7 @@ use drover_sandbox::{Flavour, Server};
 
 use super::{assert_finished, assert_same, make};
 use crate::client::{sql, value};
-use crate::drover::{Running, copy, run};
+use crate::drover::{Running, copy, drover_on, run};
 use crate::files::manifest;
 use crate::servers::{on_both, source, start, target};
 
@@ -73,7 +73,12 @@ fn rows_of_two_moments(flavour: Flavour) {
     let output =
         run(&mut copy(&source, target(flavour), &format!("cp_two_moments {LINE}"), dir.path())).done();
     assert!(output.stderr.contains("went on with a new snapshot"), "{output}");
+    assert!(output.stdout.contains("mixed     this copy was ended"), "{output}");
     let manifest = manifest(dir.path());
+    let log = source.datadir().join(manifest["snapshot"]["binlog_file"].as_str().unwrap());
+    let mut replay = drover_on(target(flavour), "-q binlog replay");
+    replay.arg("--after").arg(dir.path()).arg(log);
+    run(&mut replay).refused(&["no one position to go on from", "went on with a new snapshot"]);
     assert_eq!(manifest["earlier_snapshots"].as_array().map(Vec::len), Some(1));
     let count = |condition: &str| {
         let sql = format!("SELECT COUNT(*) FROM cp_two_moments.keyed WHERE v {condition} 'new'");

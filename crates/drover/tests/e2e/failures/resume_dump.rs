@@ -7,7 +7,7 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::client::{run_script, sql};
 use crate::compare;
-use crate::drover::{Output, Running, dump, restore, run};
+use crate::drover::{Output, Running, drover_on, dump, restore, run};
 use crate::files::{manifest, manifest_path};
 use crate::servers::{on_both, source, start, target};
 
@@ -142,7 +142,14 @@ fn rows_of_two_moments(flavour: Flavour) {
         .iter()
         .flat_map(|t| t["files"].as_array().unwrap());
     assert!(files.filter(|file| file["earlier"] == 0).count() > 8);
-    run(&mut restore(target(flavour), dir.path(), "--into resumed=two_moments")).done();
+    let restored = run(&mut restore(target(flavour), dir.path(), "-q --into resumed=two_moments")).done();
+    for output in [&output, &restored] {
+        assert!(output.stdout.contains("mixed     this dump was ended"), "{output}");
+    }
+    let log = server.datadir().join(manifest["snapshot"]["binlog_file"].as_str().unwrap());
+    let mut replay = drover_on(target(flavour), "binlog replay");
+    replay.arg("--after").arg(dir.path()).arg(log);
+    run(&mut replay).refused(&["no one position to go on from"]);
     run(&mut dump(&server, "resumed --resume", dir.path())).refused(&["is whole"]);
 }
 

@@ -126,4 +126,18 @@ fn told_what_to_do(flavour: Flavour) {
     let again = run(&mut restore(server, dir.path(), "--resume")).done();
     assert!(again.stderr.contains("nothing was loaded"), "{again}");
     run(&mut restore(server, dir.path(), "--resume --no-verify")).refused(&["already has"]);
+    another_dump(flavour, server, dir.path());
+}
+
+/// Files of two dumps may be called the same: what one has begun is not gone on with by the other, neither at once nor later.
+fn another_dump(flavour: Flavour, server: &Server, first: &Path) {
+    let dir = tempfile::tempdir().unwrap();
+    sql(source(flavour), "UPDATE told.keyed SET p = 2 WHERE id > 1000");
+    run(&mut dump(source(flavour), "told --chunk-size 256k", dir.path())).done();
+    sql(server, "DROP DATABASE told");
+    drop(begun(server, first, "told"));
+    run(&mut restore(server, dir.path(), "--resume")).refused(&["of another dump", "drover_restore_"]);
+    run(&mut restore(server, dir.path(), "--drop-existing --no-verify")).done();
+    assert_same_as_source(flavour, "told", server);
+    run(&mut restore(server, first, "--resume --no-verify")).refused(&["already has"]);
 }

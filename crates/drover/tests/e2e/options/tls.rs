@@ -2,7 +2,6 @@
 //! MySQL's.
 
 use std::path::Path;
-use std::process::Command;
 
 use drover_sandbox::{Flavour, Server};
 
@@ -48,6 +47,12 @@ fn modes(server: &Server, ca: &Path) {
     dumped(server, &format!("{login} --ssl-mode=DISABLED")).refused(&["secure"]);
     dumped(server, &format!("{login} --ssl-mode=VERIFY_CA --ssl-ca={STRANGER}"))
         .refused(&["TLS", "127.0.0.1"]);
+    // A CA that is given is one that must have signed.
+    dumped(server, &format!("{login} --ssl-mode=REQUIRED --ssl-ca={}", ca.display())).done();
+    for mode in ["REQUIRED", "PREFERRED"] {
+        dumped(server, &format!("{login} --ssl-mode={mode} --ssl-ca={STRANGER} -q"))
+            .refused(&["TLS", "127.0.0.1"]);
+    }
     dumped(server, &format!("{login} --ssl-mode=VERIFY_CA --ssl-ca=/nowhere.pem")).refused(&["/nowhere.pem"]);
     dumped(server, &format!("{login} --ssl-mode=VERIFY_CA")).refused(&["--ssl-ca"]);
     // The certificates are made out to no host name.
@@ -61,32 +66,48 @@ fn mysql_modes(flavour: Flavour) {
     modes(server, &server.datadir().join("ca.pem"));
 }
 
-/// The first login without TLS encrypts the password with the server's RSA key; later ones find it in the server's cache.
+/// The first login without TLS encrypts the password with the server's RSA key, if a person vouches for that key; later ones find
+/// the password in the server's cache.
 fn caching_sha2_without_tls(flavour: Flavour) {
     let server = source(flavour);
     prepare(server);
-    account(server, "cached", "IDENTIFIED WITH caching_sha2_password BY 'a longer passw0rd'", "");
-    for _ in 0..2 {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_drover"));
-        let dir = tempfile::tempdir().unwrap();
-        command.args([
-            "dump",
-            "tls",
-            "--no-defaults",
-            "--lock-timeout",
-            "60",
-            "-h",
-            "127.0.0.1",
-            "--ssl-mode=DISABLED",
-            "-ucached",
-        ]);
-        command
-            .args(["--password=a longer passw0rd", "-P", &server.port().to_string(), "--out"])
-            .arg(dir.path());
-        run(&mut command).done();
+    let password = "longer-than-the-20-bytes-of-a-nonce";
+    for name in ["cached", "fetched"] {
+        account(server, name, &format!("IDENTIFIED WITH caching_sha2_password BY '{password}'"), "");
     }
-    dumped(server, "-u cached --ssl-mode=DISABLED --password=wrong")
-        .refused(&["refused the login of 'cached'"]);
+    let plain = |name: &str, options: &str| {
+        dumped(server, &format!("-u {name} --ssl-mode=DISABLED --password={password} {options}"))
+    };
+    plain("cached", "").refused(&["'cached'", "--get-server-public-key", "--server-public-key-path"]);
+    plain("cached", "--server-public-key-path=/nowhere.pem").refused(&["/nowhere.pem", "public_key.pem"]);
+    plain("cached", &format!("--server-public-key-path={STRANGER}"))
+        .refused(&[STRANGER, "no RSA public key"]);
+    let key = format!("--server-public-key-path={}", server.datadir().join("public_key.pem").display());
+    plain("cached", &key).done();
+    plain("cached", "").done();
+
+    let wrong = "-u fetched --ssl-mode=DISABLED --get-server-public-key --password=wrong";
+    dumped(server, wrong).refused(&["refused the login of 'fetched'"]);
+    plain("fetched", "").refused(&["--get-server-public-key"]);
+    plain("fetched", "--get-server-public-key").done();
+}
+
+/// This plugin encrypts the password over a Unix socket too, where nobody is in between.
+fn sha256_without_tls(flavour: Flavour) {
+    let server = source(flavour);
+    prepare(server);
+    for host in ["127.0.0.1", "localhost"] {
+        let user = format!("hashed@'{host}'");
+        sql(
+            server,
+            format!("CREATE USER {user} IDENTIFIED WITH sha256_password BY 'pw'; GRANT ALL ON *.* TO {user}"),
+        );
+    }
+    let login = "-u hashed --password=pw";
+    dumped(server, login).done();
+    dumped(server, &format!("{login} --ssl-mode=DISABLED")).refused(&["--get-server-public-key"]);
+    dumped(server, &format!("{login} --ssl-mode=DISABLED --get-server-public-key")).done();
+    dumped_by(&format!("-S {}", server.socket().display()), login).done();
 }
 
 fn native_and_empty_passwords(flavour: Flavour) {
@@ -159,7 +180,7 @@ macro_rules! on {
 }
 
 mod mysql {
-    on!(MySql: mysql_modes, caching_sha2_without_tls, native_and_empty_passwords);
+    on!(MySql: mysql_modes, caching_sha2_without_tls, sha256_without_tls, native_and_empty_passwords);
 }
 
 mod mariadb {

@@ -75,6 +75,8 @@ fn the_dead_are_listed_and_tried_again_and_dropped(flavour: Flavour) {
     let id = queue.value("SELECT task FROM queue_dead WHERE object_id = 'e'");
     assert_eq!(objects(&format!("--id {id}")), "e");
 
+    queue.run("dead drop").refused(&["was not said", "--all"]);
+    queue.run("dead drop --limit 1").refused(&["--all"]);
     let dropped = queue.run("dead drop --kind 1 --limit 2").done();
     assert!(dropped.stdout.contains("2 dead tasks dropped"), "{dropped}");
     assert_eq!(queue.run("dead retry --kind 2 --json").done().json()["tasks"], 2);
@@ -86,6 +88,7 @@ fn the_dead_are_listed_and_tried_again_and_dropped(flavour: Flavour) {
     work.signal("INT");
     work.finish().done();
     assert_eq!(queue.sorted("log"), ["d 1", "e 1"]);
+    assert!(queue.run("dead drop --all").done().stdout.contains("1 dead task dropped"));
 }
 
 fn paused_kinds_wait(flavour: Flavour) {

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use drover_sandbox::Flavour;
 
-use crate::client::{value, wait_until};
+use super::Queue;
+use crate::client::{Session, value, wait_until};
 use crate::drover::{drover, run};
 use crate::servers::{on_both, start};
 
-on_both!(one_that_comes_later_gets_half, one_that_is_killed_is_replaced);
+on_both!(one_that_comes_later_gets_half, one_that_is_killed_is_replaced, small_inserts_are_shared);
 
 fn shepherd(place: &str, command: &str) -> Child {
     let mut shepherd = drover(&format!("-q queue work {place} --procs 1 --exec"));
@@ -42,6 +43,34 @@ fn one_that_comes_later_gets_half(flavour: Flavour) {
     let (a, b) = (lines("a"), lines("b"));
     assert_eq!(a + b, 80, "each task once");
     assert!(b >= 20, "the second one did {b} of 80");
+}
+
+/// Each task is inserted by itself, and three shepherds are needed for them: each does its part, whoever of them takes them in.
+fn small_inserts_are_shared(flavour: Flavour) {
+    const TASKS: usize = 300;
+    let queue = Queue::new(flavour, "small_inserts");
+    let worker = queue.python("log.write('%d\\n' % os.getppid())\ntime.sleep(0.02)\nanswer(task)");
+    let start = |_| {
+        let mut shepherd = queue.command("work -q --procs 1");
+        shepherd.args(["--json-lines", &worker]).stdout(Stdio::null()).stderr(Stdio::null());
+        shepherd.spawn().unwrap()
+    };
+    let shepherds: Vec<_> = (0..3).map(start).collect();
+    wait_until("all are there", || queue.value("SELECT COUNT(*) FROM queue_shepherd") == "3");
+    let mut client = Session::open(queue.server);
+    client.run(&format!("USE {}", queue.schema));
+    for object in 0..TASKS {
+        client.run(&format!("INSERT INTO queue_inbox (object_id) VALUES ({object})"));
+        std::thread::sleep(Duration::from_millis(4));
+    }
+    wait_until("all have run", || queue.lines("log").len() == TASKS);
+    let lines = queue.lines("log");
+    let parts: Vec<_> = shepherds
+        .iter()
+        .map(|shepherd| lines.iter().filter(|line| **line == shepherd.id().to_string()).count())
+        .collect();
+    shepherds.into_iter().for_each(end);
+    assert!(parts.iter().all(|part| *part >= TASKS / 6), "{parts:?}");
 }
 
 /// Within ten seconds.

@@ -7,7 +7,26 @@ use crate::client::wait_until;
 use crate::drover::Running;
 use crate::servers::on_both;
 
-on_both!(what_there_is);
+on_both!(what_there_is, what_is_paused_is_never_drained);
+
+/// A rate that is of before says nothing of what waits now.
+fn what_is_paused_is_never_drained(flavour: Flavour) {
+    let queue = Queue::new(flavour, "stat_of_paused");
+    queue.run("push --kind 5 a b c").done();
+    assert_eq!(queue.work("", ["--json-lines", "cat"])["done"], 3);
+    queue.run("pause --kind 5").done();
+    queue.run("push --kind 5 d e").done();
+    queue.run("push --kind 6 f").done();
+    assert_eq!(queue.work("", ["--json-lines", "cat"])["done"], 1);
+    let stat = queue.run("stat --json").done().json();
+    let [five, six] = &**stat["kinds"].as_array().unwrap() else { panic!("{stat}") };
+    assert_eq!((&five["is_paused"], &six["is_paused"]), (&true.into(), &false.into()), "{stat}");
+    assert_eq!(five["waiting"], 2, "{stat}");
+    assert!(five["rate"].as_f64().unwrap() > 0.0 && five.get("eta_seconds").is_none(), "{stat}");
+    let text = queue.run("stat").done().stdout;
+    assert!(text.lines().any(|line| line.trim().starts_with("5 ") && line.ends_with("paused")), "{text}");
+    assert!(queue.run("drain --json").done().json().get("eta_seconds").is_none());
+}
 
 fn what_there_is(flavour: Flavour) {
     let queue = Queue::new(flavour, "stat");

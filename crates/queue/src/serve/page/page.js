@@ -52,6 +52,8 @@ function show(now) {
   const of = now.shards.length === 1 ? "" : `, ${reached.length} of ${things(now.shards.length, "shard")}`;
   status.textContent = `live at ${clock(now.at_ms)}${of}${now.takes_token ? "" : ", read-only"}`;
   byId("sign").hidden = !now.takes_token || token !== null;
+  const unknown = reached.length === now.shards.length ? undefined : "Not known: not all shards have answered.";
+  for (const table of [kinds, shepherds, builds, schedules]) table.explain(unknown);
   showMissing(now);
   showFigures(now, reached);
   showKinds(now);

@@ -44,6 +44,7 @@ export class Table {
   constructor(place, columns, none) {
     this.place = place;
     this.columns = columns;
+    this.empty = none;
     this.none = element("p", { class: "none" }, none);
     const heads = columns.map((column) => element("th", { scope: "col", class: column.class ?? "" }, column.name));
     this.body = element("tbody");
@@ -51,6 +52,12 @@ export class Table {
     this.scroll = element("div", { class: "scroll" }, table);
     place.append(this.scroll, this.none);
     this.rows = new Map();
+  }
+
+  /** Says why there may be no rows, if that is another reason than that there are none. */
+  explain(why) {
+    const text = why ?? this.empty;
+    if (this.none.textContent !== text) this.none.textContent = text;
   }
 
   /** Shows these rows: each has a key and a cell for each column, which is a text, an element or {text, class, title}. */

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use drover_db::options::{Address, ConnectOptions, Logged, SslMode, SslOptions};
+use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Vendor, quote};
 use drover_doctor::target::{DEFAULTS, Snapshot};
 use drover_sandbox::{Flavour, Server};
@@ -57,16 +57,7 @@ pub(super) fn take(server: &Server, variables: &Names, collations: &Names) -> Sn
 }
 
 pub(super) fn connect(server: &Server) -> Connection {
-    Connection::open(&ConnectOptions {
-        user: "root".into(),
-        password: None,
-        address: Address::Socket(server.socket().to_owned()),
-        database: None,
-        ssl: SslOptions { mode: SslMode::Disabled, ca: None, cert: None, key: None },
-        connect_timeout: std::time::Duration::from_secs(10),
-        logged: Logged::AsUsual,
-    })
-    .unwrap()
+    Connection::open(&ConnectOptions::by_socket("root", server.socket())).unwrap()
 }
 
 fn column(connection: &mut Connection, sql: &str) -> Names {

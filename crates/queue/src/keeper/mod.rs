@@ -1,6 +1,9 @@
 //! The keeper of a shard: the one thread that talks to it. It takes what has come in, reads lanes ahead of the workers, and
 //! acknowledges what they have done, many tasks in one transaction.
 
+mod sharing;
+mod upkeep;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,24 +14,24 @@ use drover_db::Connection;
 use crate::Result;
 use crate::claims::{self, Claimant};
 use crate::clock::Clock;
-use crate::counts::{self, Counts};
+use crate::counts::Counts;
 use crate::desk::{Desk, Mail, Queued, StreamName};
 use crate::drain::{self, State};
-use crate::error::{Doing, Error};
-use crate::intake::{Books, Intake, Moved};
+use crate::error::Error;
+use crate::intake::{Books, Intake};
 use crate::kinds::Kinds;
-use crate::lane::{self, Lane};
+use crate::lane::Lane;
 use crate::lease::{self, Name, Standing};
+use crate::orphans::{Found, Orphans};
+use crate::renewal::{self, Lease};
 use crate::schedule;
-use crate::schema::{BUILDING, INTAKE};
 use crate::segments;
 use crate::session;
 use crate::settle::Settling;
 use crate::shard::Shard;
 use crate::shepherd::Totals;
+use sharing::Appetite;
 
-/// How often a lease is renewed: several times in the time after which it runs out.
-const RENEW_EVERY: Duration = Duration::from_secs(3);
 /// How often little is acknowledged. A transaction costs the server as much as some hundred tasks do.
 const SETTLE_EVERY: Duration = Duration::from_millis(10);
 /// So much of a shard is read ahead, of all lines together: tasks, of which large ones count as several.
@@ -38,6 +41,12 @@ const LEAST_AHEAD: usize = 32;
 const MOST_READ: usize = 4096;
 /// So many lanes are taken at once.
 const LANES_AT_ONCE: usize = 64;
+/// What was done is not lost because another session is in the way: it is tried again so often, with a second or two between.
+const PATIENT: u32 = 40;
+/// So long the inbox is left alone that somebody else has locked.
+const LOCKED_PAUSE: Duration = Duration::from_secs(1);
+/// How often is said that it is locked.
+const TELL_LOCKED_EVERY: Duration = Duration::from_secs(30);
 
 /// What keepers and those who started them tell each other.
 #[derive(Debug, Default)]
@@ -65,7 +74,11 @@ pub(crate) struct Post<'a> {
     pub(crate) signals: &'a Signals,
     pub(crate) totals: &'a Totals,
     pub(crate) name: &'a Name,
+    /// What the thread that renews its lease is told.
+    pub(crate) lease: &'a Lease,
     pub(crate) until_empty: bool,
+    /// Hears of what a person should know.
+    pub(crate) trouble: &'a (dyn Fn(&str) + Sync),
 }
 
 /// A keeper, while its connection holds.
@@ -84,7 +97,13 @@ pub(crate) struct Keeper<'a> {
     /// The lane of which tasks were asked for and not read yet. Until they are, nothing else can be asked.
     asked: Option<u64>,
     clock: Clock,
-    renew_at: Instant,
+    lease: &'a Lease,
+    look_at: Instant,
+    look_every: Duration,
+    /// When is said again that the inbox is locked.
+    tell_locked_at: Instant,
+    orphans: Orphans,
+    trouble: &'a (dyn Fn(&str) + Sync),
     /// Until then it waits for more to acknowledge, unless there is much.
     settle_at: Instant,
     intake: Option<Incoming>,
@@ -93,8 +112,14 @@ pub(crate) struct Keeper<'a> {
     hungry: usize,
     /// How many tasks it can run at once.
     workers: usize,
+    /// Others that had nothing to do when was looked last.
+    idle: usize,
+    /// When lanes were taken last.
+    taken_at: Instant,
     /// Whether the others know that this one has nothing to do.
     is_hungry: bool,
+    /// How much it takes at a time while there are others.
+    appetite: Appetite,
     /// Whether there may be lanes that nobody owns.
     may_be_free: bool,
     /// Whether a lane was finished since segments were looked at.
@@ -120,9 +145,9 @@ struct Incoming {
 impl<'a> Keeper<'a> {
     /// Connects, and enters the shepherd; `left` is the number that it had over an earlier connection.
     pub(crate) fn open(post: &Post<'a>, left: Option<u32>) -> Result<Self> {
-        let Post { shard, at, desk, signals, totals, name, until_empty } = *post;
-        let mut connection = session::open(shard)?;
-        crate::schema::check(&mut connection)?;
+        let Post { shard, at, desk, signals, totals, name, lease, until_empty, trouble } = *post;
+        crate::schema::upgrade(&mut session::open(shard)?)?;
+        let mut connection = session::brief(session::open(shard)?, shard)?;
         if let Some(before) = left {
             lease::leave(&mut connection, before)?;
         }
@@ -130,8 +155,10 @@ impl<'a> Keeper<'a> {
         let state = State::load(&mut connection)?;
         let clock = Clock::of(&mut connection)?;
         lease::bury(&mut connection, 0)?;
-        let shepherd = lease::enter(&mut connection, name)?;
         let now = Instant::now();
+        let shepherd = lease::enter(&mut connection, name)?;
+        lease.begin(shepherd, &connection, name.lease)?;
+        desk.leased(at, now + name.lease);
         Ok(Self {
             at,
             desk,
@@ -144,13 +171,21 @@ impl<'a> Keeper<'a> {
             lanes: HashMap::new(),
             asked: None,
             clock,
-            renew_at: now,
+            lease,
+            look_at: now,
+            look_every: renewal::every(name.lease),
+            tell_locked_at: now,
+            orphans: Orphans::new(),
+            trouble,
             settle_at: now,
             intake: None,
             shepherds: 1,
             hungry: 0,
             workers: name.workers as usize,
+            idle: 0,
+            taken_at: now,
             is_hungry: false,
+            appetite: Appetite::new(name.workers),
             may_be_free: true,
             may_be_over: true,
             segments_at: now + segments::EVERY,
@@ -169,6 +204,7 @@ impl<'a> Keeper<'a> {
         loop {
             let closing = self.signals.closing.load(Ordering::SeqCst);
             let mail = self.desk.mail(self.at, self.pause(closing), self.settle_at);
+            self.lease.moved();
             self.step(mail, closing)?;
             if closing && self.desk.running() == 0 {
                 let mail = self.desk.mail(self.at, Duration::ZERO, Instant::now());
@@ -188,13 +224,16 @@ impl<'a> Keeper<'a> {
     /// How long there is nothing to do, if nothing comes.
     fn pause(&self, closing: bool) -> Duration {
         let now = Instant::now();
-        let mut next = self.renew_at;
+        let mut next = self.look_at;
         if self.asked.is_some() {
             next = next.min(now + SETTLE_EVERY);
         }
         if let Some(incoming) = self.intake.as_ref().filter(|_| !closing) {
             next = incoming.later_at.map_or(next, |at| next.min(at)).min(incoming.inbox_at);
             next = next.min(incoming.schedules_at);
+        }
+        if self.is_waiting_for_lanes() {
+            next = next.min(now + sharing::TAKE_AGAIN);
         }
         if closing || self.until_empty {
             next = next.min(now + Duration::from_millis(20));
@@ -208,8 +247,8 @@ impl<'a> Keeper<'a> {
             self.settle(mail.finished)?;
         }
         let now = Instant::now();
-        if now >= self.renew_at || mail.changed {
-            self.renew(mail.changed)?;
+        if now >= self.look_at || mail.changed {
+            self.look_around(mail.changed)?;
         }
         if closing {
             return Ok(());
@@ -225,6 +264,7 @@ impl<'a> Keeper<'a> {
         }
         self.fire(mail.changed)?;
         self.take_in()?;
+        self.look_for_more();
         let next = self.feed()?;
         self.share()?;
         self.drop_segments()?;
@@ -249,11 +289,10 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    fn renew(&mut self, changed: bool) -> Result<()> {
-        if !lease::renew(&mut self.connection, self.books.shepherd, self.desk.running())? {
-            return Err(Error::found(crate::intake::LOST));
-        }
-        self.renew_at = Instant::now() + RENEW_EVERY;
+    /// Looks for what the others do.
+    fn look_around(&mut self, changed: bool) -> Result<()> {
+        self.look_at = Instant::now() + self.look_every;
+        self.free_orphans()?;
         if changed || self.intake.is_none() {
             self.clock = Clock::of(&mut self.connection)?;
             self.books.kinds = Kinds::load(&mut self.connection)?;
@@ -264,9 +303,8 @@ impl<'a> Keeper<'a> {
             self.desk.rule(self.at, self.own.clone());
             if self.state.rests() {
                 self.intake = None;
-                lease::release_intake(&mut self.connection, self.books.shepherd)?;
-            } else if self.intake.is_none() && lease::take_intake(&mut self.connection, self.books.shepherd)?
-            {
+                self.patiently(lease::release_intake)?;
+            } else if self.intake.is_none() && self.patiently(lease::take_intake)? {
                 self.may_be_over = true; // others may have finished lanes
                 let now = Instant::now();
                 self.intake = Some(Incoming {
@@ -280,8 +318,24 @@ impl<'a> Keeper<'a> {
             }
         }
         self.give_back_paused()?;
-        self.hungry =
-            if self.shepherds > 1 { lease::hungry(&mut self.connection, self.books.shepherd)? } else { 0 };
+        self.hungry = match self.shepherds {
+            ..=1 => 0,
+            _ => lease::hungry(&mut self.connection, self.books.shepherd)?,
+        };
+        self.idle = self.hungry;
+        Ok(())
+    }
+
+    /// Frees lanes whose owner is nobody.
+    fn free_orphans(&mut self) -> Result<()> {
+        let Found { freed, any_free } = self.orphans.free(&mut self.connection)?;
+        // Who listens for new lanes waits, too, while somebody has locked the inbox.
+        self.may_be_free |= any_free || freed > 0;
+        if freed > 0 {
+            (self.trouble)(&format!(
+                "{freed} lanes of tasks belonged to a shepherd that is gone: they are worked off now"
+            ));
+        }
         Ok(())
     }
 
@@ -292,14 +346,22 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         let shepherd = self.books.shepherd;
-        let (fired, wait) =
-            session::retried(&mut self.connection, |connection| schedule::fire(connection, shepherd))?;
+        let fired =
+            session::tried(&mut self.connection, 1, |connection| schedule::fire(connection, shepherd));
         let now = Instant::now();
-        incoming.schedules_at = now + wait;
-        if fired {
-            incoming.inbox_at = now;
+        match fired {
+            Ok((fired, wait)) => {
+                incoming.schedules_at = now + wait;
+                if fired {
+                    incoming.inbox_at = now;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                incoming.schedules_at = now + LOCKED_PAUSE;
+                self.is_locked(error)
+            }
         }
-        Ok(())
     }
 
     /// Moves tasks in, if it is this keeper's to do, and time.
@@ -308,59 +370,57 @@ impl<'a> Keeper<'a> {
         let now = Instant::now();
         let mut all = Vec::new();
         if now >= incoming.inbox_at {
-            let moved = session::retried(&mut self.connection, |connection| {
+            let moved = session::tried(&mut self.connection, 1, |connection| {
                 incoming.intake.inbox(connection, &mut self.books)
-            })?;
-            incoming.plan_inbox(moved.read);
+            });
+            incoming.plan_inbox(moved.as_ref().map_or(0, |moved| moved.read));
+            if moved.is_err() {
+                incoming.inbox_at = Instant::now() + LOCKED_PAUSE;
+            }
             all.push(moved);
         }
         if incoming.later_at.is_some_and(|at| now >= at) {
-            let (moved, next) = session::retried(&mut self.connection, |connection| {
+            let moved = session::tried(&mut self.connection, 1, |connection| {
                 incoming.intake.later(connection, &mut self.books)
-            })?;
-            incoming.later_at = Some(Instant::now() + next.unwrap_or(LATER_SWEEP).min(LATER_SWEEP));
-            all.push(moved);
+            });
+            let wait = match &moved {
+                Ok((_, next)) => next.unwrap_or(LATER_SWEEP).min(LATER_SWEEP),
+                Err(_) => LOCKED_PAUSE,
+            };
+            incoming.later_at = Some(Instant::now() + wait);
+            all.push(moved.map(|(moved, _)| moved));
         }
         for moved in all {
-            self.accept(moved)?;
-        }
-        Ok(())
-    }
-
-    /// Puts tasks that were moved in on the desk. More than are read ahead are left to whoever comes first.
-    fn accept(&mut self, moved: Moved) -> Result<()> {
-        let waiting: usize = self.desk.ready(self.at).values().sum();
-        let mut given_back = Vec::new();
-        let mut kept = HashSet::new();
-        let are_for_others = moved.lanes.iter().any(|lane| self.leaves_to_others(lane.kind));
-        for lane in moved.lanes {
-            if waiting > AHEAD || self.rests(lane.kind) {
-                given_back.push(lane.lane);
-            } else {
-                kept.insert(lane.lane);
-                self.lanes.insert(lane.lane, lane);
+            match moved {
+                Ok(moved) => self.accept(moved)?,
+                Err(error) => self.is_locked(error)?,
             }
         }
-        self.desk.put(moved.tasks.into_iter().filter(|task| kept.contains(&task.lane)));
-        self.give_back(given_back, are_for_others)
-    }
-
-    /// Whether others may run tasks of a kind, and this one may not: fewer may run at once than there are shepherds.
-    fn leaves_to_others(&self, kind: u16) -> bool {
-        self.own.of(kind).is_paused && !self.books.kinds.of(kind).is_paused
-    }
-
-    /// Gives lanes back, and tells the others if they are for them.
-    fn give_back(&mut self, lanes: Vec<u64>, are_for_others: bool) -> Result<()> {
-        if lanes.is_empty() {
-            return Ok(());
-        }
-        self.may_be_free = true;
-        lane::release(&mut self.connection, self.books.shepherd, &lanes)?;
-        if are_for_others {
-            crate::settings::ring(&mut self.connection).doing(|| "giving lanes back")?;
-        }
         Ok(())
+    }
+
+    /// Another session is in the way of what comes in, and all else goes on; other errors stay what they are.
+    fn is_locked(&mut self, error: Error) -> Result<()> {
+        if !error.is_passing() {
+            return Err(error);
+        }
+        self.tell_locked(&format!("what comes in waits for another session: {error}"));
+        Ok(())
+    }
+
+    fn tell_locked(&mut self, text: &str) {
+        let now = Instant::now();
+        if now >= self.tell_locked_at {
+            self.tell_locked_at = now + TELL_LOCKED_EVERY;
+            (self.trouble)(text);
+        }
+    }
+
+    /// Does something on the server, and does it again where another session is in the way: with a connection that is given up, all that
+    /// runs would be given out again.
+    fn patiently<T>(&mut self, mut work: impl FnMut(&mut Connection, u32) -> Result<T>) -> Result<T> {
+        let shepherd = self.books.shepherd;
+        session::tried(&mut self.connection, PATIENT, |connection| work(connection, shepherd))
     }
 
     /// Whether this shepherd begins no task of this kind.
@@ -383,7 +443,10 @@ impl<'a> Keeper<'a> {
         for lane in &busy {
             let (Some(lane), Some(&after)) = (self.lanes.get_mut(lane), running.get(lane)) else { continue };
             if self.state.rests() && after < lane.tasks {
-                lane.cut(&mut self.connection, self.books.shepherd, after)?;
+                let shepherd = self.books.shepherd;
+                session::tried(&mut self.connection, PATIENT, |connection| {
+                    lane.cut(connection, shepherd, after)
+                })?;
             }
             lane.rewind();
         }
@@ -449,38 +512,6 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Shepherds that have nothing to do get half of what another one has not begun.
-    fn share(&mut self) -> Result<()> {
-        if self.shepherds < 2 && !self.is_hungry {
-            return Ok(());
-        }
-        let has_nothing = self.desk.running() < self.workers
-            && !self.may_be_free
-            && self.lanes.values().all(Lane::is_read)
-            && self.desk.ready(self.at).is_empty();
-        if has_nothing != self.is_hungry {
-            self.is_hungry = has_nothing;
-            lease::tell_hunger(&mut self.connection, self.books.shepherd, has_nothing)?;
-        }
-        if self.hungry == 0 {
-            return Ok(());
-        }
-        let ready = self.desk.ready_by_lane(self.at);
-        // Of what not all of them may run the hungry ones have no use, perhaps.
-        let is_for_all =
-            |kind: u16| self.books.kinds.of(kind).concurrency.is_none_or(|most| most >= self.shepherds);
-        for _ in 0..std::mem::take(&mut self.hungry) {
-            let left = |lane: &&mut Lane| lane.unread() + ready.get(&lane.lane).copied().unwrap_or(0);
-            let lanes = self.lanes.values_mut().filter(|lane| is_for_all(lane.kind));
-            let Some(lane) = lanes.max_by_key(left) else { break };
-            let Some(at) = self.desk.halve(self.at, lane.lane, lane.progress.settled(), lane.tasks) else {
-                break;
-            };
-            lane.cut(&mut self.connection, self.books.shepherd, at)?;
-        }
-        Ok(())
-    }
-
     fn ask(&mut self, lane: u64, most: usize) -> Result<()> {
         let Some(lane) = self.lanes.get_mut(&lane) else { return Ok(()) };
         lane.ask(&mut self.connection, most)
@@ -507,34 +538,9 @@ impl<'a> Keeper<'a> {
         Ok(held)
     }
 
-    /// Takes a lane that nobody owns for each line that has none to read from.
-    fn take_lanes(&mut self, ready: &HashMap<StreamName, usize>) -> Result<()> {
-        let mut fed: HashSet<StreamName> =
-            self.lanes.values().filter(|lane| !lane.is_read()).map(|lane| lane.stream(self.at)).collect();
-        fed.extend(ready.iter().filter(|(_, count)| **count > MOST_READ).map(|(stream, _)| stream.clone()));
-        let mut wanted = Vec::new();
-        let mut more = false;
-        for free in lane::free(&mut self.connection)? {
-            if self.rests(free.kind) {
-                continue;
-            }
-            let stream =
-                StreamName { shard: self.at, kind: free.kind, priority: free.priority, tenant: free.tenant };
-            if wanted.len() < LANES_AT_ONCE && fed.insert(stream) {
-                wanted.push(free.lane);
-            } else {
-                more = true;
-            }
-        }
-        for lane in lane::take(&mut self.connection, self.books.shepherd, &wanted)? {
-            self.lanes.insert(lane.lane, lane);
-        }
-        self.may_be_free = more;
-        Ok(())
-    }
-
     /// Acknowledges what workers have done.
     fn settle(&mut self, finished: Vec<crate::desk::Finished>) -> Result<()> {
+        self.appetite.did(finished.len());
         let settling = Settling::new(finished, &mut self.lanes, &self.books.kinds, self.clock);
         self.commit(&settling)?;
         self.settle_at = Instant::now() + SETTLE_EVERY;
@@ -543,7 +549,7 @@ impl<'a> Keeper<'a> {
 
     fn commit(&mut self, settling: &Settling) -> Result<()> {
         let is_intake = self.intake.is_some();
-        let settled = session::retried(&mut self.connection, |connection| {
+        let settled = session::tried(&mut self.connection, PATIENT, |connection| {
             settling.commit(connection, &mut self.books, &self.lanes, is_intake)
         })?;
         settled.count(self.totals);
@@ -566,55 +572,6 @@ impl<'a> Keeper<'a> {
 
     fn is_over(&self, lane: u64) -> bool {
         self.lanes.get(&lane).is_some_and(|lane| lane.progress.is_finished())
-    }
-
-    /// Folds counts that are old, now and then.
-    fn fold(&mut self) -> Result<()> {
-        const EVERY: Duration = Duration::from_secs(600);
-        let now = Instant::now();
-        if self.intake.is_none() || now < self.fold_at {
-            return Ok(());
-        }
-        self.fold_at = now + EVERY;
-        while session::retried(&mut self.connection, counts::fold)? {}
-        Ok(())
-    }
-
-    /// Drops segments of which all lanes are finished.
-    fn drop_segments(&mut self) -> Result<()> {
-        let now = Instant::now();
-        let Some(incoming) = &mut self.intake else { return Ok(()) };
-        if now < self.segments_at {
-            return Ok(());
-        }
-        let keep = self.books.kinds.longest_keep();
-        self.may_be_over |= incoming.intake.close_old(&mut self.connection, keep)?;
-        let mut next = None;
-        if self.may_be_over {
-            next = segments::drop_finished(&mut self.connection, keep)?;
-            self.may_be_over = next.is_some();
-        }
-        self.segments_at = now + next.unwrap_or(segments::EVERY);
-        Ok(())
-    }
-
-    fn look_whether_empty(&mut self) -> Result<()> {
-        let Some(empty) = self.signals.empty.get(self.at) else { return Ok(()) };
-        if !self.lanes.is_empty() || self.may_be_free {
-            empty.store(false, Ordering::SeqCst);
-            return Ok(());
-        }
-        let lanes =
-            format!("SELECT DISTINCT kind FROM queue_lane WHERE lane > {INTAKE} AND owner <> {BUILDING}");
-        let doing = || "looking whether the queue is empty";
-        let kinds = self.connection.query(lanes).doing(doing)?.rows;
-        let is_open = |kind: u16| !self.rests(kind);
-        let open = kinds.iter().filter_map(|row| row.parse(0)).any(is_open);
-        let sql = "SELECT EXISTS (SELECT 1 FROM queue_inbox) + EXISTS (SELECT 1 FROM queue_later WHERE is_back = 1)";
-        let row = self.connection.first(sql).doing(doing)?;
-        let left = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(1) + u32::from(open);
-        empty.store(left == 0, Ordering::SeqCst);
-        Ok(())
     }
 }
 

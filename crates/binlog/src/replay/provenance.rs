@@ -1,0 +1,147 @@
+//! Where logs come from. Files of two servers may have the same names: a replay that goes on with those of another one would leave out
+//! what that one did before the same position.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+
+use crate::log::{Header, Kind};
+use crate::source::{Counter, Source};
+
+/// What is known of the server, and of its logs that were read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Provenance {
+    /// The server's own name for itself, where it could be asked: server_uuid.
+    server: Option<String>,
+    /// The last logs that were read.
+    logs: Vec<Log>,
+}
+
+/// What tells a log from another of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Log {
+    name: String,
+    server_id: u32,
+    /// When it was begun, in seconds since 1970.
+    begun: u32,
+}
+
+/// More are not kept.
+const MOST: usize = 16;
+
+impl Provenance {
+    /// Looks at the first event of each file, those too that are not read as an earlier run has: they must be the ones that it read.
+    pub(super) fn check(&self, sources: &[Source]) -> Result<(), String> {
+        let mut seen = self.clone();
+        for source in sources.iter().filter(|source| matches!(source, Source::File(_))) {
+            let mut head = [0; 4 + Header::LENGTH];
+            let read = source.open(&Counter::default()).map(|mut file| file.read_exact(&mut head));
+            let number =
+                |at: usize| head[at..at + 4].iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte));
+            // Others, such as an encrypted one, are looked at when they are read.
+            if matches!(read, Ok(Ok(())))
+                && head.starts_with(b"\xfebin")
+                && Kind(head[8]) == Kind::FORMAT_DESCRIPTION
+            {
+                seen.see_log(&source.log_name(), number(9), number(4))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the server that logs are read from. Why it cannot be the one of before, if it is not.
+    pub(super) fn see_server(&mut self, server: &str) -> Result<(), String> {
+        match &self.server {
+            Some(known) if known != server => Err(format!(
+                "the logs come from the server {server}, and those that were applied from {known}"
+            )),
+            _ => {
+                self.server = Some(server.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes in a log; the time is 0 where nobody knows. Why it cannot be one of those of before, or follow them, if it does not.
+    pub(super) fn see_log(&mut self, name: &str, server_id: u32, begun: u32) -> Result<(), String> {
+        let same = self.logs.iter().find(|log| log.name == name);
+        if let Some(log) = same
+            && log.begun != begun
+            && log.begun != 0
+            && begun != 0
+        {
+            return Err(format!(
+                "this is another log than the {name} that was applied: it was begun at {begun}, that one at {} (seconds since 1970)",
+                log.begun
+            ));
+        }
+        if let Some(other) = self.logs.iter().find(|log| log.server_id != server_id) {
+            return Err(format!(
+                "{name} is of the server with server_id {server_id}, and {}, which was applied, of {}",
+                other.name, other.server_id
+            ));
+        }
+        if same.is_none() {
+            self.logs.push(Log { name: name.to_owned(), server_id, begun });
+            let surplus = self.logs.len().saturating_sub(MOST);
+            self.logs.drain(..surplus);
+        }
+        Ok(())
+    }
+
+    /// As the target keeps it.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(server) = &self.server {
+            let _ = writeln!(text, "server {server}"); // writing to a String cannot fail
+        }
+        for Log { name, server_id, begun } in &self.logs {
+            let _ = writeln!(text, "log {server_id} {begun} {name}");
+        }
+        text
+    }
+
+    /// What an earlier run kept.
+    pub(super) fn read(text: &str) -> Self {
+        let mut read = Self::default();
+        for line in text.lines() {
+            if let Some(server) = line.strip_prefix("server ") {
+                read.server = Some(server.to_owned());
+            }
+            let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
+            let mut number = || parts.next().and_then(|number| number.parse().ok());
+            if let (Some(server_id), Some(begun)) = (number(), number())
+                && let Some(name) = parts.next()
+            {
+                read.logs.push(Log { name: name.to_owned(), server_id, begun });
+            }
+        }
+        read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_of_another_server_are_told() {
+        let mut known = Provenance::default();
+        known.see_server("a-b").unwrap();
+        known.see_log("bin.000001", 1, 100).unwrap();
+        known.see_log("bin 2.000002", 1, 200).unwrap();
+        let mut read = Provenance::read(&known.text());
+        assert_eq!(read, known);
+        read.see_log("bin 2.000002", 1, 200).unwrap();
+        read.see_log("bin 2.000002", 1, 0).unwrap();
+        assert!(read.see_log("bin 2.000002", 1, 201).unwrap_err().contains("another log"));
+        assert!(read.see_log("bin.000003", 2, 300).unwrap_err().contains("server_id 2"));
+        assert!(read.see_server("c").unwrap_err().contains("a-b"));
+    }
+
+    #[test]
+    fn only_the_last_are_kept() {
+        let mut known = Provenance::default();
+        (0..100).for_each(|number| known.see_log(&format!("b.{number}"), 1, number).unwrap());
+        assert_eq!(known.logs.len(), MOST);
+    }
+}

@@ -1,0 +1,100 @@
+//! One socket before two servers.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use drover_sandbox::Server;
+
+/// It ends with the test's process: its threads wait for connections that nobody makes.
+pub(super) struct Dealer {
+    socket: PathBuf,
+}
+
+impl Dealer {
+    /// `deal` says which server gets the connection of each number.
+    pub(super) fn new(
+        servers: [&Server; 2],
+        socket: &Path,
+        deal: impl Fn(usize) -> usize + Send + 'static,
+    ) -> Self {
+        let sockets = servers.map(|server| server.socket().to_owned());
+        let listener = UnixListener::bind(socket).unwrap();
+        thread::spawn(move || {
+            for (number, client) in listener.incoming().enumerate() {
+                let (Ok(client), Ok(server)) = (client, UnixStream::connect(&sockets[deal(number)])) else {
+                    return;
+                };
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    thread::spawn(move || carry(from, to));
+                }
+            }
+        });
+        Self { socket: socket.to_owned() }
+    }
+
+    /// Each connection leads to both: SELECTs to the second, all else to the first.
+    pub(super) fn splitting(servers: [&Server; 2], socket: &Path) -> Self {
+        let sockets = Arc::new(servers.map(|server| server.socket().to_owned()));
+        let listener = UnixListener::bind(socket).unwrap();
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (Ok(client), sockets) = (client, Arc::clone(&sockets)) else { return };
+                thread::spawn(move || split(client, &sockets));
+            }
+        });
+        Self { socket: socket.to_owned() }
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
+fn carry(mut from: UnixStream, mut to: UnixStream) {
+    let _either_end_may_go = io::copy(&mut from, &mut to);
+    let _it_may_be_gone = to.shutdown(Shutdown::Both);
+}
+
+fn split(mut client: UnixStream, sockets: &[PathBuf; 2]) -> io::Result<()> {
+    const COM_QUERY: u8 = 3;
+    let mut servers = [UnixStream::connect(&sockets[0])?, UnixStream::connect(&sockets[1])?];
+    // Both greet, one is heard; root has no password, so that both take the same answer.
+    let mut greeting = packet(&mut servers[0])?;
+    packet(&mut servers[1])?;
+    client.write_all(&greeting)?;
+    let login = packet(&mut client)?;
+    for server in &mut servers {
+        server.write_all(&login)?;
+        greeting = packet(server)?;
+        // MySQL may first say that it knows the account from before.
+        while greeting.get(4) == Some(&1) {
+            greeting = packet(server)?;
+        }
+    }
+    client.write_all(&greeting)?;
+    let readers: Vec<_> = servers.iter().map(|server| server.try_clone()).collect::<io::Result<_>>()?;
+    for reader in readers {
+        let client = client.try_clone()?;
+        thread::spawn(move || carry(reader, client));
+    }
+    loop {
+        let command = packet(&mut client)?;
+        let is_select = command[4] == COM_QUERY && command[5..].starts_with(b"SELECT");
+        servers[usize::from(is_select)].write_all(&command)?;
+    }
+}
+
+/// With its header.
+fn packet(from: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut packet = vec![0; 4];
+    from.read_exact(&mut packet)?;
+    let length = u32::from_le_bytes([packet[0], packet[1], packet[2], 0]) as usize;
+    packet.resize(4 + length, 0);
+    from.read_exact(&mut packet[4..])?;
+    Ok(packet)
+}

@@ -1,0 +1,135 @@
+//! Transactions and locks of others that last longer than a lease: they hold up nothing but their own tasks, and no task runs twice.
+
+use std::process::{Child, Command, Stdio};
+
+use drover_sandbox::Flavour;
+
+use super::{Queue, numbers};
+use crate::client::{Session, wait_until};
+use crate::servers::on_both;
+
+on_both!(open_transactions, a_row_that_is_locked, a_table_that_is_locked);
+
+/// Shepherds whose leases are short, which end with the test.
+struct Shepherds<'a> {
+    queue: &'a Queue,
+    children: Vec<Child>,
+}
+
+impl<'a> Shepherds<'a> {
+    /// Two that write what they did into `log`.
+    fn start(queue: &'a Queue) -> Self {
+        let worker = queue.python("log.write(str(task['object_id']) + '\\n')\nanswer(task)");
+        let start = |_| {
+            let mut command = queue.command("work -v --lease 3s --procs 2");
+            command.args(["--json-lines", &worker]).stdout(Stdio::null());
+            let said =
+                std::fs::OpenOptions::new().create(true).append(true).open(queue.dir.path().join("said"));
+            command.stderr(said.unwrap()).spawn().unwrap()
+        };
+        let started = Self { queue, children: (0..2).map(start).collect() };
+        started.wait_for("2", "TRUE");
+        started
+    }
+
+    fn wait_for(&self, count: &str, condition: &str) {
+        let sql = format!("SELECT COUNT(*) FROM queue_shepherd WHERE {condition}");
+        wait_until(format!("{count} shepherds: {condition}"), || self.queue.value(&sql) == count);
+    }
+
+    /// Waits until each has had its lease for longer than one lasts.
+    fn outlast_leases(&self) {
+        self.wait_for("2", "shepherd <= 2 AND expires > started + INTERVAL 8 SECOND");
+    }
+
+    /// Ends them; each of these tasks ran once.
+    fn end(mut self, objects: impl Iterator<Item = String>) {
+        assert_eq!(self.queue.value("SELECT MAX(shepherd) FROM queue_shepherd"), "2", "a lease was lost");
+        for child in &mut self.children {
+            Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+            assert!(child.wait().unwrap().success());
+        }
+        let mut expected: Vec<_> = objects.collect();
+        expected.sort();
+        assert_eq!(self.queue.sorted("log"), expected, "{:?}", self.queue.lines("said"));
+    }
+}
+
+impl Drop for Shepherds<'_> {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _already_ended = child.kill();
+            let _status = child.wait();
+        }
+    }
+}
+
+fn insert(objects: impl Iterator<Item = u32>) -> String {
+    let rows: Vec<_> = objects.map(|object| format!("({object})")).collect();
+    format!("INSERT INTO queue_inbox (object_id) VALUES {}", rows.join(", "))
+}
+
+/// Before, between and behind the rows that are committed.
+fn open_transactions(flavour: Flavour) {
+    let queue = Queue::new(flavour, "open_transactions");
+    let mut open = Vec::new();
+    for at in 0..4 {
+        let mut session = Session::open(queue.server);
+        session.run(&format!("USE {}", queue.schema));
+        session.run("START TRANSACTION");
+        session.run(&insert(9000 + at..9001 + at));
+        open.push(session);
+        if at < 3 {
+            queue.sql(insert(at * 150..at * 150 + 150));
+        }
+    }
+    let shepherds = Shepherds::start(&queue);
+    wait_until("all that is committed has run", || queue.lines("log").len() >= 450);
+    queue.sql(insert(450..600));
+    wait_until("what came later has run", || queue.lines("log").len() >= 600);
+    shepherds.outlast_leases();
+    for (at, session) in open.iter_mut().enumerate() {
+        session.run(if at == 1 { "ROLLBACK" } else { "COMMIT" });
+    }
+    wait_until("the others have run", || queue.lines("log").len() >= 603);
+    let done = || queue.value("SELECT COALESCE(SUM(done), 0) FROM queue_count") == "603";
+    wait_until("all is acknowledged", done);
+    shepherds.end((0..600).chain([9000, 9002, 9003]).map(|object| object.to_string()));
+}
+
+/// By somebody who looks at the inbox with a locking read.
+fn a_row_that_is_locked(flavour: Flavour) {
+    let queue = Queue::new(flavour, "a_row_that_is_locked");
+    queue.sql(insert(0..100));
+    let mut session = Session::open(queue.server);
+    session.run(&format!("USE {}", queue.schema));
+    session.run("START TRANSACTION");
+    assert_eq!(session.value("SELECT object_id FROM queue_inbox WHERE id = 50 FOR UPDATE"), "49");
+    let shepherds = Shepherds::start(&queue);
+    wait_until("the others have run", || queue.lines("log").len() >= 99);
+    let says = || queue.lines("said").iter().any(|line| line.contains("has locked 1 rows of queue_inbox"));
+    wait_until("it is said", says);
+    shepherds.outlast_leases();
+    session.run("ROLLBACK");
+    wait_until("it has run", || queue.lines("log").len() >= 100);
+    wait_until("it is acknowledged", || queue.value("SELECT SUM(done) FROM queue_count") == "100");
+    shepherds.end((0..100).map(|object| object.to_string()));
+}
+
+/// What is in segments runs, though nobody can read the inbox.
+fn a_table_that_is_locked(flavour: Flavour) {
+    let queue = Queue::new(flavour, "a_table_that_is_locked");
+    let ids = queue.file("ids", &numbers(0, 999));
+    let shepherds = Shepherds::start(&queue);
+    let mut session = Session::open(queue.server);
+    session.run(&format!("USE {}", queue.schema));
+    session.run("LOCK TABLES queue_inbox WRITE");
+    queue.run(&format!("build {}", ids.display())).done();
+    session.run("INSERT INTO queue_inbox (object_id) VALUES (1000)");
+    wait_until("what was built has run", || queue.lines("log").len() >= 1000);
+    shepherds.outlast_leases();
+    session.run("UNLOCK TABLES");
+    wait_until("the last one has run", || queue.lines("log").len() >= 1001);
+    wait_until("all is acknowledged", || queue.value("SELECT SUM(done) FROM queue_count") == "1001");
+    shepherds.end((0..1001).map(|object| object.to_string()));
+}

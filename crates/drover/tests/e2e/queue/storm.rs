@@ -1,0 +1,301 @@
+//! Whatever comes over shepherds and their server, each task runs, and once, unless its shepherd was disturbed; and no lane is left to
+//! nobody. In each round one of three shepherds is stalled (its network holds what is sent either way), stopped or killed, and others
+//! hold transactions open and rows locked, all at times that a seed says.
+//!
+//! `DROVER_STORM_ROUNDS` says how many rounds, 2 by default; `DROVER_STORM_SEED` which ones.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use drover_sandbox::{Flavour, Link, LinkSettings};
+
+use super::Queue;
+use crate::client::{Session, sql, wait_until};
+use crate::drover::{drover, run};
+use crate::servers::on_both;
+
+on_both!(a_storm);
+
+/// Within it a shepherd that is undisturbed always gets its turn, on a busy machine, too.
+const LEASE: Duration = Duration::from_secs(3);
+const SHEPHERDS: usize = 3;
+/// Tasks of a build, in many lanes; and of each insert.
+const BUILT: usize = 3000;
+const INSERTED: usize = 40;
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % most as u64) as usize
+    }
+
+    fn millis(&mut self, from: u64, to: u64) -> Duration {
+        Duration::from_millis(from + self.below((to - from) as usize) as u64)
+    }
+}
+
+/// A shepherd behind a link of its own.
+struct Shepherd {
+    link: Link,
+    url: String,
+    child: Child,
+}
+
+impl Drop for Shepherd {
+    fn drop(&mut self) {
+        let _already_ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let _it_may_have_ended = Command::new("kill")
+        .args([&format!("-{name}"), &child.id().to_string()])
+        .stderr(Stdio::null())
+        .status();
+}
+
+/// What comes over the victim of a round.
+#[derive(Debug, Clone, Copy)]
+enum Blow {
+    /// Its network holds all that is sent, for so long.
+    Stall(Duration),
+    /// It does not run, for so long.
+    Stop(Duration),
+    Kill,
+    KillWorkers,
+}
+
+struct Storm {
+    queue: Queue,
+    worker: String,
+    shepherds: Vec<Shepherd>,
+    chance: Chance,
+    /// Objects of tasks that are committed: those below it.
+    objects: usize,
+    /// Objects of tasks that may be there or not.
+    rolled_back: HashSet<usize>,
+    /// Shepherds that something came over, by the numbers of their processes.
+    disturbed: HashSet<u32>,
+}
+
+fn whole() -> LinkSettings {
+    LinkSettings::of_rate(1 << 30)
+}
+
+impl Storm {
+    fn new(flavour: Flavour, seed: u64) -> Self {
+        let queue = Queue::new(flavour, "storm");
+        let schema = &queue.schema;
+        sql(
+            queue.server,
+            format!("CREATE USER IF NOT EXISTS storm@'%'; GRANT ALL ON {schema}.* TO storm@'%'"),
+        );
+        let worker = queue.python(
+            "if 'own' not in globals(): own = os.open('@/ran.%d' % os.getpid(), os.O_WRONLY | os.O_CREAT | os.O_APPEND)\n\
+             shepherd = globals().setdefault('shepherd', os.getppid())\n\
+             os.write(own, b'%d %d\\n' % (task['object_id'], shepherd))\n\
+             time.sleep(0.001)\nanswer(task)",
+        );
+        let mut storm = Self {
+            queue,
+            worker,
+            shepherds: Vec::new(),
+            chance: Chance(seed),
+            objects: 0,
+            rolled_back: HashSet::new(),
+            disturbed: HashSet::new(),
+        };
+        for _ in 0..SHEPHERDS {
+            let link = Link::in_threads(storm.queue.server.port(), whole()).unwrap();
+            let url = format!("mysql://storm@127.0.0.1:{}/{}", link.port(), storm.queue.schema);
+            let child = storm.start(&url);
+            storm.shepherds.push(Shepherd { link, url, child });
+        }
+        storm
+    }
+
+    fn start(&self, url: &str) -> Child {
+        let line = format!("-q queue work --no-defaults --procs 2 --lease {}s --url {url}", LEASE.as_secs());
+        let mut command = drover(&line);
+        command.args(["--json-lines", &self.worker]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    fn next_objects(&mut self, count: usize) -> Vec<usize> {
+        let first = self.objects;
+        self.objects += count;
+        (first..self.objects).collect()
+    }
+
+    /// Tasks of many tenants are many lanes, so that these are taken over and over.
+    fn build(&mut self, round: usize) {
+        let objects = self.next_objects(BUILT);
+        let lines: String = objects
+            .iter()
+            .map(|object| format!("{{\"object_id\": {object}, \"tenant\": \"{}\"}}\n", object % 150))
+            .collect();
+        let file = self.queue.file("list", &lines);
+        self.queue.run(&format!("build --no-pauses --job round-{round} {}", file.display())).done();
+    }
+
+    fn insert_sql(objects: &[usize]) -> String {
+        let rows: Vec<_> = objects.iter().map(|object| format!("({object}, {})", object % 3)).collect();
+        format!("INSERT INTO queue_inbox (object_id, kind) VALUES {}", rows.join(", "))
+    }
+
+    fn insert(&mut self) {
+        let objects = self.next_objects(INSERTED);
+        self.queue.sql(Self::insert_sql(&objects));
+    }
+
+    fn round(&mut self, round: usize) {
+        let victim = self.chance.below(SHEPHERDS);
+        let blows: Vec<_> = (0..1 + self.chance.below(3)).map(|_| self.blow()).collect();
+        self.build(round);
+        let server = self.queue.server;
+        let mut others = [Session::open(server), Session::open(server)];
+        let [open, locks] = &mut others;
+        for session in [&mut *open, &mut *locks] {
+            session.run(&format!("USE {}", self.queue.schema));
+            // No gaps are locked: others would wait with their inserts, whatever drover does.
+            session.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+        }
+        for blow in blows {
+            self.insert();
+            let objects = self.next_objects(3);
+            let commits = self.chance.below(3) > 0;
+            open.run("START TRANSACTION");
+            open.run(&Self::insert_sql(&objects));
+            self.insert();
+            locks.run("START TRANSACTION");
+            locks.send("SELECT id INTO @locked FROM queue_inbox ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED");
+            self.strike(victim, blow);
+            locks.send("ROLLBACK");
+            open.run(if commits { "COMMIT" } else { "ROLLBACK" });
+            if !commits {
+                self.rolled_back.extend(objects);
+            }
+        }
+        drop(others);
+        self.check();
+    }
+
+    fn blow(&mut self) -> Blow {
+        match self.chance.below(6) {
+            0..=2 => Blow::Stall(self.chance.millis(200, 5500)),
+            3 => Blow::Stop(self.chance.millis(200, 5500)),
+            4 => Blow::Kill,
+            _ => Blow::KillWorkers,
+        }
+    }
+
+    /// While it lasts tasks go on to come.
+    fn strike(&mut self, victim: usize, blow: Blow) {
+        std::thread::sleep(self.chance.millis(0, 300));
+        self.disturbed.insert(self.shepherds[victim].child.id());
+        match blow {
+            Blow::Stall(time) => {
+                self.shepherds[victim].link.set(LinkSettings { is_down: true, ..whole() }).unwrap();
+                self.insert_for(time);
+                self.shepherds[victim].link.set(whole()).unwrap();
+            }
+            Blow::Stop(time) => {
+                signal(&self.shepherds[victim].child, "STOP");
+                self.insert_for(time);
+                signal(&self.shepherds[victim].child, "CONT");
+            }
+            Blow::Kill => {
+                self.shepherds[victim].child.kill().unwrap();
+                let _status = self.shepherds[victim].child.wait().unwrap();
+                self.shepherds[victim].child = self.start(&self.shepherds[victim].url);
+                self.insert();
+            }
+            Blow::KillWorkers => {
+                let parent = self.shepherds[victim].child.id().to_string();
+                let _there_may_be_none = Command::new("pkill").args(["-KILL", "-P", &parent]).status();
+                self.insert();
+            }
+        }
+    }
+
+    fn insert_for(&mut self, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.insert();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// By object, the shepherds that ran its task.
+    fn ran(&self) -> HashMap<usize, Vec<u32>> {
+        let mut ran: HashMap<usize, Vec<u32>> = HashMap::new();
+        for entry in fs::read_dir(self.queue.dir.path()).unwrap().map(Result::unwrap) {
+            if !entry.file_name().to_string_lossy().starts_with("ran.") {
+                continue;
+            }
+            for line in fs::read_to_string(entry.path()).unwrap().lines() {
+                let (object, shepherd) = line.split_once(' ').unwrap();
+                ran.entry(object.parse().unwrap()).or_default().push(shepherd.parse().unwrap());
+            }
+        }
+        ran
+    }
+
+    /// All comes to its end, with the shepherds that there are.
+    fn check(&self) {
+        let count = self.objects - self.rolled_back.len();
+        let done = || self.queue.value("SELECT COALESCE(SUM(done), 0) FROM queue_count");
+        let left = "SELECT CONCAT(COUNT(*), ' lanes, ', COALESCE(SUM(tasks - done), 0), ' tasks, owners ', \
+                    COALESCE(GROUP_CONCAT(DISTINCT owner), '')) FROM queue_lane WHERE lane > 0";
+        let until = Instant::now() + Duration::from_secs(90);
+        while done() != count.to_string() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let (ended, left) = (done(), self.queue.value(left));
+        let shepherds = self.queue.sql("SELECT shepherd, name, expires < NOW(3) FROM queue_shepherd");
+        assert_eq!(ended, count.to_string(), "acknowledged; left are {left}; shepherds {shepherds:?}");
+        let ran = self.ran();
+        let never: Vec<_> = (0..self.objects)
+            .filter(|object| !self.rolled_back.contains(object) && !ran.contains_key(object))
+            .collect();
+        assert!(never.is_empty(), "these never ran: {never:?}");
+        let wrong: Vec<_> = ran.keys().filter(|object| self.rolled_back.contains(object)).collect();
+        assert!(wrong.is_empty(), "these were rolled back: {wrong:?}");
+        let twice: Vec<_> = ran
+            .iter()
+            .filter(|(_, by)| by.len() > 1 && !by.iter().any(|shepherd| self.disturbed.contains(shepherd)))
+            .collect();
+        assert!(twice.is_empty(), "these ran twice, and nothing came over their shepherds: {twice:?}");
+        let nobodies = "SELECT COUNT(*) FROM queue_lane WHERE owner NOT IN (0, 4294967295) \
+                        AND owner NOT IN (SELECT shepherd FROM queue_shepherd)";
+        wait_until("no lane is nobody's", || self.queue.value(nobodies) == "0");
+    }
+}
+
+fn a_storm(flavour: Flavour) {
+    let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().unwrap());
+    let seed = number("DROVER_STORM_SEED", 20_261_128 + flavour as u64);
+
+    let mut storm = Storm::new(flavour, 0x9e37_79b9_7f4a_7c15 ^ seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    for round in 0..number("DROVER_STORM_ROUNDS", 2) {
+        storm.round(round as usize);
+    }
+    let Storm { queue, mut shepherds, .. } = storm;
+    let all = || queue.value("SELECT COUNT(*) FROM queue_shepherd") == SHEPHERDS.to_string();
+    wait_until("those that were killed are removed", all);
+    for shepherd in &mut shepherds {
+        signal(&shepherd.child, "INT");
+        assert!(shepherd.child.wait().unwrap().success());
+    }
+    for table in ["queue_inbox", "queue_later", "queue_dead", "queue_lane WHERE lane > 0", "queue_shepherd"] {
+        assert_eq!(queue.value(format!("SELECT COUNT(*) FROM {table}")), "0", "{table}");
+    }
+    run(&mut queue.command("stat")).done();
+}

@@ -1,0 +1,92 @@
+//! Where a snapshot lies in the binary log. It is asked under the lock that holds writers back, so in one round trip: which statements the
+//! server understands is found out before.
+
+use drover_db::wire::{Batch, Rows};
+use drover_db::{Connection, Vendor};
+
+use super::snapshot::is_refusal;
+use crate::Result;
+use crate::error::Doing;
+use crate::format::manifest::{Snapshot, SourcePosition};
+
+/// The statements that tell it; none for what this server does not tell, or not this account.
+pub(super) struct Asks {
+    log: Option<&'static str>,
+    gtid: Option<&'static str>,
+    replicas: Option<&'static str>,
+}
+
+const LOG: [&str; 2] = ["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"];
+const REPLICAS: [&str; 4] =
+    ["SHOW ALL REPLICAS STATUS", "SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"];
+
+impl Asks {
+    /// Asks once, before it matters.
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        vendor: Vendor,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self> {
+        let log = first_that_parses(connection, &LOG)?;
+        if log.is_none() {
+            warnings
+                .push("the account may not ask for the binary log's position (REPLICATION CLIENT)".into());
+        }
+        let gtid = (vendor == Vendor::MariaDb).then_some("SELECT @@GLOBAL.gtid_binlog_pos");
+        let gtid = gtid.filter(|sql| connection.query(sql).is_ok());
+        Ok(Self { log, gtid, replicas: first_that_parses(connection, &REPLICAS)? })
+    }
+
+    /// Adds them to what is sent.
+    pub(super) fn send(&self, batch: &mut Batch) {
+        [self.log, self.gtid, self.replicas].into_iter().flatten().for_each(|sql| batch.query(sql));
+    }
+
+    /// Reads the answers.
+    pub(super) fn receive(&self, connection: &mut Connection) -> Result<Snapshot> {
+        let mut next = |sql: Option<&'static str>| {
+            sql.map(|sql| connection.next_rows().doing(|| sql)).transpose().map(Option::unwrap_or_default)
+        };
+        // Each is read, whatever came of the one before.
+        let (log, gtid, replicas) = (next(self.log), next(self.gtid), next(self.replicas));
+        let (log, gtid, replicas) = (log?, gtid?, replicas?);
+        let gtid = gtid.first().and_then(|row| row.text(0)).or(log.first_text("Executed_Gtid_Set"));
+        Ok(Snapshot {
+            binlog_file: log.first_text("File"),
+            binlog_position: log.first_text("Position").and_then(|text| text.parse().ok()),
+            gtid_set: gtid.filter(|set| !set.is_empty()),
+            replicates_from: sources(&replicas),
+            ..Snapshot::default()
+        })
+    }
+}
+
+/// The first statement that this server has; `None` if the account may not run it.
+fn first_that_parses(
+    connection: &mut Connection,
+    statements: &[&'static str],
+) -> Result<Option<&'static str>> {
+    for statement in statements {
+        match connection.query(statement) {
+            Ok(_) => return Ok(Some(statement)),
+            Err(error) if error.code() == Some(1064) => {}
+            Err(error) if is_refusal(&error) => return Ok(None),
+            Err(error) => return Err(error).doing(|| *statement),
+        }
+    }
+    Ok(None)
+}
+
+fn sources(rows: &Rows) -> Vec<SourcePosition> {
+    let column = |names: [&str; 2]| names.into_iter().find_map(|name| rows.column(name));
+    let channel = column(["Channel_Name", "Connection_name"]);
+    let file = column(["Relay_Source_Log_File", "Relay_Master_Log_File"]);
+    let position = column(["Exec_Source_Log_Pos", "Exec_Master_Log_Pos"]);
+    let (Some(file), Some(position)) = (file, position) else { return Vec::new() };
+    let source = |row: &drover_db::Row| SourcePosition {
+        channel: channel.map(|at| row.string(at)).unwrap_or_default(),
+        file: row.string(file),
+        position: row.parse(position).unwrap_or(0),
+    };
+    rows.rows.iter().map(source).collect()
+}
