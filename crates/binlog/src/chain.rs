@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::event::Rotate;
-use crate::log::{Event, Format, Grouper, Header, Kind, Place, Reader, Short, Unpacked};
+use crate::log::{Event, Format, Grouper, Kind, Place, Reader, Short, Unpacked};
 use crate::server::ServerLogs;
 use crate::source::{Counter, Source, check_order, is_other, log_name, missing};
 use crate::{Error, Keyring, Result};
@@ -55,9 +55,7 @@ impl Link {
 
     /// Notes what an event says of the next log, and compares the server of a log's first one.
     fn see(&mut self, event: &Event<'_>, format: &Format) -> Result<()> {
-        let is_rotation = event.kind == Kind::ROTATE && event.header.flags & Header::ARTIFICIAL == 0;
-        let rotate = if is_rotation { Rotate::parse(event.body, format).ok() } else { None };
-        self.next = rotate.map(|rotate| String::from_utf8_lossy(rotate.log).into_owned());
+        self.next = Rotate::next_log(event, format).unwrap_or_default();
         if event.kind != Kind::FORMAT_DESCRIPTION || event.position > MAGIC {
             return Ok(());
         }

@@ -166,7 +166,7 @@ pub(crate) enum Wants {
     Untold,
 }
 
-/// What is said of a statement that is wanted in part.
+/// The words for a statement of which only a part passes the filter.
 pub(crate) const PARTLY: &str = "a statement names what is wanted and what is not";
 
 impl Wants {

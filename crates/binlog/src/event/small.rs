@@ -1,6 +1,6 @@
 //! Events of a few fields.
 
-use crate::log::{Cursor, Format, Header, Kind, Short};
+use crate::log::{Cursor, Event, Format, Header, Kind, Short};
 
 /// The number of the transaction that an XID event commits.
 pub fn xid(body: &[u8], format: &Format) -> Result<u64, Short> {
@@ -26,6 +26,15 @@ impl<'a> Rotate<'a> {
         // MySQL 3.23 gave no position.
         let position = if format.header_length < Header::LENGTH { 4 } else { at.u64()? };
         Ok(Self { position, log: at.rest() })
+    }
+
+    /// The name of the log that comes next, if this one ends with the event.
+    pub(crate) fn next_log(event: &Event<'a>, format: &Format) -> Result<Option<String>, Short> {
+        if event.kind != Kind::ROTATE || event.header.flags & Header::ARTIFICIAL != 0 {
+            return Ok(None);
+        }
+        let log = Self::parse(event.body, format)?.log;
+        Ok(Some(String::from_utf8_lossy(log).into_owned()))
     }
 }
 

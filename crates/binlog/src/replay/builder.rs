@@ -111,7 +111,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if item.event.kind == Kind::FORMAT_DESCRIPTION {
             self.sink.see_log(&self.log.1, &item.event.header)?;
         }
-        self.sink.report.next_log = next_log(item)?;
+        self.sink.report.next_log = Rotate::next_log(&item.event, item.format)?;
         if item.place.begins() {
             self.begin(item, verdict == Verdict::Take)?;
         }
@@ -590,16 +590,6 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         }
         Ok(())
     }
-}
-
-/// The log that comes next, if this one ends with the event.
-fn next_log(item: &Item<'_>) -> Result<Option<String>, Trouble> {
-    let event = &item.event;
-    if event.kind != Kind::ROTATE || event.header.flags & Header::ARTIFICIAL != 0 {
-        return Ok(None);
-    }
-    let log = Rotate::parse(event.body, item.format)?.log;
-    Ok(Some(String::from_utf8_lossy(log).into_owned()))
 }
 
 const NO_HINT: &str = "";

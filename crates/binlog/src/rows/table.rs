@@ -282,7 +282,7 @@ impl Tables {
 mod tests {
     use super::*;
 
-    /// A VECTOR and a VARCHAR(40), and what else is told of them.
+    /// A table of a VECTOR and a VARCHAR(40); `more` is the optional metadata.
     fn table(more: &[u8]) -> Result<Table, NotUnderstood> {
         let head = b"\x07\0\0\0\0\0\x01\0\x01d\0\x01t\0\x02\xf2\x0f\x03\x04\x28\0\x03";
         let (body, format) = ([head, more].concat(), Format::of_tests("9.7.0"));

@@ -21,7 +21,7 @@ pub enum Events {
 }
 
 impl Scripts<'_> {
-    /// Makes the events, of which none runs. What a script says of a time that is over is taken as it is.
+    /// Makes the events, of which none runs.
     pub(super) fn create_events(
         &self,
         connection: &mut Connection,
@@ -33,10 +33,16 @@ impl Scripts<'_> {
                 off_as_on_a_replica(create, Dialect::default())
                     .map_or_else(|| create.to_vec(), |(off, _)| off)
             };
-            // An event whose time is over would be dropped as it is made.
-            set_time(connection, "1")?;
+            // The servers drop an event at once that was to run once, at a time that is over.
+            let text = self.read(&event.script)?.concat();
+            let is_once = String::from_utf8_lossy(&text).contains(" ON SCHEDULE AT ");
+            if is_once {
+                set_time(connection, "1")?;
+            }
             let made = self.run_changed(connection, &schema.name, &event.script, warnings, off);
-            set_time(connection, "DEFAULT")?;
+            if is_once {
+                set_time(connection, "DEFAULT")?;
+            }
             made?;
         }
         Ok(())

@@ -104,7 +104,7 @@ impl Steps {
         Ok(steps)
     }
 
-    /// What is to be gone on with must be of this dump: files of another one may be called the same.
+    /// Refuses to resume the restore of another dump, whose files may have the same names.
     ///
     /// # Errors
     /// If another restore or copy was not finished there.

@@ -289,7 +289,7 @@ impl Verify<'_> {
         let expected = Sums::of(files);
         let share = Share::new(self.progress, expected.bytes / 4, expected.rows);
         let mut meter = Meter::new(&share);
-        // What is held to the end would be in the way of a RENAME that is in the way of others, and of this.
+        // A RENAME waits for all that have the table open, and other readers wait behind it.
         let found = match reader::and_let_go(connection, |connection| read(connection, part, &mut meter)) {
             // The table or a column of it is not there.
             Err(Error::Server { source: drover_db::Error::Server(error), .. }) if is_missing(error.code) => {

@@ -1,5 +1,5 @@
-//! How shepherds of one shard share what there is: what comes in, the lanes that nobody owns, and what one of them has not begun while
-//! others have nothing to do.
+//! How the shepherds of one shard share the work: new tasks, lanes without an owner, and tasks that one has not begun while others are
+//! idle.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};

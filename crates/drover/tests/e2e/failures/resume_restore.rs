@@ -129,7 +129,7 @@ fn told_what_to_do(flavour: Flavour) {
     another_dump(flavour, server, dir.path());
 }
 
-/// Files of two dumps may be called the same: what one has begun is not gone on with by the other, neither at once nor later.
+/// Two dumps may have files of the same names. `--resume` with the second refuses what the first has begun, and the other way round.
 fn another_dump(flavour: Flavour, server: &Server, first: &Path) {
     let dir = tempfile::tempdir().unwrap();
     sql(source(flavour), "UPDATE told.keyed SET p = 2 WHERE id > 1000");
