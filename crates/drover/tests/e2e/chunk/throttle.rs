@@ -18,7 +18,7 @@ const UPDATE: &str = "UPDATE t SET a = a + 1, v = CONCAT(v, '!')";
 fn rate(flavour: Flavour) {
     let server = &start_unsynced(flavour, &["--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"]);
     make(server, "chunk_rate", 20);
-    // A part every 32 ms, several times what one takes on a busy machine.
+    // A part every 32 ms.
     let allowed = 262_144.0;
     let begun = Instant::now();
     let json =
@@ -26,8 +26,8 @@ fn rate(flavour: Flavour) {
     let (bytes, seconds) = (json["binlog_bytes"].as_f64().unwrap(), begun.elapsed().as_secs_f64());
     assert!(bytes > 700e3 && bytes / seconds < 1.1 * allowed, "{json}");
     assert!(json["waited"]["rate"].as_f64().unwrap() > 0.5, "{json}");
-    // Nor does it fall short of what it may write by the time that the parts themselves take.
-    assert!(bytes / json["seconds"].as_f64().unwrap() > 0.75 * allowed, "{json}");
+    // Nor does it wait for longer than what it has written takes at the rate: that is so however busy the machine is.
+    assert!(json["waited"]["rate"].as_f64().unwrap() < 1.1 * bytes / allowed, "{json}");
     // Parts are about as large as they may be.
     let parts = json["chunks"].as_f64().unwrap();
     assert!(bytes / parts < 12_000.0, "{json}");
