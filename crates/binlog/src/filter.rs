@@ -70,6 +70,25 @@ impl FilterArgs {
             && (table.is_empty() || table.iter().any(|glob| glob.may_match_in(schema)))
     }
 
+    /// What of each transaction is wanted, as options.
+    pub(crate) fn selection(&self) -> Vec<String> {
+        let Self { server_id, database, table, thread, event, .. } = self;
+        let globs = |name: &'static str, globs: &[NameGlob]| {
+            globs.iter().map(|glob| format!("{name} {:?}", glob.0.glob().glob())).collect::<Vec<_>>()
+        };
+        let numbers = |name: &'static str, numbers: &[u32]| {
+            numbers.iter().map(|number| format!("{name} {number}")).collect::<Vec<_>>()
+        };
+        let kinds = |event: &EventType| event.0.iter().map(Kind::to_string).collect::<Vec<_>>().join("/");
+        let mut events: Vec<_> = event.iter().map(|event| format!("--event {}", kinds(event))).collect();
+        events.extend(globs("--database", database));
+        events.extend(globs("--table", table));
+        events.extend(numbers("--server-id", server_id));
+        events.extend(numbers("--thread", thread));
+        events.sort();
+        events
+    }
+
     /// Whether everything is wanted.
     pub fn takes_all(&self) -> bool {
         let Self { start_position, stop_position, start_datetime, stop_datetime, .. } = self;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::event::{Rows, SECOND_VERSION};
-use crate::log::{Format, Kind, RowChange, Short};
+use crate::log::{Format, Kind, RowChange, Short, push_packed};
 use crate::rows::{Column, Field, Row, RowReader, Table, is_set};
 
 /// Why rows cannot be turned around.
@@ -138,20 +138,6 @@ fn is_completed(rows: &Rows<'_>) -> bool {
 /// A document that did not change is told by an empty list of changes.
 fn is_changed_in_part(field: &Field<'_>) -> bool {
     matches!(field, Field::JsonDiffs(diffs) if !diffs.is_empty())
-}
-
-/// A length-encoded number.
-fn push_packed(number: usize, out: &mut Vec<u8>) {
-    let bytes = (number as u64).to_le_bytes();
-    match number {
-        0..=0xfa => out.push(bytes[0]),
-        0xfb..=0xffff => out.extend([0xfc, bytes[0], bytes[1]]),
-        0x1_0000..=0xff_ffff => out.extend([0xfd, bytes[0], bytes[1], bytes[2]]),
-        _ => {
-            out.push(0xfe);
-            out.extend(bytes);
-        }
-    }
 }
 
 /// The rows from the last to the first, of changed ones the image of what they became first. Nothing is known of the rows that

@@ -131,6 +131,20 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Writes a number as [`Cursor::packed`] reads it.
+pub(crate) fn push_packed(number: usize, out: &mut Vec<u8>) {
+    let bytes = (number as u64).to_le_bytes();
+    match number {
+        0..=0xfa => out.push(bytes[0]),
+        0xfb..=0xffff => out.extend([0xfc, bytes[0], bytes[1]]),
+        0x1_0000..=0xff_ffff => out.extend([0xfd, bytes[0], bytes[1], bytes[2]]),
+        _ => {
+            out.push(0xfe);
+            out.extend(bytes);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

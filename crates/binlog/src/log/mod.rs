@@ -10,6 +10,7 @@ mod kind;
 mod reader;
 mod unpack;
 
+pub(crate) use cursor::push_packed;
 pub use cursor::{Cursor, Short};
 pub use format::Format;
 pub use group::{Grouper, Place};

@@ -6,6 +6,7 @@ use std::thread;
 
 use drover_db::options::{Secret, ServerArgs};
 
+use super::After;
 use crate::args::{FileArgs, LogArgs};
 use crate::filter::FilterArgs;
 use crate::server::{FromServerArgs, StreamArgs};
@@ -132,6 +133,12 @@ impl ReplayArgs {
         };
         let name = self.name.clone().or_else(base).unwrap_or_else(|| "binlog".into());
         if self.flashback { format!("{name} flashback") } else { name }
+    }
+
+    /// What of the logs is wanted at all, in one line; where to begin and to end is no part of it.
+    pub(super) fn selection(&self, after: Option<&After>) -> String {
+        let after = after.map(|After { log, position, .. }| format!("--after a dump of {log} at {position}"));
+        after.into_iter().chain(self.filter.selection()).collect::<Vec<_>>().join(" ")
     }
 
     pub(super) fn workers(&self) -> usize {

@@ -1,5 +1,8 @@
 //! Makes transactions of events, piece by piece, and hands them on.
 
+mod rows;
+
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -10,16 +13,16 @@ use drover_db::sql::{Dialect, tokens};
 
 use crate::chain::{Item, Trouble};
 use crate::definitions::Definitions;
-use crate::event::{Gtid, MariadbGtid, Query, Rotate, Rows, TableMap, incident};
+use crate::event::{Gtid, MariadbGtid, Query, Rotate, TableMap, incident};
 use crate::filter::{Filter, PARTLY, Verdict, Wants};
 use crate::loads::{Ending, Keep, Load, Loads, dialect};
 use crate::log::{Header, Kind, Place};
 use crate::objects::rows_follow;
-use crate::rows::{Row, RowReader, Table, Tables};
-use crate::sql::{Before, Session, push_xa, row_text, xa_prepare};
+use crate::rows::{Retyped, Tables};
+use crate::sql::{Before, Session, push_xa, xa_prepare};
 
 use super::definitions::{Sort, sort};
-use super::events::{Batch, RowsEvent, Unfit};
+use super::events::Batch;
 use super::sink::Sink;
 use super::transaction::{Definition, Mode, Order, Piece, Start, Transaction};
 use super::worker::shortened;
@@ -34,6 +37,8 @@ pub(super) struct Builder<'f, 's, 'a> {
     filter: Filter<'f>,
     sink: &'s mut Sink<'a>,
     tables: Tables,
+    /// By a table's number, how its rows must be written for the target, if not as they are.
+    retyped: HashMap<u64, Option<Retyped>>,
     loads: Loads,
     before: Before,
     /// What the session of statements is set to.
@@ -83,6 +88,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             filter,
             sink,
             tables: Tables::with(definitions),
+            retyped: HashMap::new(),
             loads: Loads::new(Keep::in_temp()),
             before: Before::default(),
             session: Session::default(),
@@ -204,7 +210,14 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 let map = TableMap::parse(event.body, format)?;
                 self.tables.learn(&map, event.body, format)?;
                 if self.filter.wants_table(map.schema, map.table) {
-                    self.batch.describe(&event.header, &map, event.body, format);
+                    let retyped = self.retyped(&map, format)?;
+                    match &retyped {
+                        Some(retyped) => {
+                            self.batch.describe(&event.header, &map, &retyped.describe(&map), format);
+                        }
+                        None => self.batch.describe(&event.header, &map, event.body, format),
+                    }
+                    self.retyped.insert(map.id, retyped);
                     let is_guarded = self.sink.is_guarded(&map)?;
                     self.guard(is_guarded)?;
                 }
@@ -242,111 +255,6 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     fn problem(&mut self, item: &Item<'_>, what: &str, hint: &str) -> Result<(), Trouble> {
         let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
         Ok(self.sink.problem(at, what, hint)?)
-    }
-
-    fn rows(&mut self, item: &Item<'_>) -> Result<(), Trouble> {
-        let event = &item.event;
-        let (id, flags) = Rows::table_and_flags(event.kind, event.body, item.format)?;
-        let tables = std::mem::take(&mut self.tables);
-        let table = match tables.get(id) {
-            Some(Ok(table)) => Some(table),
-            // Its rows can be sent all the same, as long as they need not be looked into.
-            Some(Err(_)) => None,
-            None => {
-                let what = format!("rows of table number {id}, which was not described");
-                self.tables = tables;
-                return self.problem(item, &what, NO_HINT);
-            }
-        };
-        let taken = self.rows_of(item, table, tables.name(id).unwrap_or_default(), flags);
-        self.tables = tables;
-        taken
-    }
-
-    fn rows_of(
-        &mut self,
-        item: &Item<'_>,
-        table: Option<&Table>,
-        (schema, name): (&[u8], &[u8]),
-        flags: u16,
-    ) -> Result<(), Trouble> {
-        let event = &item.event;
-        let is_wanted = self.filter.wants_table(schema, name) && self.filter.wants_kind(event.header.kind);
-        if self.filter.leaves_out(schema) {
-            self.sink.report.left_out.insert(String::from_utf8_lossy(schema).into_owned());
-        }
-        let target = self.sink.target();
-        if !is_wanted {
-            if flags & Rows::STATEMENT_END != 0 {
-                self.batch.end_statement(target, &mut self.statements);
-            }
-            return self.push_statements();
-        }
-        let rows = RowsEvent {
-            header: &event.header,
-            kind: event.kind,
-            body: event.body,
-            format: item.format,
-            table,
-        };
-        match self.batch.take(&rows, target, &mut self.statements) {
-            Ok(()) => self.name_rows(item, table)?,
-            Err(Unfit::Malformed) => return Err(Trouble::Malformed),
-            Err(Unfit::TooLarge(bytes)) => {
-                let max = self.sink.target().max_packet;
-                let what = format!(
-                    "a row of {bytes} bytes does not fit into a statement of {max} bytes for the target"
-                );
-                return self.problem(item, &what, "SET GLOBAL max_allowed_packet there, to 1G at most");
-            }
-            Err(Unfit::Unknown(kind)) => {
-                let what = format!("a {kind} event, which {} does not take", self.sink.target().vendor);
-                return self.problem(item, &what, "drover binlog sql may show it as statements");
-            }
-        }
-        self.sink.count_rows();
-        self.push_statements()
-    }
-
-    /// What rows are called that may not be there.
-    fn name_rows(&mut self, item: &Item<'_>, table: Option<&Table>) -> Result<(), Trouble> {
-        let (Some(table), true) = (table, self.sink.skips_missing) else { return Ok(()) };
-        let rows = Rows::parse(item.event.kind, item.event.body, item.format)?;
-        let (mut reader, mut row) = (RowReader::new(table, rows)?, Row::default());
-        while reader.next(&mut row)? {
-            let (log, position) = (&self.log.1, item.event.position);
-            self.names.push(format!("{log}: at {position}: {}", row_text(table, &row)));
-        }
-        Ok(())
-    }
-
-    fn push_statements(&mut self) -> Result<(), Trouble> {
-        let mut names = std::mem::take(&mut self.names).into_iter();
-        for text in std::mem::take(&mut self.statements) {
-            self.settle_for_rows()?;
-            self.push(match names.next() {
-                Some(name) => Piece::Row(text, name),
-                None => Piece::Rows(text),
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Behind statements, the session is set again to what rows need.
-    fn settle_for_rows(&mut self) -> Result<()> {
-        let needs_none = |now: &Now| now.transaction.mode == Mode::Rows || now.takes_rows_only;
-        if self.now.as_ref().is_none_or(needs_none) {
-            return Ok(());
-        }
-        let mut settings = Vec::new();
-        self.session.prepare_events(&mut settings);
-        settings.into_iter().try_for_each(|text| self.push(Piece::Settings(text, 1)))
-    }
-
-    /// Statements that were gathered come before what follows.
-    fn flush_rows(&mut self) -> Result<(), Trouble> {
-        self.batch.flush(&mut self.statements);
-        self.push_statements()
     }
 
     fn query(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
@@ -430,7 +338,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             self.problem(
                 item,
                 &what,
-                "name these with --database or --table too, or leave it out with --exclude-gtids",
+                "name these with --database or --table too, from the beginning on, or leave it out with --exclude-gtids",
             )?;
         }
         Ok(false)

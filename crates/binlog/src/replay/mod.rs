@@ -196,6 +196,7 @@ pub fn replay(
         found,
         interrupted: args.interrupted,
         tables: HashMap::new(),
+        kept: HashMap::new(),
         report,
         defined: String::new(),
         loads_are_checked: false,
@@ -207,6 +208,7 @@ pub fn replay(
     if let Some(origin) = origin {
         sink.see_server(origin)?;
     }
+    sink.see_selection(&args.selection(after))?;
     if !args.dry_run {
         return apply(args, &positions, mark, reading, sink);
     }

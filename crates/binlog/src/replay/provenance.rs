@@ -12,6 +12,8 @@ use crate::source::{Counter, Source};
 pub(super) struct Provenance {
     /// The server's own name for itself, where it could be asked: server_uuid.
     server: Option<String>,
+    /// What of the logs was wanted, as options say it.
+    selection: Option<String>,
     /// The last logs that were read.
     logs: Vec<Log>,
 }
@@ -61,6 +63,24 @@ impl Provenance {
         }
     }
 
+    /// Takes in what of the logs is wanted. Why that cannot be, if earlier runs wanted something else: what one of these left out is behind
+    /// where this one begins.
+    pub(super) fn see_selection(&mut self, selection: &str) -> Result<(), String> {
+        let words =
+            |selection: &str| if selection.is_empty() { "all".to_owned() } else { selection.to_owned() };
+        match &self.selection {
+            Some(known) if known != selection => Err(format!(
+                "of the logs {} was applied until now, and now {} is asked for",
+                words(known),
+                words(selection)
+            )),
+            _ => {
+                self.selection = Some(selection.to_owned());
+                Ok(())
+            }
+        }
+    }
+
     /// Takes in a log; the time is 0 where nobody knows. Why it cannot be one of those of before, or follow them, if it does not.
     pub(super) fn see_log(&mut self, name: &str, server_id: u32, begun: u32) -> Result<(), String> {
         let same = self.logs.iter().find(|log| log.name == name);
@@ -94,6 +114,9 @@ impl Provenance {
         if let Some(server) = &self.server {
             let _ = writeln!(text, "server {server}"); // writing to a String cannot fail
         }
+        if let Some(selection) = &self.selection {
+            let _ = writeln!(text, "wanted {selection}");
+        }
         for Log { name, server_id, begun } in &self.logs {
             let _ = writeln!(text, "log {server_id} {begun} {name}");
         }
@@ -106,6 +129,9 @@ impl Provenance {
         for line in text.lines() {
             if let Some(server) = line.strip_prefix("server ") {
                 read.server = Some(server.to_owned());
+            }
+            if let Some(selection) = line.strip_prefix("wanted ") {
+                read.selection = Some(selection.to_owned());
             }
             let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
             let mut number = || parts.next().and_then(|number| number.parse().ok());
@@ -135,6 +161,10 @@ mod tests {
         read.see_log("bin 2.000002", 1, 0).unwrap();
         assert!(read.see_log("bin 2.000002", 1, 201).unwrap_err().contains("another log"));
         assert!(read.see_log("bin.000003", 2, 300).unwrap_err().contains("server_id 2"));
+        assert!(read.see_selection("--database 'a b'").is_ok());
+        let mut read = Provenance::read(&read.text());
+        assert!(read.see_selection("--database 'a b'").is_ok());
+        assert!(read.see_selection("").unwrap_err().contains("now all is asked for"));
         assert!(read.see_server("c").unwrap_err().contains("a-b"));
     }
 

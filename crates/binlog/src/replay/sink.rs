@@ -1,13 +1,15 @@
 //! Where transactions go: to workers, or in a dry run to nobody.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use drover_db::sql::Dialect;
-use drover_db::{Connection, quote, server};
+use drover_db::{Connection, Row, Vendor, quote, server};
 
 use crate::event::{Query, TableMap};
 use crate::log::Header;
+use crate::rows::{Kept, KeptColumn, Table};
 use crate::server::Origin;
 use crate::source::log_number;
 use crate::{Error, Result};
@@ -34,6 +36,8 @@ pub(super) struct Sink<'a> {
     pub(super) interrupted: Option<Interrupted>,
     /// Tables that were asked for, and whether they keep no transactions; `None` for one that is not there.
     pub(super) tables: HashMap<(Vec<u8>, Vec<u8>), Option<bool>>,
+    /// The columns of tables that were asked for.
+    pub(super) kept: HashMap<(Vec<u8>, Vec<u8>), Arc<Kept>>,
     pub(super) report: ReplayReport,
     /// In a dry run, what definitions the log has so far.
     pub(super) defined: String,
@@ -73,6 +77,16 @@ impl Sink<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What of the logs is wanted: it must be the same as in an earlier run.
+    pub(super) fn see_selection(&mut self, selection: &str) -> Result<()> {
+        self.provenance.see_selection(selection).map_err(|why| {
+            Error::with_hint(
+                why,
+                "--resume goes on with the options of before; for another choice fill the target anew, and begin with --restart",
+            )
+        })
     }
 
     /// A log begins.
@@ -129,6 +143,36 @@ impl Sink<'_> {
         Ok(known.unwrap_or(false))
     }
 
+    /// The columns of a table on the target, if rows of this log may have to be written otherwise for it.
+    pub(super) fn kept(&mut self, table: &Table, is_mariadb: bool) -> Result<Option<Arc<Kept>>> {
+        let is_other = (self.target.vendor == Vendor::MariaDb) != is_mariadb;
+        if !is_other && !table.may_be_versioned() {
+            return Ok(None);
+        }
+        let key = (table.schema.clone(), table.name.clone());
+        if let Some(known) = self.kept.get(&key) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let [schema, name] =
+            [&table.schema, &table.name].map(|name| quote::string(&String::from_utf8_lossy(name)));
+        let columns = format!(
+            "SELECT c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_OCTET_LENGTH, 0), t.TABLE_TYPE = 'SYSTEM VERSIONED' \
+             FROM information_schema.COLUMNS c JOIN information_schema.TABLES t USING (TABLE_SCHEMA, TABLE_NAME) \
+             WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} ORDER BY c.ORDINAL_POSITION"
+        );
+        let rows = self.connection.query(columns);
+        let rows = rows.map_err(|source| self.destination.failed("asking for a table's columns", source))?;
+        let is_versioned = rows.rows.first().is_some_and(|row| row.string(3) == "1");
+        let column = |row: Row| KeptColumn {
+            name: row.string(0),
+            data_type: row.string(1),
+            most: row.string(2).parse().unwrap_or(0),
+        };
+        let kept = Arc::new(Kept { columns: rows.into_iter().map(column).collect(), is_versioned });
+        self.kept.insert(key, Arc::clone(&kept));
+        Ok(Some(kept))
+    }
+
     /// In a dry run, a table that is not there is a problem, unless the log may make it.
     fn miss(&mut self, schema: &str, table: &str) {
         let may_be_made = self.defined.len() > MOST_DEFINED || self.defined.contains(&table.to_lowercase());
@@ -143,6 +187,7 @@ impl Sink<'_> {
     /// A statement changes definitions.
     pub(super) fn defines(&mut self, at: Start, query: &Query<'_>, dialect: Dialect) -> Result<()> {
         self.tables.clear();
+        self.kept.clear();
         if let Goes::ToWorkers(..) = self.goes {
             return Ok(());
         }

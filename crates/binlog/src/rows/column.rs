@@ -166,6 +166,32 @@ impl ColumnType {
         }))
     }
 
+    /// The type of text or bytes that a server keeps in a column which it defines so, of at most so many bytes; `None` for any other.
+    pub(super) fn of_text(data_type: &str, most: u64) -> Option<Self> {
+        let most = u16::try_from(most);
+        Some(match data_type {
+            "char" | "binary" => Self::Char(length_of(most.ok()?), most.ok()?),
+            "varchar" | "varbinary" | "vector" => Self::Text(length_of(most.ok()?)),
+            "tinytext" | "tinyblob" => Self::Blob(1),
+            "text" | "blob" => Self::Blob(2),
+            "mediumtext" | "mediumblob" => Self::Blob(3),
+            "longtext" | "longblob" => Self::Blob(4),
+            _ => return None,
+        })
+    }
+
+    /// The number and the metadata of one of [`Self::of_text`], whose values have at most so many bytes.
+    pub(super) fn describe(self, most: u16) -> (u8, Vec<u8>) {
+        match self {
+            Self::Char(..) => {
+                let [low, high] = most.to_le_bytes();
+                (number::STRING, vec![number::STRING ^ (high & 3) << 4, low])
+            }
+            Self::Blob(width) => (number::BLOB, vec![width]),
+            _ => (number::VARCHAR, most.to_le_bytes().to_vec()),
+        }
+    }
+
     /// How many bytes a value takes that is not NULL.
     pub(crate) fn width(self) -> Width {
         Width::Fixed(match self {

@@ -66,7 +66,7 @@ impl DefinedColumn {
 }
 
 /// Whether values of this type are those of a column that is defined so. MariaDB keeps some types as bytes of a fixed length.
-fn is_of(kind: ColumnType, data_type: &str) -> bool {
+pub(super) fn is_of(kind: ColumnType, data_type: &str) -> bool {
     let ends_with = |words: &[&str]| words.iter().any(|word| data_type.ends_with(word));
     match kind {
         ColumnType::Integer(1) => data_type == "tinyint",

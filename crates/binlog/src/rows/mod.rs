@@ -1,10 +1,12 @@
 //! Rows in row events: their values, as the columns' types say.
 
+mod address;
 mod column;
 pub(crate) mod decimal;
 mod defined;
 pub(crate) mod digits;
 mod image;
+mod retyped;
 mod table;
 mod temporal;
 mod value;
@@ -14,6 +16,7 @@ pub use column::{Column, ColumnType};
 pub(crate) use defined::{DefinedColumn, Definition, words};
 pub(crate) use image::is_set;
 pub use image::{Field, Row, RowReader, Spans};
+pub(crate) use retyped::{Kept, KeptColumn, Retyped, Untellable};
 pub use table::{NotUnderstood, Table, Tables};
 pub use temporal::{Date, DateTime, Time};
 pub use value::{Value, inflate, write_decimal};

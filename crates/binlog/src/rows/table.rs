@@ -71,6 +71,12 @@ impl Table {
         (is(start, b"row_start") && is(start + 1, b"row_end")).then_some((start, start + 1))
     }
 
+    /// Whether its last columns may be those that MariaDB gives a system-versioned table: not every log has their names.
+    pub(crate) fn may_be_versioned(&self) -> bool {
+        let is_one = |column: &Column| column.kind == ColumnType::Timestamp(6) && !column.is_nullable;
+        self.columns.len() > 2 && self.columns.iter().rev().take(2).all(is_one)
+    }
+
     /// Whether it has times in the formats of before MySQL 5.6.4 and MariaDB 10.1. MariaDB may log others as if they were these, and
     /// with as many digits of the second's fraction as no log tells.
     pub(crate) fn has_old_times(&self) -> bool {

@@ -131,6 +131,14 @@ impl Time {
 }
 
 impl DateTime {
+    /// Whether a row that is valid until then is valid until further notice: `TIMESTAMP_MAX_VALUE`, which is 2106-02-07 06:28:15.999999
+    /// from MariaDB 11.5 on, and was 2038-01-19 03:14:07.999999.
+    pub(crate) fn is_unending(self) -> bool {
+        let Self { date, time } = self;
+        let parts = (date.year, date.month, date.day, time.hours, time.minutes, time.seconds, time.micros);
+        matches!(parts, (2038, 1, 19, 3, 14, 7, 999_999) | (2106, 2, 7, 6, 28, 15, 999_999))
+    }
+
     /// Of before 5.6.4: eight bytes, a number whose digits are the date's and the time's.
     pub(super) fn parse_old(at: &mut Cursor<'_>) -> Result<Self, Short> {
         let number = at.u64()?;

@@ -34,7 +34,7 @@ impl History {
         out: &mut Vec<u8>,
     ) -> Result<(), Unwritable> {
         let (was, is) = (time(&row.before, end), time(&row.after, end));
-        match (was.map(is_valid), is.map(is_valid)) {
+        match (was.map(DateTime::is_unending), is.map(DateTime::is_unending)) {
             (None, Some(true)) | (Some(false), Some(true)) => {
                 push_time(time(&row.after, start), out);
                 push_insert(names, table, &row.after, true, false, out)?;
@@ -66,14 +66,6 @@ fn time(fields: &[Field<'_>], index: usize) -> Option<DateTime> {
         Field::Value(Value::Timestamp(time)) => Some(*time),
         _ => None,
     }
-}
-
-/// Whether a row is valid until further notice: `TIMESTAMP_MAX_VALUE`, which is 2106-02-07 06:28:15.999999 from MariaDB 11.5 on, and was
-/// 2038-01-19 03:14:07.999999.
-fn is_valid(end: DateTime) -> bool {
-    let DateTime { date, time } = end;
-    let parts = (date.year, date.month, date.day, time.hours, time.minutes, time.seconds, time.micros);
-    matches!(parts, (2038, 1, 19, 3, 14, 7, 999_999) | (2106, 2, 7, 6, 28, 15, 999_999))
 }
 
 /// Has what follows happen at this time, which is in UTC as the session is.

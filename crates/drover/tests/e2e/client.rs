@@ -100,7 +100,8 @@ pub(crate) fn wait_until(what: impl Display, mut condition: impl FnMut() -> bool
     let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(2));
+        // Most conditions start a client, which the tests beside this one pay for.
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod big;
 mod browser;
+mod chance;
 mod client;
 mod compare;
 mod doctor;

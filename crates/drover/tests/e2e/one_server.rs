@@ -8,6 +8,7 @@ use std::process::Command;
 use drover_sandbox::{Flavour, Server};
 
 use crate::binlog::sql::logs_of;
+use crate::chance::rounds;
 use crate::client::{sql, value};
 use crate::compare;
 use crate::drover::{drover, dump, restore, run};
@@ -17,7 +18,7 @@ use dealer::Dealer;
 on_both!(dealt_in_turn, dealt_at_random, reads_are_split_from_writes);
 
 const SAID: &str = "leads to more than one server";
-/// How many commands with connections dealt at random; `DROVER_STORM_ROUNDS` says otherwise.
+/// How many commands with connections dealt at random.
 const ROUNDS: u64 = 6;
 
 /// drover as root behind a socket.
@@ -82,7 +83,7 @@ fn dealt_at_random(flavour: Flavour) {
     let (one, other, schema) = (source(flavour), target(flavour), "dealt_random");
     make(schema, [one, other]);
     let rows = [one, other].map(|server| compare::rows(server, schema));
-    let rounds = std::env::var("DROVER_STORM_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
+    let rounds = rounds(ROUNDS);
     let (mut said, mut done) = (0, 0);
     for round in 0..rounds {
         let dir = &tempfile::tempdir().unwrap();

@@ -10,6 +10,7 @@ mod privileges;
 mod refused;
 mod resume_dump;
 mod resume_restore;
+mod together;
 
 use std::path::Path;
 

@@ -23,7 +23,7 @@ on_both!(
 const KILLS: u64 = 30;
 
 /// Tables with a key, without one, partitioned, and of an engine without transactions; large enough to be hit in the middle.
-fn make(server: &Server, schema: &str, rows: u32) {
+pub(super) fn make(server: &Server, schema: &str, rows: u32) {
     let deep = match server.flavour() {
         Flavour::MySql => "SET cte_max_recursion_depth = 1000000;",
         Flavour::MariaDb => "SET max_recursive_iterations = 1000000;",

@@ -1,8 +1,6 @@
 //! Whatever comes over shepherds and their server, each task runs, and once, unless its shepherd was disturbed; and no lane is left to
 //! nobody. In each round one of three shepherds is stalled (its network holds what is sent either way), stopped or killed, and others
 //! hold transactions open and rows locked, all at times that a seed says.
-//!
-//! `DROVER_STORM_ROUNDS` says how many rounds, 2 by default; `DROVER_STORM_SEED` which ones.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -12,6 +10,7 @@ use std::time::{Duration, Instant};
 use drover_sandbox::{Flavour, Link, LinkSettings};
 
 use super::Queue;
+use crate::chance::{Chance, rounds};
 use crate::client::{Session, sql, wait_until};
 use crate::drover::{drover, run};
 use crate::servers::on_both;
@@ -24,21 +23,6 @@ const SHEPHERDS: usize = 3;
 /// Tasks of a build, in many lanes; and of each insert.
 const BUILT: usize = 3000;
 const INSERTED: usize = 40;
-
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most as u64) as usize
-    }
-
-    fn millis(&mut self, from: u64, to: u64) -> Duration {
-        Duration::from_millis(from + self.below((to - from) as usize) as u64)
-    }
-}
 
 /// A shepherd behind a link of its own.
 struct Shepherd {
@@ -90,7 +74,7 @@ fn whole() -> LinkSettings {
 }
 
 impl Storm {
-    fn new(flavour: Flavour, seed: u64) -> Self {
+    fn new(flavour: Flavour, chance: Chance) -> Self {
         let queue = Queue::new(flavour, "storm");
         let schema = &queue.schema;
         sql(
@@ -107,7 +91,7 @@ impl Storm {
             queue,
             worker,
             shepherds: Vec::new(),
-            chance: Chance(seed),
+            chance,
             objects: 0,
             rolled_back: HashSet::new(),
             disturbed: HashSet::new(),
@@ -280,11 +264,8 @@ impl Storm {
 }
 
 fn a_storm(flavour: Flavour) {
-    let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().unwrap());
-    let seed = number("DROVER_STORM_SEED", 20_261_128 + flavour as u64);
-
-    let mut storm = Storm::new(flavour, 0x9e37_79b9_7f4a_7c15 ^ seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-    for round in 0..number("DROVER_STORM_ROUNDS", 2) {
+    let mut storm = Storm::new(flavour, Chance::new(flavour as u64));
+    for round in 0..rounds(2) {
         storm.round(round as usize);
     }
     let Storm { queue, mut shepherds, .. } = storm;

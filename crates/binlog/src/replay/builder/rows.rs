@@ -1,0 +1,166 @@
+//! Rows on their way into transactions.
+
+use crate::Result;
+use crate::chain::{Item, Trouble};
+use crate::event::{Rows, TableMap};
+use crate::log::{Format, Kind};
+use crate::rows::{Retyped, Row, RowReader, Table, Untellable};
+use crate::sql::row_text;
+
+use super::super::events::{RowsEvent, Unfit};
+use super::super::transaction::{Mode, Piece};
+use super::{Builder, NO_HINT, Now};
+
+impl Builder<'_, '_, '_> {
+    /// How rows of a table must be written for the target, if not as they are.
+    pub(super) fn retyped(&mut self, map: &TableMap<'_>, format: &Format) -> Result<Option<Retyped>> {
+        let Some(Ok(table)) = self.tables.get(map.id) else { return Ok(None) };
+        let kept = self.sink.kept(table, format.is_mariadb())?;
+        Ok(kept.and_then(|kept| Retyped::of(map, table, &kept, format)))
+    }
+
+    pub(super) fn rows(&mut self, item: &Item<'_>) -> Result<(), Trouble> {
+        let event = &item.event;
+        let (id, flags) = Rows::table_and_flags(event.kind, event.body, item.format)?;
+        let tables = std::mem::take(&mut self.tables);
+        let table = match tables.get(id) {
+            Some(Ok(table)) => Some(table),
+            // Its rows can be sent all the same, as long as they need not be looked into.
+            Some(Err(_)) => None,
+            None => {
+                let what = format!("rows of table number {id}, which was not described");
+                self.tables = tables;
+                return self.problem(item, &what, NO_HINT);
+            }
+        };
+        let taken = self.rows_of(item, id, table, tables.name(id).unwrap_or_default(), flags);
+        self.tables = tables;
+        taken
+    }
+
+    fn rows_of(
+        &mut self,
+        item: &Item<'_>,
+        id: u64,
+        table: Option<&Table>,
+        (schema, name): (&[u8], &[u8]),
+        flags: u16,
+    ) -> Result<(), Trouble> {
+        let event = &item.event;
+        let is_wanted = self.filter.wants_table(schema, name) && self.filter.wants_kind(event.header.kind);
+        if self.filter.leaves_out(schema) {
+            self.sink.report.left_out.insert(String::from_utf8_lossy(schema).into_owned());
+        }
+        let target = self.sink.target();
+        if !is_wanted {
+            if flags & Rows::STATEMENT_END != 0 {
+                self.batch.end_statement(target, &mut self.statements);
+            }
+            return self.push_statements();
+        }
+        self.sink.count_rows();
+        let retyped = self.retyped.remove(&id);
+        let taken = match (&retyped, table) {
+            (Some(Some(retyped)), Some(table)) if Retyped::rewrites(event.kind) => {
+                self.retyped_rows(item, retyped, table, flags)
+            }
+            _ => self.rows_event(item, table, event.kind, event.body),
+        };
+        self.retyped.extend(retyped.map(|retyped| (id, retyped)));
+        taken
+    }
+
+    /// Rows that must be written otherwise for the target.
+    fn retyped_rows(
+        &mut self,
+        item: &Item<'_>,
+        retyped: &Retyped,
+        table: &Table,
+        flags: u16,
+    ) -> Result<(), Trouble> {
+        let event = &item.event;
+        let events = match retyped.rewrite(table, event.kind, event.body, item.format) {
+            Ok(events) => events,
+            Err(Untellable::Damaged) => return Err(Trouble::Malformed),
+            Err(Untellable::Because(why)) => {
+                let name = [&table.schema[..], b".", &table.name].concat();
+                let what = format!("a row of {}: {why}", String::from_utf8_lossy(&name));
+                return self.problem(item, &what, NO_HINT);
+            }
+        };
+        if events.is_empty() && flags & Rows::STATEMENT_END != 0 {
+            self.batch.end_statement(self.sink.target(), &mut self.statements);
+        }
+        for (kind, body) in &events {
+            self.rows_event(item, Some(&retyped.table), *kind, body)?;
+        }
+        self.push_statements()
+    }
+
+    fn rows_event(
+        &mut self,
+        item: &Item<'_>,
+        table: Option<&Table>,
+        kind: Kind,
+        body: &[u8],
+    ) -> Result<(), Trouble> {
+        let rows = RowsEvent { header: &item.event.header, kind, body, format: item.format, table };
+        match self.batch.take(&rows, self.sink.target(), &mut self.statements) {
+            Ok(()) => self.name_rows(item, &rows)?,
+            Err(Unfit::Malformed) => return Err(Trouble::Malformed),
+            Err(Unfit::TooLarge(bytes)) => {
+                let max = self.sink.target().max_packet;
+                let what = format!(
+                    "a row of {bytes} bytes does not fit into a statement of {max} bytes for the target"
+                );
+                return self.problem(item, &what, "SET GLOBAL max_allowed_packet there, to 1G at most");
+            }
+            Err(Unfit::Unknown(kind)) => {
+                let what = format!("a {kind} event, which {} does not take", self.sink.target().vendor);
+                return self.problem(item, &what, "drover binlog sql may show it as statements");
+            }
+        }
+        self.push_statements()
+    }
+
+    /// What rows are called that may not be there.
+    fn name_rows(&mut self, item: &Item<'_>, event: &RowsEvent<'_>) -> Result<(), Trouble> {
+        let (Some(table), true) = (event.table, self.sink.skips_missing) else { return Ok(()) };
+        let rows = Rows::parse(event.kind, event.body, event.format)?;
+        let (mut reader, mut row) = (RowReader::new(table, rows)?, Row::default());
+        while reader.next(&mut row)? {
+            let (log, position) = (&self.log.1, item.event.position);
+            self.names.push(format!("{log}: at {position}: {}", row_text(table, &row)));
+        }
+        Ok(())
+    }
+
+    fn push_statements(&mut self) -> Result<(), Trouble> {
+        let mut names = std::mem::take(&mut self.names).into_iter();
+        for text in std::mem::take(&mut self.statements) {
+            self.settle_for_rows()?;
+            self.push(match names.next() {
+                Some(name) => Piece::Row(text, name),
+                None => Piece::Rows(text),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Behind statements, the session is set again to what rows need.
+    pub(super) fn settle_for_rows(&mut self) -> Result<()> {
+        let needs_none = |now: &Now| now.transaction.mode == Mode::Rows || now.takes_rows_only;
+        if self.now.as_ref().is_none_or(needs_none) {
+            return Ok(());
+        }
+        let mut settings = Vec::new();
+        self.session.prepare_events(&mut settings);
+        settings.into_iter().try_for_each(|text| self.push(Piece::Settings(text, 1)))
+    }
+
+    /// Statements that were gathered come before what follows.
+    pub(super) fn flush_rows(&mut self) -> Result<(), Trouble> {
+        self.batch.flush(&mut self.statements);
+        self.push_statements()
+    }
+}

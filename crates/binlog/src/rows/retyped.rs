@@ -1,0 +1,515 @@
+//! Rows for a server that keeps some of their columns as another type than the server of the log, since it has not that type: they are
+//! described and written as that server keeps them. What a type becomes is what `drover copy` makes of it.
+//!
+//! Where that server keeps no history of a system-versioned table, only what happens to the rows that are valid now is left.
+
+use crate::event::{Rows, TableMap, rows_masks_start};
+use crate::json;
+use crate::log::{Cursor, Format, Kind, RowChange, Short, push_packed};
+
+use super::address::{push_inet4, push_inet6, push_uuid};
+use super::column::{Column, ColumnType};
+use super::defined::is_of;
+use super::image::{Field, Row, RowReader, is_set};
+use super::table::Table;
+use super::value::{Value, inflate};
+
+/// A table as the server keeps it that is to take the rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) columns: Vec<KeptColumn>,
+    /// Whether it keeps a history itself.
+    pub(crate) is_versioned: bool,
+}
+
+/// A column of such a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeptColumn {
+    pub(crate) name: String,
+    /// As `information_schema.COLUMNS` names it, such as `varchar`.
+    pub(crate) data_type: String,
+    /// The most bytes that its text has; 0 for what is no text.
+    pub(crate) most: u64,
+}
+
+/// How rows of a table are written.
+#[derive(Debug)]
+pub(crate) struct Retyped {
+    /// The table as it is written.
+    pub(crate) table: Table,
+    types: Vec<u8>,
+    metadata: Vec<u8>,
+    nullable: Vec<u8>,
+    /// What becomes of the values of each column of the log.
+    becomes: Vec<Becomes>,
+    /// Which column of the log tells until when a row is valid, where that is not kept.
+    until: Option<usize>,
+}
+
+/// What becomes of a value that is not NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Becomes {
+    /// The same bytes.
+    Same,
+    /// Nothing.
+    Gone,
+    /// This, behind a length of so many bytes.
+    Other(To, u8),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum To {
+    Uuid,
+    Inet4,
+    Inet6,
+    Json,
+    /// What was compressed.
+    Whole,
+    /// The bytes, behind another length.
+    Bytes,
+}
+
+/// Why a value cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Untellable {
+    /// It is cut short, or holds what cannot be.
+    Damaged,
+    /// In words.
+    Because(String),
+}
+
+impl From<Short> for Untellable {
+    fn from(_: Short) -> Self {
+        Self::Damaged
+    }
+}
+
+impl Retyped {
+    /// `None` if the rows can be sent as they are.
+    pub(crate) fn of(map: &TableMap<'_>, table: &Table, kept: &Kept, format: &Format) -> Option<Self> {
+        // Before 5.1.4 a table's number was shorter, and no server had such types.
+        if kept.columns.is_empty() || format.post_header(Kind::TABLE_MAP) == Some(6) {
+            return None;
+        }
+        let period = if kept.is_versioned { None } else { period(table, kept, format.is_mariadb()) };
+        let mut retyped = Self {
+            table: Table { columns: Vec::new(), primary_key: Vec::new(), ..table.clone() },
+            types: Vec::new(),
+            metadata: Vec::new(),
+            nullable: Vec::new(),
+            becomes: Vec::new(),
+            until: period.map(|(_, end)| end),
+        };
+        let mut columns = kept.columns.iter();
+        let mut metadata = Cursor::new(map.metadata);
+        for (index, (column, &number)) in table.columns.iter().zip(map.types).enumerate() {
+            let mut described = metadata;
+            ColumnType::parse(number, &mut metadata).ok()?;
+            let described = described.take(described.len() - metadata.len()).ok()?;
+            if period.is_some_and(|(start, end)| index == start || index == end) {
+                retyped.becomes.push(Becomes::Gone);
+                continue;
+            }
+            retyped.push(column, (number, described), columns.next(), format.is_mariadb());
+        }
+        let is_same = retyped.becomes.iter().all(|becomes| *becomes == Becomes::Same);
+        if is_same { None } else { Some(retyped) }
+    }
+
+    /// Adds a column of the log, with its number and metadata, and the column that it goes into.
+    fn push(
+        &mut self,
+        column: &Column,
+        (number, described): (u8, &[u8]),
+        kept: Option<&KeptColumn>,
+        is_mariadb: bool,
+    ) {
+        let index = self.table.columns.len();
+        if index.is_multiple_of(8) {
+            self.nullable.push(0);
+        }
+        self.nullable[index / 8] |= u8::from(column.is_nullable) << (index % 8);
+        let mut column = column.clone();
+        match kept.and_then(|kept| other(&column, kept, is_mariadb)) {
+            Some((to, kind, most)) => {
+                let width = match kind {
+                    ColumnType::Char(width, _) | ColumnType::Text(width) | ColumnType::Blob(width) => width,
+                    _ => 4,
+                };
+                let (number, described) = kind.describe(most);
+                self.types.push(number);
+                self.metadata.extend(described);
+                self.becomes.push(Becomes::Other(to, width));
+                column.kind = kind;
+            }
+            None => {
+                self.types.push(number);
+                self.metadata.extend_from_slice(described);
+                self.becomes.push(Becomes::Same);
+            }
+        }
+        self.table.columns.push(column);
+    }
+
+    /// The body of the event that describes the table.
+    pub(crate) fn describe(&self, map: &TableMap<'_>) -> Vec<u8> {
+        let mut body = map.id.to_le_bytes()[..6].to_vec();
+        body.extend_from_slice(&[1, 0]); // flags, as servers set them
+        for name in [map.schema, map.table] {
+            push_packed(name.len(), &mut body);
+            body.extend_from_slice(name);
+            body.push(0);
+        }
+        push_packed(self.types.len(), &mut body);
+        body.extend_from_slice(&self.types);
+        push_packed(self.metadata.len(), &mut body);
+        body.extend_from_slice(&self.metadata);
+        body.extend_from_slice(&self.nullable);
+        body
+    }
+
+    /// Whether events of this kind can be written anew: neither those of before 5.1 nor what tells only the changes of a document.
+    pub(crate) fn rewrites(kind: Kind) -> bool {
+        [RowChange::Insert, RowChange::Update, RowChange::Delete]
+            .into_iter()
+            .any(|change| of_change(kind, change) == kind)
+    }
+
+    /// The events that do what an event of rows of `table`, the log's, does; none if it only writes history. Only the last says that a
+    /// statement ends, if this one does.
+    pub(crate) fn rewrite(
+        &self,
+        table: &Table,
+        kind: Kind,
+        body: &[u8],
+        format: &Format,
+    ) -> Result<Vec<(Kind, Vec<u8>)>, Untellable> {
+        let rows = Rows::parse(kind, body, format)?;
+        let head = body.get(..rows_masks_start(kind, body, format)?).ok_or(Short)?;
+        let (mut reader, mut row) = (RowReader::new(table, rows)?, Row::default());
+        let mut events: Vec<(Kind, Vec<u8>)> = Vec::new();
+        while reader.next(&mut row)? {
+            let Some(change) = self.change(rows.change, &row) else { continue };
+            let kind = of_change(kind, change);
+            if events.last().is_none_or(|(last, _)| *last != kind) {
+                events.push((kind, self.begin(head, change, &rows)));
+            }
+            let Some((_, event)) = events.last_mut() else { continue };
+            let spans = reader.spans();
+            if change != RowChange::Insert {
+                let image = rows.rows.get(spans.before.clone()).ok_or(Short)?;
+                self.push_image(table, &row.before, rows.before, image, event)?;
+            }
+            if change != RowChange::Delete {
+                let image = rows.rows.get(spans.after.clone()).ok_or(Short)?;
+                self.push_image(table, &row.after, rows.after, image, event)?;
+            }
+        }
+        if rows.flags & Rows::STATEMENT_END != 0
+            && let Some((_, event)) = events.last_mut()
+        {
+            event[FLAGS] |= Rows::STATEMENT_END as u8;
+        }
+        Ok(events)
+    }
+
+    /// What happens to a row where no history is kept.
+    fn change(&self, change: RowChange, row: &Row<'_>) -> Option<RowChange> {
+        let Some(until) = self.until else { return Some(change) };
+        let is_valid = |fields: &[Field<'_>]| match fields.get(until) {
+            Some(Field::Value(Value::Timestamp(time))) => time.is_unending(),
+            Some(Field::Value(Value::Integer(number, _))) => *number == -1,
+            // What is not told is as it was.
+            _ => true,
+        };
+        match (change, is_valid(&row.before), is_valid(&row.after)) {
+            (RowChange::Insert, _, true) | (RowChange::Update, false, true) => Some(RowChange::Insert),
+            (RowChange::Delete, true, _) | (RowChange::Update, true, false) => Some(RowChange::Delete),
+            (RowChange::Update, true, true) => Some(RowChange::Update),
+            _ => None,
+        }
+    }
+
+    /// What comes before the rows.
+    fn begin(&self, head: &[u8], change: RowChange, rows: &Rows<'_>) -> Vec<u8> {
+        let mut event = head.to_vec();
+        if let Some(flags) = event.get_mut(FLAGS) {
+            *flags &= !(Rows::STATEMENT_END as u8);
+        }
+        push_packed(self.types.len(), &mut event);
+        if change != RowChange::Insert {
+            self.push_present(rows.before, &mut event);
+        }
+        if change != RowChange::Delete {
+            self.push_present(rows.after, &mut event);
+        }
+        event
+    }
+
+    /// Which of the columns are told, of those that are left.
+    fn push_present(&self, present: &[u8], out: &mut Vec<u8>) {
+        let left = (0..self.becomes.len()).filter(|&index| self.becomes[index] != Becomes::Gone);
+        push_bits(left.map(|index| is_set(present, index)), out);
+    }
+
+    fn push_image(
+        &self,
+        table: &Table,
+        fields: &[Field<'_>],
+        present: &[u8],
+        image: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Untellable> {
+        let mut values = Vec::with_capacity(fields.len());
+        table.values_in(fields, present, image, &mut values)?;
+        values.retain(|&(index, _)| self.becomes[index] != Becomes::Gone);
+        push_bits(values.iter().map(|(_, range)| range.is_none()), out);
+        for (index, range) in values {
+            let Some(range) = range else { continue };
+            match (self.becomes[index], &fields[index]) {
+                (Becomes::Other(to, width), Field::Value(value)) => {
+                    push_other(value, to, width, out).map_err(|why| match why {
+                        Untellable::Because(why) => {
+                            Untellable::Because(named(&table.columns[index], index, &why))
+                        }
+                        damaged => damaged,
+                    })?;
+                }
+                _ => out.extend_from_slice(image.get(range).ok_or(Short)?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the flags are in the body of an event of rows.
+const FLAGS: usize = 6;
+
+fn named(column: &Column, index: usize, why: &str) -> String {
+    match &column.name {
+        Some(name) => format!("column {}: {why}", String::from_utf8_lossy(name)),
+        None => format!("column {}: {why}", index + 1),
+    }
+}
+
+/// What becomes of a column, where that is another type: with its longest value, in bytes.
+fn other(column: &Column, kept: &KeptColumn, is_mariadb: bool) -> Option<(To, ColumnType, u16)> {
+    const BYTES: u16 = 63;
+    let may_be_bytes = matches!(column.collation, None | Some(BYTES));
+    let to = match (column.kind, &*kept.data_type, kept.most) {
+        (ColumnType::Char(_, 16), "char", 36) if is_mariadb && may_be_bytes => To::Uuid,
+        (ColumnType::Char(_, 16), "varchar", 39) if is_mariadb && may_be_bytes => To::Inet6,
+        (ColumnType::Char(_, 4), "varchar", 15) if is_mariadb && may_be_bytes => To::Inet4,
+        (ColumnType::Json(_), "longtext" | "mediumtext" | "text", _) => To::Json,
+        (ColumnType::Compressed(_), ..) => To::Whole,
+        (ColumnType::Vector(_), data_type, _) if data_type != "vector" || !is_mariadb => To::Bytes,
+        _ => return None,
+    };
+    let kind = ColumnType::of_text(&kept.data_type, kept.most)?;
+    // A BLOB has a limit of its own.
+    Some((to, kind, u16::try_from(kept.most).unwrap_or(0)))
+}
+
+/// The columns that tell from when to when a row is valid, where the table lacks them that takes the rows: two of one type which are
+/// never NULL. Where the log does not name columns, those without which all others are of the table's types; a server's own are the last.
+fn period(table: &Table, kept: &Kept, is_mariadb: bool) -> Option<(usize, usize)> {
+    let columns = &table.columns;
+    let lacks = |index: &usize| {
+        let name = columns[*index].name.as_deref().unwrap_or_default();
+        !kept.columns.iter().any(|kept| kept.name.as_bytes().eq_ignore_ascii_case(name))
+    };
+    let is_one = |index: &usize| {
+        let column = &columns[*index];
+        !column.is_nullable && matches!(column.kind, ColumnType::Timestamp(6) | ColumnType::Integer(8))
+    };
+    let of_one_type = |&(start, end): &(usize, usize)| columns[start].kind == columns[end].kind;
+    if table.has_names() {
+        let lacking: Vec<_> =
+            (0..columns.len()).filter(lacks).filter(|&index| !columns[index].is_hidden()).collect();
+        let &[start, end] = &lacking[..] else { return None };
+        return Some((start, end)).filter(|pair| is_one(&start) && is_one(&end) && of_one_type(pair));
+    }
+    if columns.len() != kept.columns.len() + 2 {
+        return None;
+    }
+    let ones: Vec<_> = (0..columns.len()).filter(is_one).collect();
+    let pairs =
+        ones.iter().enumerate().flat_map(|(at, &start)| ones[at + 1..].iter().map(move |&end| (start, end)));
+    let fits = |&(start, end): &(usize, usize)| {
+        let rest = columns.iter().enumerate().filter(|(index, _)| *index != start && *index != end);
+        rest.zip(&kept.columns).all(|((_, column), kept)| {
+            is_of(column.kind, &kept.data_type) || other(column, kept, is_mariadb).is_some()
+        })
+    };
+    pairs.filter(of_one_type).filter(fits).last()
+}
+
+fn push_other(value: &Value<'_>, to: To, width: u8, out: &mut Vec<u8>) -> Result<(), Untellable> {
+    let mut text = Vec::new();
+    match (to, *value) {
+        (To::Uuid, Value::Bytes(bytes)) => push_uuid(filled(bytes)?, &mut text),
+        (To::Inet6, Value::Bytes(bytes)) => push_inet6(filled(bytes)?, &mut text),
+        (To::Inet4, Value::Bytes(bytes)) => push_inet4(filled(bytes)?, &mut text),
+        (To::Json, Value::Json(binary)) => {
+            json::write_text(binary, &mut text).map_err(|why| Untellable::Because(why.to_string()))?;
+        }
+        (To::Whole, Value::Compressed(bytes)) => text = inflate(bytes).map_err(Untellable::Because)?,
+        (To::Bytes, Value::Vector(bytes)) => text.extend_from_slice(bytes),
+        _ => return Err(Untellable::Damaged),
+    }
+    let length = text.len().to_le_bytes();
+    let width = usize::from(width);
+    if length[width..].iter().any(|&byte| byte != 0) {
+        let most = (1_u64 << (8 * width)) - 1;
+        let why = format!("a value of {} bytes, where the target keeps at most {most}", text.len());
+        return Err(Untellable::Because(why));
+    }
+    out.extend_from_slice(&length[..width]);
+    out.extend_from_slice(&text);
+    Ok(())
+}
+
+/// Zeros at the end are not logged.
+fn filled<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Short> {
+    let mut whole = [0; N];
+    whole.get_mut(..bytes.len()).ok_or(Short)?.copy_from_slice(bytes);
+    Ok(whole)
+}
+
+fn push_bits(bits: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
+    let start = out.len();
+    for (index, bit) in bits.enumerate() {
+        if index.is_multiple_of(8) {
+            out.push(0);
+        }
+        out[start + index / 8] |= u8::from(bit) << (index % 8);
+    }
+}
+
+/// The kind of event, of the same version, for another change.
+fn of_change(kind: Kind, change: RowChange) -> Kind {
+    let is_first = matches!(kind, Kind::WRITE_ROWS_V1 | Kind::UPDATE_ROWS_V1 | Kind::DELETE_ROWS_V1);
+    match (change, is_first) {
+        (RowChange::Insert, true) => Kind::WRITE_ROWS_V1,
+        (RowChange::Update, true) => Kind::UPDATE_ROWS_V1,
+        (RowChange::Delete, true) => Kind::DELETE_ROWS_V1,
+        (RowChange::Insert, false) => Kind::WRITE_ROWS,
+        (RowChange::Update, false) => Kind::UPDATE_ROWS,
+        (RowChange::Delete, false) => Kind::DELETE_ROWS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format() -> Format {
+        Format::of_tests("10.11.6-MariaDB")
+    }
+
+    /// `t` of INT, a column that logs 16 bytes, a compressed VARCHAR(40), and times from when and until when a row is valid.
+    const MAP: &[u8] =
+        b"\x07\0\0\0\0\0\x01\0\x01d\0\x01t\0\x05\x03\xfe\x8d\x11\x11\x06\xfe\x10\x29\0\x06\x06\x06";
+
+    fn kept(columns: &[(&str, &str, u64)]) -> Kept {
+        let column = |&(name, data_type, most): &(&str, &str, u64)| KeptColumn {
+            name: name.into(),
+            data_type: data_type.into(),
+            most,
+        };
+        Kept { columns: columns.iter().map(column).collect(), is_versioned: false }
+    }
+
+    const UNENDING: [u8; 7] = [0x7f, 0xff, 0xff, 0xff, 0x0f, 0x42, 0x3f];
+    const ENDED: [u8; 7] = [0x60, 0, 0, 0, 0, 0, 0];
+
+    fn image(id: u8, until: [u8; 7]) -> Vec<u8> {
+        let mut image = vec![0, id, 0, 0, 0, 2, 0xab, 0xcd, 3, 0, b'h', b'i'];
+        image.extend([&ENDED[..], &until[..]].concat());
+        image
+    }
+
+    #[test]
+    fn rows_go_into_columns_of_other_types_without_their_history() {
+        let format = format();
+        let map = TableMap::parse(MAP, &format).unwrap();
+        let table = Table::of(&map, &format).unwrap();
+        let target = kept(&[("id", "int", 0), ("u", "char", 36), ("c", "varchar", 40)]);
+        let retyped = Retyped::of(&map, &table, &target, &format).unwrap();
+        let described = retyped.describe(&map);
+        let written = TableMap::parse(&described, &format).unwrap();
+        assert_eq!((written.id, written.schema, written.table), (7, &b"d"[..], &b"t"[..]));
+        let as_kept = Table::of(&written, &format).unwrap();
+        let kinds: Vec<_> = as_kept.columns.iter().map(|column| column.kind).collect();
+        assert_eq!(kinds, [ColumnType::Integer(4), ColumnType::Char(1, 36), ColumnType::Text(1)]);
+        assert_eq!(retyped.table.columns.iter().map(|column| column.kind).collect::<Vec<_>>(), kinds);
+
+        // One row is changed, one deleted: an update of when it is valid.
+        let images = [image(1, UNENDING), image(1, UNENDING), image(2, UNENDING), image(2, ENDED)].concat();
+        let body = [&b"\x07\0\0\0\0\0\x01\0\x05\x1f\x1f"[..], &images].concat();
+        let events = retyped.rewrite(&table, Kind::UPDATE_ROWS_V1, &body, &format).unwrap();
+        let seen: Vec<_> = events
+            .iter()
+            .map(|(kind, body)| {
+                let rows = Rows::parse(*kind, body, &format).unwrap();
+                let (mut reader, mut row) = (RowReader::new(&as_kept, rows).unwrap(), Row::default());
+                assert!(reader.next(&mut row).unwrap());
+                let text = |fields: &[Field<'_>]| format!("{fields:?}");
+                let seen = (rows.change, rows.flags, text(&row.before), text(&row.after));
+                assert!(!reader.next(&mut row).unwrap());
+                seen
+            })
+            .collect();
+        let row = |id| {
+            let uuid = Value::Bytes(b"abcd0000-0000-0000-0000-000000000000");
+            format!("{:?}", [Value::Integer(id, 4), uuid, Value::Bytes(b"hi")].map(Field::Value))
+        };
+        let none = "[]".to_owned();
+        let expected =
+            [(RowChange::Update, 0, row(1), row(1)), (RowChange::Delete, Rows::STATEMENT_END, row(2), none)];
+        assert_eq!(seen, expected);
+
+        // What was valid before comes in as history.
+        let body = [&b"\x07\0\0\0\0\0\x01\0\x05\x1f"[..], &image(1, ENDED)].concat();
+        assert_eq!(retyped.rewrite(&table, Kind::WRITE_ROWS_V1, &body, &format), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn rows_that_fit_are_left_as_they_are() {
+        let format = format();
+        let map = TableMap::parse(MAP, &format).unwrap();
+        let table = Table::of(&map, &format).unwrap();
+        let mut same = kept(&[
+            ("id", "int", 0),
+            ("u", "uuid", 0),
+            ("c", "int", 0),
+            ("s", "timestamp", 0),
+            ("e", "timestamp", 0),
+        ]);
+        assert!(Retyped::of(&map, &table, &same, &format).is_none());
+        // With a history of its own it does not show when rows are valid.
+        same.columns.truncate(3);
+        same.columns[2].data_type = "varchar".into();
+        let until = |kept: &Kept| Retyped::of(&map, &table, kept, &format).and_then(|retyped| retyped.until);
+        assert_eq!(until(&same), Some(4));
+        same.is_versioned = true;
+        assert_eq!(until(&same), None);
+        assert!(Retyped::of(&map, &table, &Kept::default(), &format).is_none());
+    }
+
+    #[test]
+    fn types_are_described_as_they_are_read() {
+        for (data_type, most) in [
+            ("char", 36),
+            ("char", 1020),
+            ("varchar", 39),
+            ("varchar", 300),
+            ("text", 65535),
+            ("longtext", 0),
+        ] {
+            let kind = ColumnType::of_text(data_type, most).unwrap();
+            let (number, metadata) = kind.describe(most as u16);
+            assert_eq!(ColumnType::parse(number, &mut Cursor::new(&metadata)), Ok(Some(kind)), "{data_type}");
+        }
+    }
+}
