@@ -52,6 +52,23 @@ impl Error {
         move |source| Self::File { path: path.to_owned(), source }
     }
 
+    /// Whether the server has something against what was tried. That a lock was waited for in vain, that a statement was ended or that
+    /// memory was short says nothing of it: another time it may go well.
+    pub(crate) fn is_refusal(&self) -> bool {
+        // Lock wait timeout, deadlock, limits on a statement's time, interrupted, out of memory, shutdown.
+        const PASSING: [u16; 8] = [1205, 1213, 1969, 3024, 1317, 1037, 1041, 1053];
+        matches!(self, Self::Server { source: drover_db::Error::Server(error), .. } if !PASSING.contains(&error.code))
+    }
+
+    /// The server's words against what was tried; any other error stays one.
+    pub(crate) fn refusal(self) -> Result<String> {
+        let is_refusal = self.is_refusal();
+        match self {
+            Self::Server { source: drover_db::Error::Server(error), .. } if is_refusal => Ok(error.message),
+            other => Err(other),
+        }
+    }
+
     /// What a person can do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -23,15 +23,15 @@ pub(crate) struct View {
 
 /// Reads a view.
 pub(crate) fn read(connection: &mut Connection, name: &Name, schema_collation: &str) -> Result<View> {
-    let broken = match connection.query(format!("SELECT * FROM {name} LIMIT 0")) {
+    let looked = connection.query(format!("SELECT * FROM {name} LIMIT 0"));
+    let broken = match looked.doing(|| format!("looking at view {name}")) {
         Ok(_) => None,
-        Err(drover_db::Error::Server(error)) => Some(error.message),
-        Err(error) => return Err(error).doing(|| format!("looking at view {name}")),
+        Err(error) => Some(error.refusal()?),
     };
     let stored = Stored::read(connection, name)?;
     let catalogue = stored.as_ref().map(|stored| stored.create(name, ""));
     let shown = match definition(connection, "VIEW", name, schema_collation) {
-        Err(Error::Server { source: drover_db::Error::Server(_), .. }) if broken.is_some() => None,
+        Err(error) if broken.is_some() && error.is_refusal() => None,
         shown => Some(shown?),
     };
     let statements = match (shown, &stored) {

@@ -145,7 +145,7 @@ impl Trial<'_> {
             let result = scripts.run(connection, &schema.script, &statements, &mut outcome.warnings);
             outcome.tried += 1;
             let Err(error) = result else { continue };
-            let reason = words(error)?;
+            let reason = error.refusal()?;
             let name = quote::identifier(scripts.renames.schema(&schema.name));
             connection.execute(format!("CREATE DATABASE {name}")).doing(|| {
                 format!("making a schema to try things in ({reason}); the account needs all privileges on `drover\\_check\\_%`.*")
@@ -170,7 +170,7 @@ impl Trial<'_> {
             let result =
                 scripts.run_changed(connection, &schema.name, &object.script, &mut outcome.warnings, change);
             if let Err(error) = result {
-                refuse(outcome, schema, object, &Error::found(words(error)?));
+                refuse(outcome, schema, object, &Error::found(error.refusal()?));
             }
         }
         Ok(())
@@ -204,7 +204,7 @@ impl Trial<'_> {
             scripts.run(connection, &table.script, &[create], &mut outcome.warnings)
         };
         if let Err(error) = make(&parts, &foreign) {
-            let reason = words(error)?;
+            let reason = error.refusal()?;
             let mut left_out = None;
             for without in self.candidates(&parts) {
                 match make(&parts, &[foreign.as_slice(), &without].concat()) {
@@ -212,7 +212,7 @@ impl Trial<'_> {
                         left_out = Some(without);
                         break;
                     }
-                    Err(error) => drop(words(error)?),
+                    Err(error) => drop(error.refusal()?),
                 }
             }
             let (Some(without), Some(translator)) = (left_out, self.translator) else {
@@ -263,7 +263,7 @@ impl Trial<'_> {
             let sql = [format!("ALTER TABLE {} ADD ", made.target).into_bytes(), item.clone()].concat();
             match connection.execute(sql).doing(|| "adding a foreign key") {
                 Ok(_) => {}
-                Err(error) => refused.push((*place, words(error)?)),
+                Err(error) => refused.push((*place, error.refusal()?)),
             }
         }
         for (place, reason) in refused.into_iter().rev() {
@@ -303,14 +303,6 @@ fn kind_of(item: &[u8]) -> Kind {
         () if is(0, "CHECK") || is(0, "CONSTRAINT") && is(2, "CHECK") => Kind::Check,
         () if ["KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"].iter().any(|word| is(0, word)) => Kind::Key,
         () => Kind::Other,
-    }
-}
-
-/// The server's words, if it was the server that said no; any other error ends the trial.
-fn words(error: Error) -> Result<String> {
-    match error {
-        Error::Server { source: drover_db::Error::Server(error), .. } => Ok(error.message),
-        other => Err(other),
     }
 }
 

@@ -380,8 +380,7 @@ impl Verify<'_> {
         let what = match now {
             Ok(now) if now == then => return Ok(()),
             Ok(now) => format!("its definition differs: {}", first_difference(&now, &then)),
-            Err(Error::Server { source: drover_db::Error::Server(error), .. }) => error.message,
-            Err(error) => return Err(error),
+            Err(error) => error.refusal()?,
         };
         report.differences.push(Difference { object: name.to_string(), file: None, what });
         Ok(())

@@ -91,9 +91,7 @@ fn each_in_turn<'a>(
         for (schema, view) in waiting {
             match create(schema, view) {
                 Ok(()) => {}
-                Err(error @ Error::Server { source: drover_db::Error::Server(_), .. }) => {
-                    failed.push((schema, view, error));
-                }
+                Err(error) if error.is_refusal() => failed.push((schema, view, error)),
                 Err(error) => return Err(error),
             }
         }

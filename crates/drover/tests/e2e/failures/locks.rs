@@ -126,6 +126,7 @@ fn flushed_while_tables_are_locked(flavour: Flavour) {
     dumping.finish().done();
     let dumped = &manifest(&out)["schemas"][0]["views"];
     assert_eq!(dumped.as_array().map(Vec::len), Some(VIEWS), "{dumped}");
+    assert!(dumped.as_array().unwrap().iter().all(|view| view["broken"] != true), "{dumped}");
 }
 
 /// While dumps run one after the other, two of them at once, others write, make and drop tables, and no statement fails.
