@@ -110,7 +110,7 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
             let report = progress::show(printer, |progress| {
                 drover_dump::restore_foreign(args, &options, stop, progress)
             })
-            .map_err(Failure::restore)?;
+            .map_err(Failure::restore_foreign)?;
             printer.foreign(&report)
         }
         Command::Restore(args) if args.check => {

@@ -82,8 +82,10 @@ impl Printer {
 
     /// How a server was filled; what was lost is printed.
     fn filled(self, restore: &RestoreReport) -> Outcome {
-        translation::lost(&restore.rewrites).iter().for_each(|line| self.warning(line));
-        let lacks = !restore.refused.is_empty()
+        let lost = translation::lost(&restore.rewrites);
+        lost.iter().for_each(|line| self.warning(line));
+        let lacks = !lost.is_empty()
+            || !restore.refused.is_empty()
             || restore.users.as_ref().is_some_and(|users| !users.not_held.is_empty());
         let proof = restore.verify.as_ref().map_or(Outcome::Done, outcome);
         if lacks { Outcome::Found } else { proof }
