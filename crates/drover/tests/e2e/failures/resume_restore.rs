@@ -133,9 +133,13 @@ fn told_what_to_do(flavour: Flavour) {
     run(&mut restore(server, dir.path(), "--drop-existing --resume")).done();
     assert_eq!(number(), before, "the table was made anew");
     assert_same_as_source(flavour, "told", server);
-    // Where nothing was begun, what is there is proved.
+    // Where nothing was begun, what is there is proved, and dropped if it is something else.
     let again = run(&mut restore(server, dir.path(), "--drop-existing --resume")).done();
     assert!(again.stderr.contains("nothing was loaded") && number() == before, "{again}");
+    sql(server, "UPDATE told.keyed SET w = 'else' WHERE id = 7");
+    run(&mut restore(server, dir.path(), "--drop-existing --resume")).done();
+    assert_ne!(number(), before);
+    assert_same_as_source(flavour, "told", server);
 
     // One that was killed when all was done, but before it could say so, leaves nothing to go on with.
     let again = run(&mut restore(server, dir.path(), "--resume")).done();
