@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use drover_db::table::{ColumnFacts, Name, ReadColumn, text, to_read};
@@ -28,7 +29,7 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Opens the file, and cuts it to the length that was noted: 0 for a run that begins, whose file must not be there.
+    /// Opens the file, which nobody else may read, and cuts it to the length that was noted: 0 for a run that begins, whose file must not be there.
     ///
     /// # Errors
     /// If it cannot be opened, is there, or holds less than was noted.
@@ -39,7 +40,7 @@ impl Archive {
         table: &Name,
         facts: &[ColumnFacts],
     ) -> Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(is_new).open(path);
+        let file = OpenOptions::new().write(true).create_new(is_new).mode(0o600).open(path);
         let file = file.map_err(|source| match source.kind() {
             std::io::ErrorKind::AlreadyExists => Error::with_hint(
                 format!("{} is there already", path.display()),

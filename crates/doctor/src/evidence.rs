@@ -193,16 +193,24 @@ impl Evidence {
         matches!(self.server, Server::Live(_))
     }
 
-    /// The text of a file, without white space around it and, of a setting, without what is secret. Of a process's environment and
-    /// command line, a line each for what checks look at. All paths are those on the host, from its root.
+    /// What the kernel tells in a file below /proc or /sys, without white space around it; of command lines and environments what checks
+    /// look at. All paths are those on the host, from its root. Files of settings are read by [`Self::setting`].
     pub fn text(&self, path: impl AsRef<Path>) -> Seen<String> {
         let read = |files: &dyn Files, path: &Path| {
-            let text = files.text(path)?;
-            if let Some(words) = secret::of_process(path, &text) {
-                return Ok(words);
-            }
-            Ok(if path.starts_with("/proc") || path.starts_with("/sys") { text } else { secret::hide(&text) })
+            let not_the_kernels = || io::Error::other("nothing was chosen of this file");
+            secret::of_kernel(path, files.text(path)?).ok_or_else(not_the_kernels)
         };
+        self.look(path.as_ref(), |kept| &mut kept.files, read)
+    }
+
+    /// What a reader wants of a file of settings, written such that it can be read in its place. Nothing else of the file is kept: there
+    /// may be passwords anywhere, in comments too.
+    pub fn setting(
+        &self,
+        path: impl AsRef<Path>,
+        wanted: impl Fn(&str) -> Result<String, String>,
+    ) -> Seen<String> {
+        let read = |files: &dyn Files, path: &Path| wanted(&files.text(path)?).map_err(io::Error::other);
         self.look(path.as_ref(), |kept| &mut kept.files, read)
     }
 
@@ -308,7 +316,7 @@ impl Evidence {
         &self,
         path: &Path,
         of: fn(&mut Kept) -> &mut BTreeMap<PathBuf, Seen<T>>,
-        read: fn(&dyn Files, &Path) -> io::Result<T>,
+        read: impl Fn(&dyn Files, &Path) -> io::Result<T>,
     ) -> Seen<T> {
         if let Some(known) = of(&mut self.kept.borrow_mut()).get(path) {
             return known.clone();

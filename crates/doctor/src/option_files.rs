@@ -1,15 +1,19 @@
-//! Option files of a server: what stands in them, whoever reads it.
+//! Option files of a server: the options in them that checks read.
 //!
 //! Sources: MySQL Reference Manual, Using Option Files; MariaDB documentation, Configuring MariaDB with Option Files.
 
 use std::path::{Path, PathBuf};
 
 use crate::evidence::{Evidence, Seen, Unseen};
+use crate::secret::quoted;
 
 /// Where servers of distributions look. Both vendors have more places; what these hold is included from here.
 const FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
 /// A file that includes itself is no reason to read for ever.
 const DEPTH: usize = 8;
+
+/// Options that are read. All others may be passwords.
+const READ: [&str; 1] = ["malloc-lib"];
 
 /// A line of an option file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +28,7 @@ pub(crate) struct Setting {
     pub(crate) value: String,
 }
 
-/// All settings, in the order in which they are read: later ones win. `command_line` has a line for each option that says which files
+/// All settings that checks read, in the order in which they are read: later ones win. `command_line` has a line for each option that says which files
 /// are read.
 pub(crate) fn settings(evidence: &Evidence, command_line: &str) -> Seen<Vec<Setting>> {
     let named = |name: &str| command_line.lines().find_map(|line| line.strip_prefix(name).map(PathBuf::from));
@@ -41,8 +45,23 @@ pub(crate) fn settings(evidence: &Evidence, command_line: &str) -> Seen<Vec<Sett
     Ok(found)
 }
 
+/// Groups, other files, and the options that are read.
+fn wanted(text: &str) -> String {
+    let line = |line: &str| {
+        if let Some(group) = group(line) {
+            return Some(format!("[{group}]\n"));
+        }
+        if ["!include", "!includedir"].iter().any(|word| directive(line, word).is_some()) {
+            return Some(format!("{line}\n"));
+        }
+        let (name, value) = option(line).filter(|(name, _)| READ.contains(&name.as_str()))?;
+        Some(format!("{name}={}\n", quoted(&value)))
+    };
+    text.lines().map(str::trim).filter_map(line).collect()
+}
+
 fn read(evidence: &Evidence, file: &Path, depth: usize, found: &mut Vec<Setting>) -> Seen<()> {
-    let text = match evidence.text(file) {
+    let text = match evidence.setting(file, |text| Ok(wanted(text))) {
         Err(Unseen::Missing) => return Ok(()),
         other => other?,
     };
@@ -58,13 +77,17 @@ fn read(evidence: &Evidence, file: &Path, depth: usize, found: &mut Vec<Setting>
             if depth > 0 {
                 read(evidence, &other, depth - 1, found)?;
             }
-        } else if let Some(name) = line.strip_prefix('[').and_then(|line| line.split(']').next()) {
-            name.trim().clone_into(&mut group);
+        } else if let Some(name) = self::group(line) {
+            name.clone_into(&mut group);
         } else if let Some((name, value)) = option(line) {
             found.push(Setting { file: file.to_owned(), group: group.clone(), name, value });
         }
     }
     Ok(())
+}
+
+fn group(line: &str) -> Option<&str> {
+    Some(line.strip_prefix('[')?.split(']').next()?.trim())
 }
 
 fn directive(line: &str, word: &str) -> Option<PathBuf> {
@@ -104,6 +127,8 @@ mod tests {
         let dir = host(files);
         let evidence = Evidence::of(Some(dir.path()), Err(String::new()), None, String::new()).unwrap();
         let all = settings(&evidence, command_line).unwrap();
+        let kept = serde_json::to_string(&evidence.into_kept()).unwrap();
+        assert!(!kept.contains("hunter2"), "{kept}");
         all.into_iter().map(|one| (one.group, one.name, one.value)).collect()
     }
 
@@ -116,21 +141,21 @@ mod tests {
         let files = [
             (
                 "etc/my.cnf",
-                "# a\n[mysqld]\nread_buffer_size = 5M # each\nskip-name-resolve\n!includedir /etc/my.cnf.d\n",
+                "# a\n[mysqld]\nmalloc_lib = jemalloc # each\nmalloc-lib\n!includedir /etc/my.cnf.d\n",
             ),
-            ("etc/my.cnf.d/b.cnf", "[mysqld_safe]\nmalloc_lib = \"/a b/libjemalloc.so.2\"\n"),
+            (
+                "etc/my.cnf.d/b.cnf",
+                "[client] # hunter2\npassword=hunter2\n#password=hunter2\n[mysqld_safe]\nmalloc_lib = \"/a b/libjemalloc.so.2\"\n",
+            ),
             ("etc/my.cnf.d/c.cnf", "!include /etc/my.cnf\n"),
-            ("etc/my.cnf.d/d.txt", "[mysqld]\nx=1"),
-            ("srv/own.cnf", "[mysqld]\nloose-x = 'y'\n"),
+            ("etc/my.cnf.d/d.txt", "[mysqld]\nmalloc-lib=no"),
+            ("srv/own.cnf", "[mysqld]\nloose-malloc-lib = 'y'\n"),
         ];
         let all = of(&files, "");
-        assert_eq!(
-            all[..2],
-            [one("mysqld", "read-buffer-size", "5M"), one("mysqld", "skip-name-resolve", "")]
-        );
+        assert_eq!(all[..2], [one("mysqld", "malloc-lib", "jemalloc"), one("mysqld", "malloc-lib", "")]);
         assert!(all.contains(&one("mysqld_safe", "malloc-lib", "/a b/libjemalloc.so.2")));
-        assert!(all.len() < 100 && all.iter().all(|(_, name, _)| name != "x"));
-        assert_eq!(of(&files, "--defaults-file=/srv/own.cnf"), [one("mysqld", "x", "y")]);
+        assert!(all.len() < 100 && all.iter().all(|(_, _, value)| value != "no"));
+        assert_eq!(of(&files, "--defaults-file=/srv/own.cnf"), [one("mysqld", "malloc-lib", "y")]);
         assert!(of(&files, "--no-defaults").is_empty() && of(&[], "").is_empty());
     }
 }

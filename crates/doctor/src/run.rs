@@ -1,6 +1,8 @@
 //! Carries out the commands.
 
 use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -67,8 +69,17 @@ pub fn collect(args: &CollectArgs, options: Option<&ConnectOptions>) -> Result<R
     let report = examine::examine(&facts, &Area::ALL, &[], begun);
     let kept = serde_json::to_string_pretty(&facts.evidence.into_kept());
     let kept = kept.map_err(|error| Error::found(error.to_string()))?;
-    fs::write(&args.file, kept + "\n").map_err(Error::file(&args.file))?;
+    write_private(&args.file, &(kept + "\n")).map_err(Error::file(&args.file))?;
     Ok(report)
+}
+
+/// Writes a file that nobody else may read, also where one of this name was there.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    file.write_all(text.as_bytes())
 }
 
 fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use crate::evidence::{Evidence, Seen, Unseen};
+use crate::secret::quoted;
 
 /// Names of one service: each is an alias of the others in some package, and drop-ins of all of them count.
 const ALIASES: [&str; 3] = ["mariadb", "mysql", "mysqld"];
@@ -50,7 +51,7 @@ fn files(evidence: &Evidence, unit: &str) -> Seen<Vec<PathBuf>> {
 pub(crate) fn variable(evidence: &Evidence, unit: &str, name: &str) -> Seen<Vec<(PathBuf, String)>> {
     let mut found = Vec::new();
     for file in files(evidence, unit)? {
-        let text = match evidence.text(&file) {
+        let text = match evidence.setting(&file, |text| Ok(of_unit(text, name))) {
             Err(Unseen::Missing) => continue,
             other => other?,
         };
@@ -59,12 +60,31 @@ pub(crate) fn variable(evidence: &Evidence, unit: &str, name: &str) -> Seen<Vec<
                 found.push((file.clone(), value));
             } else if let Some(other) = line.strip_prefix("EnvironmentFile=") {
                 let other = PathBuf::from(other.trim_start_matches('-').trim());
-                let text = evidence.text(&other).unwrap_or_default();
+                let text =
+                    evidence.setting(&other, |text| Ok(of_environment(text, name))).unwrap_or_default();
                 found.extend(text.lines().find_map(|line| assigned(line, name)).map(|value| (other, value)));
             }
         }
     }
     Ok(found)
+}
+
+/// The lines of a unit that set a variable of this name or say where others are set.
+fn of_unit(text: &str, name: &str) -> String {
+    let line = |line: &str| {
+        if line.starts_with("EnvironmentFile=") {
+            return Some(format!("{line}\n"));
+        }
+        let value = line.strip_prefix("Environment=").and_then(|line| assigned(line, name))?;
+        Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
+    };
+    text.lines().map(str::trim).filter_map(line).collect()
+}
+
+/// The same of a file that has nothing but variables.
+fn of_environment(text: &str, name: &str) -> String {
+    let values = text.lines().filter_map(|line| assigned(line, name));
+    values.map(|value| format!("{name}={}\n", quoted(&value))).collect()
 }
 
 /// The value of `NAME=VALUE` among words that may be quoted.
@@ -95,5 +115,17 @@ mod tests {
         assert_eq!(of("LD_PRELOAD=\"/a.so\"").as_deref(), Some("/a.so"));
         assert_eq!(of("OLD_PRELOAD=/a.so"), None);
         assert_eq!(of("# LD_PRELOAD=/a.so"), None);
+    }
+
+    #[test]
+    fn of_units_only_what_is_asked_for() {
+        let unit = "# LD_PRELOAD=hunter2\n[Service]\nEnvironment=PASSWORD=hunter2 \"LD_PRELOAD=/a b.so\"\nEnvironmentFile=-/etc/x\n\
+                    ExecStart=/x --password=hunter2";
+        let kept = of_unit(unit, "LD_PRELOAD");
+        assert_eq!(kept, "Environment=\"LD_PRELOAD=/a b.so\"\nEnvironmentFile=-/etc/x\n");
+        assert_eq!(of_unit(&kept, "LD_PRELOAD"), kept);
+        let kept = of_environment("PASSWORD=hunter2\nLD_PRELOAD='/a b.so' # hunter2\n", "LD_PRELOAD");
+        assert_eq!(kept, "LD_PRELOAD=\"/a b.so\"\n");
+        assert_eq!(of_environment(&kept, "LD_PRELOAD"), kept);
     }
 }

@@ -64,20 +64,25 @@ pub(crate) fn run(args: &BinlogArgs, printer: &Printer, stop: &Arc<Stop>) -> Res
 }
 
 fn replay(args: &ReplayArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
-    let stop = Arc::clone(stop);
     let origin = match &args.from {
         None => None,
         Some(_) => {
             let options = printer.connection_to("the server to read", &args.source_server())?;
-            Some(Origin { options, stop: Arc::clone(&stop) })
+            Some(Origin { options, stop: Arc::clone(stop) })
         }
     };
     let after = args.after.as_deref().map(dump_before).transpose()?;
-    let destination = Destination { options: printer.connection(&args.server)?, stop };
+    let destination = Destination { options: printer.connection(&args.server)?, stop: of_target(args, stop) };
     let report = progress::show(printer, |progress| {
         drover_binlog::replay(args, origin.as_ref(), after.as_ref(), &destination, progress)
     })?;
     printer.replay(&report)
+}
+
+/// What stops the work on the target. Where logs are followed, a signal is the end of what is read: what was read is applied and noted. A
+/// second signal ends the process.
+fn of_target(args: &ReplayArgs, stop: &Arc<Stop>) -> Arc<Stop> {
+    if args.follows() { Arc::default() } else { Arc::clone(stop) }
 }
 
 /// Where a dump or a copy was taken, and what it has. Rows of several moments have no one position from which the logs go on.

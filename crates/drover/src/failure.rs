@@ -43,8 +43,16 @@ impl Failure {
     pub(crate) fn restore(error: drover_dump::Error) -> Self {
         let stopped = matches!(error, drover_dump::Error::Stopped);
         let failure = Self::from(error);
+        let hint = "the target may hold a part of the dump: the same command with --resume goes on with it";
+        if stopped { Self { hint: Some(hint.into()), ..failure } } else { failure }
+    }
+
+    /// One of another tool's dump cannot be resumed.
+    pub(crate) fn restore_foreign(error: drover_dump::Error) -> Self {
+        let stopped = matches!(error, drover_dump::Error::Stopped);
+        let failure = Self::from(error);
         let hint =
-            "the target may hold a part of the dump: --resume goes on with it, --drop-existing begins anew";
+            "the target may hold a part of the dump: the same command with --drop-existing begins anew";
         if stopped { Self { hint: Some(hint.into()), ..failure } } else { failure }
     }
 }

@@ -14,12 +14,13 @@ mod queue;
 mod report;
 mod translation;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
 use drover_db::Stop;
-use drover_db::options::{hide_passwords_in_process_list, normalise_arguments};
+use drover_db::options::{hide_passwords_in_process_list, normalise_arguments, without_passwords};
 use drover_db::wire::interrupt_logins;
 
 use cli::{Cli, Command};
@@ -34,7 +35,10 @@ fn main() -> ExitCode {
     }
     let arguments = normalise_arguments(std::env::args_os());
     hide_passwords_in_process_list();
-    let cli = Cli::parse_from(arguments);
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error),
+    };
     let printer = Printer::new(cli.json, cli.quiet, cli.verbose);
     let stop = Arc::new(Stop::default());
     match listen_for_signals(&stop, &cli.command).and_then(|()| run(&cli, &printer, &stop)) {
@@ -44,6 +48,15 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Says what is wrong with the command line, or the help that was asked for. A value that is quoted may be a URL with its password.
+fn misread(error: &clap::Error) -> ExitCode {
+    match without_passwords(&error.to_string()) {
+        Cow::Borrowed(_) => error.exit(),
+        Cow::Owned(text) => printer::said(&text),
+    }
+    ExitCode::from(2)
 }
 
 /// What a process ends with that a signal ended: 128 and the number of SIGINT, as shells have it.
@@ -97,7 +110,7 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
             let report = progress::show(printer, |progress| {
                 drover_dump::restore_foreign(args, &options, stop, progress)
             })
-            .map_err(Failure::restore)?;
+            .map_err(Failure::restore_foreign)?;
             printer.foreign(&report)
         }
         Command::Restore(args) if args.check => {

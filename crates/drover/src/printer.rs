@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use drover_binlog::{CostReport, ExtractReport, LogArgs, ReplayReport, SqlReport, StatReport};
-use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal};
+use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal, without_passwords};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_report::plain;
 use drover_report::size::things;
@@ -82,8 +82,10 @@ impl Printer {
 
     /// How a server was filled; what was lost is printed.
     fn filled(self, restore: &RestoreReport) -> Outcome {
-        translation::lost(&restore.rewrites).iter().for_each(|line| self.warning(line));
-        let lacks = !restore.refused.is_empty()
+        let lost = translation::lost(&restore.rewrites);
+        lost.iter().for_each(|line| self.warning(line));
+        let lacks = !lost.is_empty()
+            || !restore.refused.is_empty()
             || restore.users.as_ref().is_some_and(|users| !users.not_held.is_empty());
         let proof = restore.verify.as_ref().map_or(Outcome::Done, outcome);
         if lacks { Outcome::Found } else { proof }
@@ -263,9 +265,9 @@ impl Printer {
     }
 }
 
-/// Writes a message to stderr; where that is closed there is nobody to tell.
-fn said(message: &str) {
-    let _ = writeln!(io::stderr(), "{}", plain::message(message));
+/// Writes a message to stderr, without passwords that stand in it; where that is closed there is nobody to tell.
+pub(crate) fn said(message: &str) {
+    let _ = writeln!(io::stderr(), "{}", plain::message(&without_passwords(message)));
 }
 
 fn outcome(verify: &VerifyReport) -> Outcome {

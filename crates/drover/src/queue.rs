@@ -78,7 +78,9 @@ struct Changed {
 fn shards(place: &PlaceArgs, printer: &Printer) -> Result<Shards, Failure> {
     let schema = place.database.as_deref();
     if let Some(file) = &place.shards {
-        return Ok(Shards::load(file, &place.server, schema)?);
+        let shards = Shards::load(file, &place.server, schema)?;
+        shards.warnings.iter().for_each(|warning| printer.warning(warning));
+        return Ok(shards);
     }
     let options = printer.connection(&place.server)?;
     let database = schema.map(str::to_owned).or(options.database);

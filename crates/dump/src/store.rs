@@ -107,35 +107,30 @@ impl Store {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(Error::file(dir))
     }
 
-    /// Makes a folder for files; objects need none.
+    /// Makes a folder for files, for this user only; objects need none.
     pub(crate) fn folder(&self, name: &str) -> Result<()> {
         let Self::Directory(dir) = self else { return Ok(()) };
-        self.at(name, fs::create_dir_all(dir.join(name)))
+        self.at(name, fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join(name)))
     }
 
-    /// Begins a file; in a directory one of this name must not be there.
+    /// Begins a file that nobody else may read, also where others may enter the directory; one of this name must not be there. Who may
+    /// read an object, its bucket says.
     pub(crate) fn create(&self, name: &str) -> io::Result<Sink> {
         match self {
-            Self::Directory(dir) => File::create_new(dir.join(name)).map(Sink::File),
+            Self::Directory(dir) => private().create_new(true).open(dir.join(name)).map(Sink::File),
             Self::Bucket(bucket) => bucket.create(name).map(Sink::Object),
         }
     }
 
-    /// Writes a small file; one of this name is replaced.
+    /// Writes a small file that nobody else may read; one of this name is replaced.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let written = match self {
-            Self::Directory(dir) => fs::write(dir.join(name), bytes),
+            Self::Directory(dir) => {
+                create_private(&dir.join(name)).and_then(|mut file| file.write_all(bytes))
+            }
             Self::Bucket(bucket) => bucket.write(name, bytes),
         };
         self.at(name, written)
-    }
-
-    /// The same for a file that nobody else may read; who may read an object, its bucket says.
-    pub(crate) fn write_private(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let Self::Directory(dir) = self else { return self.write(name, bytes) };
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(dir.join(name));
-        self.at(name, file.and_then(|mut file| file.write_all(bytes)))
     }
 
     /// Writes a small file so that it is there whole or not at all, also after a power cut.
@@ -233,9 +228,21 @@ pub(crate) fn unfinished(path: &Path) -> PathBuf {
     name.into()
 }
 
+/// How files are opened that hold rows, or tell of them.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
+}
+
+/// Begins a file that nobody else may read; one of this name is emptied.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    private().create(true).truncate(true).open(path)
+}
+
 fn publish(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = dir.join(name);
-    let mut file = File::create(unfinished(&path))?;
+    let mut file = create_private(&unfinished(&path))?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(unfinished(&path), path)?;

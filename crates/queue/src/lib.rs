@@ -23,6 +23,7 @@ mod lease;
 mod moving;
 mod orphans;
 mod place;
+mod private;
 mod probe;
 mod progress;
 mod push;

@@ -106,7 +106,11 @@ mod tests {
             nodes: vec![options.clone()],
             is_draining: *name == "drained",
         };
-        Placement::new(&Shards { shards: names.iter().map(shard).collect(), place: Place::Object })
+        Placement::new(&Shards {
+            shards: names.iter().map(shard).collect(),
+            place: Place::Object,
+            warnings: Vec::new(),
+        })
     }
 
     #[test]
@@ -138,7 +142,7 @@ mod tests {
                 nodes: vec![options.clone()],
                 is_draining: false,
             };
-            Shards { shards: names.iter().map(shard).collect(), place: Place::Object }
+            Shards { shards: names.iter().map(shard).collect(), place: Place::Object, warnings: Vec::new() }
         };
         let (three, other) = (shards(&["a", "b", "c"]), shards(&["d", "c", "b"]));
         let mut before = Placement::new(&three);

@@ -1,12 +1,15 @@
 //! The servers of a queue: one, or those that a file names.
 
+use std::borrow::Cow;
+use std::io::Read as _;
 use std::path::Path;
 
-use drover_db::options::{ConnectOptions, OneServer, Secret, ServerArgs};
+use drover_db::options::{ConnectOptions, OneServer, Secret, ServerArgs, without_passwords};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::error::Error;
+use crate::private::open_to_others;
 
 /// One part of a queue: its tables in a schema of a server.
 #[derive(Debug, Clone)]
@@ -62,6 +65,8 @@ pub struct Shards {
     pub shards: Vec<Shard>,
     /// How tasks are given to them.
     pub place: Place,
+    /// What a person should know about the file.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -93,7 +98,7 @@ impl Shards {
     /// A queue that is on one server.
     pub fn one(options: ConnectOptions) -> Self {
         let shard = Shard { name: String::new(), nodes: vec![options], is_draining: false };
-        Self { shards: vec![shard], place: Place::default() }
+        Self { shards: vec![shard], place: Place::default(), warnings: Vec::new() }
     }
 
     /// The shards that a file names. What a URL leaves out comes from the command line and the option files; `schema` wins over
@@ -102,8 +107,18 @@ impl Shards {
     /// # Errors
     /// If the file cannot be read, or does not hold shards with different names.
     pub fn load(path: &Path, base: &ServerArgs, schema: Option<&str>) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-        Self::parse(path, &text, base, schema)
+        let mut file = std::fs::File::open(path).map_err(Error::file(path))?;
+        let about = file.metadata().map_err(Error::file(path))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(Error::file(path))?;
+        let shards = Self::parse(path, &text, base, schema)?;
+        let has_passwords = matches!(without_passwords(&text), Cow::Owned(_));
+        let mode = open_to_others(&about).filter(|_| has_passwords);
+        let warning = mode.map(|mode| {
+            let path = path.display();
+            format!("{path}: others may read its passwords (mode {mode:04o}): chmod 600 {path}")
+        });
+        Ok(Self { warnings: warning.into_iter().collect(), ..shards })
     }
 
     /// Reads the text of such a file.
@@ -134,7 +149,7 @@ impl Shards {
         if shards.is_empty() {
             return Err(Error::found(format!("{}: it names no shard", path.display())));
         }
-        Ok(Self { shards, place: file.place })
+        Ok(Self { shards, place: file.place, warnings: Vec::new() })
     }
 }
 

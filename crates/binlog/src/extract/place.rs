@@ -1,7 +1,8 @@
 //! Where files are put: each comes to be there whole, under its name, or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::loads::{Keep, SpoolReader};
@@ -16,9 +17,9 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// That of this name, made if it is not there. `replaces` says whether files that are there already may be replaced.
+    /// That of this name, made for this user only if it is not there. `replaces` says whether files that are there already may be replaced.
     pub(super) fn open(path: &Path, replaces: bool) -> Result<Self> {
-        fs::create_dir_all(path).map_err(Error::file(path))?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::file(path))?;
         let path = path.canonicalize().map_err(Error::file(path))?;
         Ok(Self { path, replaces })
     }
@@ -55,9 +56,10 @@ impl Directory {
         self.link(name, file)
     }
 
-    /// Gives a file its name. What ends the process before leaves nothing: until then it has none.
+    /// Gives a file its name; nobody else may read it. What ends the process before leaves nothing: until then it has none.
     fn link(&self, name: &str, file: File) -> Result<()> {
         let path = self.path_of(name);
+        file.set_permissions(Permissions::from_mode(0o600)).map_err(Error::file(&path))?;
         file.sync_all().map_err(Error::file(&path))?;
         if self.replaces {
             match fs::remove_file(&path) {
@@ -142,7 +144,9 @@ mod tests {
             assert_eq!(names(), before);
             directory.check(name).unwrap();
             directory.put(name, spool.into_reader().unwrap()).unwrap();
-            assert_eq!(fs::read(home.path().join(name)).unwrap(), bytes);
+            let path = home.path().join(name);
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
             assert_eq!(names(), before + 1);
         }
         directory.sync().unwrap();

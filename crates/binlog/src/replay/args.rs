@@ -124,6 +124,11 @@ impl ReplayArgs {
         ServerArgs { url: self.from.clone(), no_defaults: true, ..ServerArgs::default() }
     }
 
+    /// Whether more is waited for behind the last log, until a signal.
+    pub fn follows(&self) -> bool {
+        self.stream.follow
+    }
+
     pub(super) fn replay_name(&self) -> String {
         let base = || {
             let first = self.files.logs.first()?;

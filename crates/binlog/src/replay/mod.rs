@@ -50,7 +50,8 @@ use worker::{Context, Worker};
 pub struct Destination {
     /// Where it is.
     pub options: ConnectOptions,
-    /// A request breaks the connections: what was not committed is rolled back.
+    /// A request breaks the connections: what was not committed is rolled back. Of logs that are followed it is another one than the
+    /// origin's, whose request is the end of what is read.
     pub stop: Arc<Stop>,
 }
 
@@ -179,7 +180,8 @@ pub fn replay(
     let schemas = schemas.transpose()?;
     let chain = args.logs().open_at(origin, Some(&filter), at)?.without_gaps()?;
     progress.expect(chain.size());
-    let reading = Reading { chain, filter: &filter, schemas, destination, progress };
+    let follows = args.follows();
+    let reading = Reading { chain, filter: &filter, schemas, follows, destination, progress };
     let report = ReplayReport {
         dry_run: args.dry_run,
         flashback: args.flashback,
@@ -350,6 +352,8 @@ struct Reading<'a> {
     filter: &'a FilterArgs,
     /// The only schemas that are wanted.
     schemas: Option<BTreeSet<Vec<u8>>>,
+    /// Whether only a signal ends them, within a transaction perhaps.
+    follows: bool,
     destination: &'a Destination,
     progress: &'a Progress,
 }
@@ -382,7 +386,7 @@ impl Reading<'_> {
         };
         let unfinished = builder.finish();
         sink.report.bytes = counter.bytes();
-        sink.report.abandoned.extend(unfinished.map(|at| at.to_string()));
+        sink.report.abandoned.extend(unfinished.filter(|_| !self.follows).map(|at| at.to_string()));
         let changes = !(sink.report.dry_run || is_backwards);
         let way_on = if changes { "the same command with --resume goes on" } else { NOTHING_CHANGED };
         let passed_over = read.map_err(|error| error.with_way_on(way_on))?;

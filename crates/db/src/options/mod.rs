@@ -25,7 +25,7 @@ pub use args::{ServerArgs, ask_on_terminal, normalise_arguments};
 pub use error::{OptionError, Origin, UrlError};
 pub use limits::{Load, Seconds, Size};
 pub use resolve::{Resolved, beside};
-pub use secret::{Secret, hide_passwords_in_process_list};
+pub use secret::{Secret, hide_passwords_in_process_list, without_passwords};
 pub use server_file::ServerFile;
 
 pub use crate::wire::OneServer;

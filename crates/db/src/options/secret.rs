@@ -4,6 +4,7 @@
 //! This hides a secret from logs, errors and other users. It does not defend against someone who can read
 //! this process's memory.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -73,10 +74,29 @@ fn secret_range(argument: &[u8]) -> Option<Range<usize>> {
     if argument.starts_with(b"-p") {
         return Some(2..argument.len());
     }
+    url_password(argument)
+}
+
+/// The bytes of a URL's password: all up to the last `@`, as it may hold what should have been escaped.
+fn url_password(argument: &[u8]) -> Option<Range<usize>> {
     let authority = argument.windows(3).position(|w| w == b"://")? + 3;
     let at = argument.iter().rposition(|&b| b == b'@')?;
     let colon = authority + argument.get(authority..at)?.iter().position(|&b| b == b':')?;
     Some(colon + 1..at)
+}
+
+/// A text for people without the passwords of URLs, with `***` in the place of each: somebody may have named a server where a file was
+/// asked for, and an error names the file. Words end at white space.
+pub fn without_passwords(text: &str) -> Cow<'_, str> {
+    let hidden = |word: &str| {
+        let range = url_password(word.as_bytes()).filter(|range| !range.is_empty())?;
+        Some(format!("{}***{}", &word[..range.start], &word[range.end..]))
+    };
+    let words = || text.split_inclusive(char::is_whitespace);
+    if !text.contains("://") || words().all(|word| hidden(word).is_none()) {
+        return Cow::Borrowed(text);
+    }
+    words().map(|word| hidden(word).unwrap_or_else(|| word.to_owned())).collect::<String>().into()
 }
 
 /// The process's own argument memory, the only place where `ps` looks.
@@ -174,6 +194,23 @@ mod tests {
             ("s3://key:abc@bucket", "s3://key:xxx@bucket"),
         ] {
             assert_eq!(blanked(argument), expected);
+        }
+    }
+
+    #[test]
+    fn texts_without_the_passwords_of_urls() {
+        for (text, shown) in [
+            ("mysql://u:hunter2@h/x: not there", "mysql://u:***@h/x: not there"),
+            (
+                "invalid value 'a://u:h/u@n?ter2@h' for X\n  ü://ü:ü@ü",
+                "invalid value 'a://u:***@h' for X\n  ü://ü:***@ü",
+            ),
+            ("s3://key:abc@bucket/p mysql://:abc@h", "s3://key:***@bucket/p mysql://:***@h"),
+        ] {
+            assert_eq!(without_passwords(text), shown);
+        }
+        for text in ["mysql://u@h:3306/x", "http://127.0.0.1:80/ of u@h", "u:p@h", "mysql://u:@h", "://"] {
+            assert!(matches!(without_passwords(text), Cow::Borrowed(same) if same == text), "{text}");
         }
     }
 

@@ -13,6 +13,43 @@ const WORDS: [(&str, &[&str]); 7] = [
     ("arp_validate", &["none", "active", "backup", "all", "filter", "filter_active", "filter_backup"]),
 ];
 
+/// Options that have no words: numbers, times, addresses and names of interfaces; bonding.rst, and the parameters of the module.
+const OTHERS: [&str; 19] = [
+    "mode",
+    "miimon",
+    "updelay",
+    "downdelay",
+    "use_carrier",
+    "peer_notif_delay",
+    "primary",
+    "active_slave",
+    "min_links",
+    "arp_interval",
+    "arp_ip_target",
+    "arp_all_targets",
+    "all_slaves_active",
+    "resend_igmp",
+    "packets_per_slave",
+    "lp_interval",
+    "max_bonds",
+    "tx_queues",
+    "tlb_dynamic_lb",
+];
+
+/// Whether the driver has an option of this name; the names of two have changed, and some are written with hyphens.
+pub(crate) fn is_option(name: &str) -> bool {
+    let name = name.replace('-', "_");
+    let old = [
+        "num_grat_arp",
+        "num_unsol_na",
+        "ns_ip6_target",
+        "ad_actor_sys_prio",
+        "ad_actor_system",
+        "ad_user_port_key",
+    ];
+    OTHERS.iter().chain(&old).any(|known| *known == name) || WORDS.iter().any(|(known, _)| *known == name)
+}
+
 /// The word of an option's value: `802.3ad` for `802.3ad 4` as the kernel tells it, and for `4`.
 pub(crate) fn word(option: &str, value: &str) -> String {
     let first = value.split_whitespace().next().unwrap_or_default();

@@ -7,10 +7,14 @@ use std::collections::BTreeMap;
 use super::{Configuration, Wanted};
 use crate::evidence::Evidence;
 use crate::plan::NetworkTool;
+use crate::secret::quoted;
 
 const FOLDER: &str = "/etc/sysconfig/network-scripts";
 /// Endings of copies, which are not read.
 const COPIES: [&str; 6] = ["~", ".bak", ".orig", ".rpmnew", ".rpmorig", ".rpmsave"];
+
+/// What is read of a file.
+const KEYS: [&str; 6] = ["DEVICE", "TYPE", "ONBOOT", "MASTER", "BONDING_MASTER", "BONDING_OPTS"];
 
 /// Adds the bonds of these files.
 pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
@@ -19,7 +23,7 @@ pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
             && name != "ifcfg-lo"
             && !COPIES.iter().any(|ending| name.ends_with(ending))
     };
-    let files: Vec<_> = found.files(evidence, &[FOLDER], is_one);
+    let files: Vec<_> = found.files(evidence, &[FOLDER], is_one, wanted);
     let files: Vec<_> = files.iter().map(|(path, text)| (path, assignments(text))).collect();
     if !files.is_empty() {
         found.tools.insert(NetworkTool::Ifcfg);
@@ -53,6 +57,12 @@ pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
         }
     }
     found.bonds.extend(bonds);
+}
+
+/// Such a file may hold a password of a PPP or Wi-Fi interface.
+fn wanted(text: &str) -> Result<String, String> {
+    let lines = assignments(text).into_iter().filter(|(key, _)| KEYS.contains(&key.as_str()));
+    Ok(lines.map(|(key, value)| format!("{key}={}\n", quoted(&value))).collect())
 }
 
 /// The variables that a shell would have set.

@@ -1,5 +1,7 @@
 //! Files of sections and keys, as systemd-networkd and NetworkManager have them.
 
+use std::fmt::Write as _;
+
 /// A section and its keys, in the order of the file; a key may come several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Section {
@@ -18,6 +20,18 @@ pub(super) fn parse(text: &str) -> Vec<Section> {
         }
     }
     sections
+}
+
+/// The sections and keys of a text that a reader wants: nothing else of it.
+pub(super) fn chosen(text: &str, is_wanted: fn(&str, &str) -> bool) -> String {
+    let mut out = String::new();
+    for section in parse(text) {
+        let _ = writeln!(out, "[{}]", section.name);
+        for (key, value) in section.keys.iter().filter(|(key, _)| is_wanted(&section.name, key)) {
+            let _ = writeln!(out, "{key}={value}");
+        }
+    }
+    out
 }
 
 /// All keys of the sections of a name.

@@ -8,8 +8,8 @@ const FILE: &str = "/etc/network/interfaces";
 /// Adds the bonds of these files.
 pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
     let mut files: Vec<_> =
-        found.text(evidence, FILE).map(|text| (FILE.to_owned(), text)).into_iter().collect();
-    files.extend(found.files(evidence, &["/etc/network/interfaces.d"], |_| true));
+        found.text(evidence, FILE, wanted).map(|text| (FILE.to_owned(), text)).into_iter().collect();
+    files.extend(found.files(evidence, &["/etc/network/interfaces.d"], |_| true, wanted));
     let mut stanzas = Vec::new();
     let mut automatic = Vec::new();
     for (path, text) in &files {
@@ -45,6 +45,30 @@ pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
     found.bonds.extend(bonds);
 }
 
+/// Other lines of a file may hold passwords of Wi-Fi and commands of any kind.
+fn wanted(text: &str) -> Result<String, String> {
+    let mut out = String::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        let mut words = line.split_whitespace();
+        let key = words.next().unwrap_or_default();
+        let kept = match key {
+            "iface" => format!("{key} {}", words.next().unwrap_or_default()),
+            "mapping" | "source" | "source-directory" => key.to_owned(),
+            "auto" | "allow-hotplug" | "allow-auto" => line.to_owned(),
+            _ if of_bond(key).is_some() => line.to_owned(),
+            _ => continue,
+        };
+        out.push_str(&kept);
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+/// The option of a bond that a key is for.
+fn of_bond(key: &str) -> Option<&str> {
+    key.strip_prefix("bond-").or_else(|| key.strip_prefix("bond_"))
+}
+
 /// The options of an interface that have to do with bonds.
 struct Stanza<'a> {
     file: &'a str,
@@ -73,8 +97,7 @@ fn read_file<'a>(file: &'a str, text: &'a str, stanzas: &mut Vec<Stanza<'a>>, au
             }
             "mapping" | "source" | "source-directory" => is_open = false,
             key => {
-                let option = key.strip_prefix("bond-").or_else(|| key.strip_prefix("bond_"));
-                if let (true, Some(option), Some(stanza)) = (is_open, option, stanzas.last_mut()) {
+                if let (true, Some(option), Some(stanza)) = (is_open, of_bond(key), stanzas.last_mut()) {
                     stanza.options.push((option.replace('-', "_"), line[key.len()..].trim()));
                 }
             }

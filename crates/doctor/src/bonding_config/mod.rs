@@ -64,6 +64,9 @@ impl Wanted {
     }
 }
 
+/// What a reader wants of a file's text, as text that it reads in its place; else what is wrong with the file.
+type Wants = fn(&str) -> Result<String, String>;
+
 /// What the files of a host ask for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Configuration {
@@ -94,19 +97,20 @@ impl Configuration {
         self.bonds.iter().filter(move |bond| bond.name == name)
     }
 
-    /// The texts of the files in these directories whose names are wanted, in the order of the names. A file hides those of its name
-    /// in the directories after its own.
+    /// What a reader wants of the files in these directories whose names it reads, in the order of the names. A file hides those of its
+    /// name in the directories after its own.
     fn files(
         &mut self,
         evidence: &Evidence,
         folders: &[&str],
-        wanted: fn(&str) -> bool,
+        is_read: fn(&str) -> bool,
+        wanted: Wants,
     ) -> Vec<(String, String)> {
         let mut paths: BTreeMap<String, String> = BTreeMap::new();
         for folder in folders {
             match evidence.list(folder) {
                 Ok(names) => {
-                    for name in names.into_iter().filter(|name| wanted(name)) {
+                    for name in names.into_iter().filter(|name| is_read(name)) {
                         let path = format!("{folder}/{name}");
                         paths.entry(name).or_insert(path);
                     }
@@ -115,12 +119,13 @@ impl Configuration {
                 Err(why) => self.unseen.push(why.to_string()),
             }
         }
-        let texts = paths.into_values().filter_map(|path| Some((path.clone(), self.text(evidence, &path)?)));
+        let texts =
+            paths.into_values().filter_map(|path| Some((path.clone(), self.text(evidence, &path, wanted)?)));
         texts.collect()
     }
 
-    fn text(&mut self, evidence: &Evidence, path: &str) -> Option<String> {
-        match evidence.text(path) {
+    fn text(&mut self, evidence: &Evidence, path: &str, wanted: Wants) -> Option<String> {
+        match evidence.setting(path, wanted) {
             Ok(text) => Some(text),
             Err(Unseen::Missing) => None,
             Err(why) => {

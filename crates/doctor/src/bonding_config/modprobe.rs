@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::bond::words::word;
+use crate::bond::words::{is_option, word};
 use crate::evidence::{Evidence, Seen, Unseen};
 
 const OLD_FILE: &str = "/etc/modprobe.conf";
@@ -43,7 +43,7 @@ pub(crate) fn read(evidence: &Evidence) -> Seen<(Vec<ModuleOptions>, Vec<String>
     }
     let (mut lines, mut unseen) = (Vec::new(), Vec::new());
     for path in [OLD_FILE.to_owned()].into_iter().chain(paths.into_values()) {
-        match evidence.text(&path) {
+        match evidence.setting(&path, wanted) {
             Ok(text) => lines.extend(joined(&text).into_iter().map(|line| (path.clone(), line))),
             Err(Unseen::Missing) => {}
             Err(why) => unseen.push(why.to_string()),
@@ -74,6 +74,22 @@ fn is_read(name: &str) -> bool {
 fn joined(text: &str) -> Vec<String> {
     let text = text.replace("\\\n", " ");
     text.lines().map(str::trim).filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// Names of the driver, and options that it has: those of other modules may be anything.
+fn wanted(text: &str) -> Result<String, String> {
+    let line = |line: String| {
+        if alias(&line).is_some() {
+            return Some(line.split_whitespace().take(3).collect::<Vec<_>>().join(" "));
+        }
+        let words = line.strip_prefix("options")?.split_whitespace().collect::<Vec<_>>();
+        let (name, options) = words.split_first()?;
+        let is_known = |word: &&str| word.split('=').next().is_some_and(is_option);
+        let options: Vec<_> = options.iter().copied().filter(is_known).collect();
+        (*name == "bonding" || !options.is_empty()).then(|| format!("options {name} {}", options.join(" ")))
+    };
+    let lines: Vec<_> = joined(text).into_iter().filter_map(line).collect();
+    Ok(lines.join("\n"))
 }
 
 /// The name of a line such as `alias bond0 bonding`.

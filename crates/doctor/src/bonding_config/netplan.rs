@@ -5,7 +5,6 @@ use super::yaml::{self, Node};
 use super::{Configuration, Wanted};
 use crate::evidence::Evidence;
 use crate::plan::NetworkTool;
-use crate::secret::HIDDEN;
 
 const FOLDERS: [&str; 3] = ["/run/netplan", "/etc/netplan", "/lib/netplan"];
 
@@ -32,14 +31,13 @@ const TIMES: [&str; 4] = ["miimon", "updelay", "downdelay", "arp_interval"];
 
 /// Adds the bonds of these files.
 pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
-    let files = found.files(evidence, &FOLDERS, |name| name.ends_with(".yaml"));
+    let files = found.files(evidence, &FOLDERS, |name| name.ends_with(".yaml"), wanted);
     if !files.is_empty() {
         found.tools.insert(NetworkTool::Netplan);
     }
     let mut bonds: Vec<Wanted> = Vec::new();
     for (path, text) in &files {
-        // What stands in the place of a secret has no space before it, which YAML asks for.
-        match yaml::parse(&text.replace(&format!(":{HIDDEN}"), &format!(": {HIDDEN}"))) {
+        match yaml::parse(text) {
             Ok(root) => {
                 let all = root.get("network").and_then(|network| network.get("bonds"));
                 for (name, node) in all.map(Node::entries).unwrap_or_default() {
@@ -50,6 +48,30 @@ pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
         }
     }
     found.bonds.extend(bonds);
+}
+
+/// The bonds alone, with what is read of each: the rest may hold passwords, wherever they stand.
+fn wanted(text: &str) -> Result<String, String> {
+    let root = yaml::parse(text)?;
+    let bonds = root.get("network").and_then(|network| network.get("bonds"));
+    let bonds = bonds.map(Node::entries).unwrap_or_default();
+    let bonds = bonds.iter().map(|(name, node)| (name.clone(), of_bond(node))).collect();
+    let of_network = vec![("bonds".to_owned(), Node::Map(bonds))];
+    Ok(Node::Map(vec![("network".to_owned(), Node::Map(of_network))]).to_string())
+}
+
+fn of_bond(node: &Node) -> Node {
+    let kept = |node: &Node, names: &[&str]| {
+        let entries = node.entries().iter().filter(|(name, _)| names.contains(&name.as_str()));
+        Node::Map(entries.cloned().collect())
+    };
+    let mut bond = kept(node, &["interfaces", "parameters"]);
+    if let Node::Map(entries) = &mut bond {
+        let names = OPTIONS.map(|(name, _)| name);
+        let parameters = entries.iter_mut().filter(|(name, _)| name == "parameters");
+        parameters.for_each(|(_, parameters)| *parameters = kept(parameters, &names));
+    }
+    bond
 }
 
 fn add(bonds: &mut Vec<Wanted>, path: &str, name: &str, node: &Node) {

@@ -35,8 +35,8 @@ const OPTIONS: [(&str, &str); 15] = [
 
 /// Adds the bonds of these files.
 pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
-    let files =
-        found.files(evidence, &FOLDERS, |name| name.ends_with(".netdev") || name.ends_with(".network"));
+    let is_read = |name: &str| name.ends_with(".netdev") || name.ends_with(".network");
+    let files = found.files(evidence, &FOLDERS, is_read, wanted);
     // The package of systemd brings files of its own, below /usr/lib.
     if files.iter().any(|(path, _)| path.starts_with("/etc/")) {
         found.tools.insert(NetworkTool::Networkd);
@@ -70,4 +70,16 @@ pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
         }
     }
     found.bonds.extend(bonds);
+}
+
+/// A device may be a tunnel or a MACsec link, with its keys.
+fn wanted(text: &str) -> Result<String, String> {
+    let is_wanted = |section: &str, key: &str| match section {
+        "NetDev" => ["Kind", "Name"].contains(&key),
+        "Bond" => OPTIONS.iter().any(|(known, _)| *known == key),
+        "Match" => key == "Name",
+        "Network" => ["Bond", "PrimarySlave"].contains(&key),
+        _ => false,
+    };
+    Ok(ini::chosen(text, is_wanted))
 }

@@ -2,6 +2,7 @@
 
 use super::ini::{self, Section};
 use super::{Configuration, Wanted};
+use crate::bond::words::is_option;
 use crate::evidence::Evidence;
 use crate::plan::NetworkTool;
 
@@ -11,10 +12,15 @@ const FOLDERS: [&str; 3] = [
     "/usr/lib/NetworkManager/system-connections",
 ];
 
+/// Keys of the section `[connection]` that are read.
+const OF_CONNECTION: [&str; 7] =
+    ["type", "uuid", "id", "interface-name", "master", "controller", "autoconnect"];
+
 /// Adds the bonds of these files, which mostly only root can read.
 pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
     let before = found.unseen.len();
-    let files = found.files(evidence, &FOLDERS, |name| !name.starts_with('.') && !name.ends_with('~'));
+    let files =
+        found.files(evidence, &FOLDERS, |name| !name.starts_with('.') && !name.ends_with('~'), wanted);
     if !files.is_empty() || found.unseen.len() > before {
         found.tools.insert(NetworkTool::NetworkManager);
     }
@@ -37,6 +43,16 @@ pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
         }
     }
     found.bonds.extend(bonds.into_iter().map(|(_, bond)| bond));
+}
+
+/// A connection may be a Wi-Fi or a VPN, with its passwords.
+fn wanted(text: &str) -> Result<String, String> {
+    let is_wanted = |section: &str, key: &str| match section {
+        "connection" => OF_CONNECTION.contains(&key),
+        "bond" => is_option(key) || key == "interface-name",
+        _ => false,
+    };
+    Ok(ini::chosen(text, is_wanted))
 }
 
 fn of_connection<'a>(sections: &'a [Section], keys: &[&str]) -> Option<&'a str> {

@@ -1,6 +1,7 @@
 //! YAML as a tree of texts. What kind of value a text is, the reader of a key decides, as netplan itself does.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use saphyr_parser::{Event, Parser};
 
@@ -46,6 +47,25 @@ impl Node {
             Self::Text(_) => 1,
             Self::List(items) => 1 + items.iter().map(Self::count).sum::<usize>(),
             Self::Map(entries) => 1 + entries.iter().map(|(_, value)| value.count()).sum::<usize>(),
+        }
+    }
+}
+
+/// As YAML's flow style has it, in double quotes: `{"a": ["b"]}`.
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |text: &str| serde_json::Value::from(text).to_string();
+        match self {
+            Self::Text(value) => f.write_str(&text(value)),
+            Self::List(items) => {
+                let items: Vec<_> = items.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", items.join(", "))
+            }
+            Self::Map(entries) => {
+                let entries: Vec<_> =
+                    entries.iter().map(|(name, value)| format!("{}: {value}", text(name))).collect();
+                write!(f, "{{{}}}", entries.join(", "))
+            }
         }
     }
 }

@@ -22,9 +22,10 @@ pub struct CopyArgs {
     #[allow(missing_docs)]
     pub target: TargetArgs,
 
-    /// Go on with a copy that was ended before its time, with the same arguments: rows that are there stay. What is missing is
-    /// read from a new snapshot, so that rows of a table may belong to different moments; it is said
-    #[arg(long, conflicts_with = "drop_existing")]
+    /// Resume an interrupted copy, with the same arguments: rows that are there stay. What is missing is read from a new snapshot, so
+    /// that rows of a table may belong to different moments (reported). With --drop-existing, what the target has is dropped only if
+    /// there is nothing to resume
+    #[arg(long)]
     pub resume: bool,
 
     /// Go on, or be gone on with later, such that all rows belong to one moment: those that are there are read again on the

@@ -102,12 +102,12 @@ impl State {
                 "choose another one with --state; nothing in it says that it is that of a copy",
             ));
         };
-        if args.resume {
-            return old.go_on(&self, store);
-        }
         // One that has read nothing has changed nothing.
         let has_begun =
             Kept::load(store)?.is_some_and(|kept| !kept.snapshots.is_empty()) || store.has(MANIFEST)?;
+        if args.resume && (has_begun || !args.target.drop_existing) {
+            return old.go_on(&self, store);
+        }
         if has_begun && !args.target.drop_existing {
             let (what, hint) = match store.has(MANIFEST)? {
                 true => ("a finished copy", "--drop-existing copies anew; --state names another directory"),

@@ -32,6 +32,6 @@ fn statements(accounts: &Accounts) -> Vec<String> {
 
 /// Writes a file that nobody else may read: it holds the hashes of passwords.
 fn write(store: &Store, name: &str, text: &[u8]) -> Result<Script> {
-    store.write_private(name, text)?;
+    store.write(name, text)?;
     Ok(Script::of(name.into(), text))
 }

@@ -77,8 +77,9 @@ pub struct RestoreArgs {
     #[allow(missing_docs)]
     pub target: TargetArgs,
 
-    /// Go on with a restore of this dump that was ended before its time: files that were loaded are not loaded again
-    #[arg(long, conflicts_with = "drop_existing")]
+    /// Resume an interrupted restore of this dump: files that were loaded are not loaded again. With --drop-existing, what the target
+    /// has is dropped only if there is nothing to resume
+    #[arg(long)]
     pub resume: bool,
 
     /// Restore the dump's accounts and roles too. The one in use, its roles and root stay as they are

@@ -163,11 +163,16 @@ impl Restore<'_> {
             None => session::default_threads(coordinator)?,
         };
         let steps = Steps::of_restore(coordinator, self.manifest, self.renames)?;
-        if self.resume && !steps.is_there {
+        let has_no_steps = self.resume && !steps.is_there;
+        if has_no_steps && !self.args.drop_existing {
             steps.refuse_others()?;
         }
-        if self.resume && !steps.is_there && self.has_all(coordinator)? {
-            return self.prove_again(coordinator, threads);
+        if has_no_steps && self.has_all(coordinator)? {
+            let proof = self.prove_again(coordinator, threads)?;
+            let is_proved = proof.verify.as_ref().is_some_and(|verify| verify.differences.is_empty());
+            if is_proved || !self.args.drop_existing {
+                return Ok(proof);
+            }
         }
         let mut begun = self.begin(coordinator, steps)?;
         let targets = self.create_tables(coordinator, &mut begun, |_, table| Coming {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::table::{ColumnFacts, columns};
 use drover_db::{Connection, Server, Stop, quote};
 use serde::Serialize;
 
@@ -321,9 +322,12 @@ impl Verify<'_> {
         server: &Server,
         report: &mut VerifyReport,
     ) -> Result<()> {
-        let version = |server: &Server| (server.vendor, server.numbers().0, server.numbers().1);
-        if version(server) != version(&self.manifest.server) || !self.manifest.contents.has_definitions() {
+        if !self.manifest.contents.has_definitions() {
             return Ok(());
+        }
+        let version = |server: &Server| (server.vendor, server.numbers().0, server.numbers().1);
+        if version(server) != version(&self.manifest.server) {
+            return self.compare_columns(connection, report);
         }
         for (schema, table) in self.manifest.tables() {
             let name = Name::new(self.renames.schema(&schema.name), &table.name);
@@ -354,6 +358,25 @@ impl Verify<'_> {
                     report.definitions += 1;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Where definitions are written otherwise, looks at least for columns that the dump does not have: no row tells of them.
+    fn compare_columns(&self, connection: &mut Connection, report: &mut VerifyReport) -> Result<()> {
+        for (schema, table) in self.manifest.tables() {
+            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let columns = columns(connection, &name).doing(|| format!("listing the columns of {name}"))?;
+            let known = table.columns.iter().chain(&table.generated).map(|column| &column.name);
+            let known: BTreeSet<_> = known.chain(&table.computed).collect();
+            let is_more =
+                |column: &&ColumnFacts| column.generation.is_empty() && !known.contains(&column.name);
+            let more = columns.iter().filter(is_more).map(|column| column.name.as_str());
+            report.differences.extend(more.map(|column| Difference {
+                object: name.to_string(),
+                file: None,
+                what: format!("it has a column {} that the dump does not have", quote::identifier(column)),
+            }));
         }
         Ok(())
     }

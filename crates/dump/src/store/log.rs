@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Store, unfinished};
+use super::{Store, create_private, unfinished};
 use crate::{Error, Result};
 
 /// A segment of this many bytes is not written anew.
@@ -89,7 +89,7 @@ impl Log {
         };
         let path = dir.join(file_name(stem));
         let create = || -> std::io::Result<File> {
-            let mut file = File::create(unfinished(&path))?;
+            let mut file = create_private(&unfinished(&path))?;
             file.write_all(&text)?;
             Ok(file)
         };

@@ -2,12 +2,12 @@
 
 use std::io::Read as _;
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use drover_db::options::Secret;
 use subtle::ConstantTimeEq;
 
+use crate::private::open_to_others;
 use crate::{Error, Result};
 
 /// A shorter token could be guessed.
@@ -27,14 +27,9 @@ impl Token {
     pub fn load(path: &Path) -> Result<Self> {
         let mut file = std::fs::File::open(path).map_err(Error::file(path))?;
         let about = file.metadata().map_err(Error::file(path))?;
-        // As ssh has it with keys: what is somebody else's is theirs to protect.
-        if about.uid() == rustix::process::getuid().as_raw() && about.mode() & 0o077 != 0 {
+        if let Some(mode) = open_to_others(&about) {
             return Err(Error::with_hint(
-                format!(
-                    "{}: others may read this token (mode {:04o})",
-                    path.display(),
-                    about.mode() & 0o7777
-                ),
+                format!("{}: others may read this token (mode {mode:04o})", path.display()),
                 format!("chmod 600 {}", path.display()),
             ));
         }

@@ -159,7 +159,7 @@ pub(crate) fn pause(shard: &Shard, pause: Pause) -> Result<()> {
 }
 
 fn alone(shard: &Shard) -> Shards {
-    Shards { shards: vec![shard.clone()], place: Place::default() }
+    Shards { shards: vec![shard.clone()], place: Place::default(), warnings: Vec::new() }
 }
 
 /// A call that is under way, until this is dropped.

@@ -60,6 +60,10 @@ fn from_mariadb() {
         "no value for id is loud"
     );
     run(&mut verify(&target, dir.path(), "")).done();
+    // No row of the dump tells of a column more.
+    sql(&target, "ALTER TABLE moved.plain ADD COLUMN more INT, ADD COLUMN counted INT AS (more + 1)");
+    run(&mut verify(&target, dir.path(), ""))
+        .found(&["`moved`.`plain`: it has a column `more` that the dump does not have"]);
 }
 
 /// The other way round, and back again.

@@ -2,11 +2,11 @@
 
 use drover_sandbox::{Flavour, Server};
 
-use crate::client::{sql, value, wait_until};
+use crate::client::{Session, sql, value, wait_until};
 use crate::drover::{Output, Running, drover_on, run};
 use crate::servers::{on_both, start, start_unsynced};
 
-on_both!(ctrl_c_ends_it, a_crash_and_nothing_new);
+on_both!(ctrl_c_ends_it, a_replay_that_is_stopped, a_crash_and_nothing_new);
 
 fn ctrl_c_ends_it(flavour: Flavour) {
     let server = start(flavour, &["--log-bin", "--binlog-format=ROW", "--binlog-row-metadata=FULL"]);
@@ -22,15 +22,65 @@ fn ctrl_c_ends_it(flavour: Flavour) {
 /// What a command prints that is stopped when it waits for more.
 fn followed(server: &Server, command: &str) -> Output {
     // A server does not notice at once that somebody is gone.
-    let senders = "FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'";
-    let before = value(server, format!("SELECT COALESCE(MAX(ID), 0) {senders}"));
-    let is_waiting =
-        format!("SELECT COUNT(*) {senders} AND ID > {before} AND STATE LIKE '%sent all binlog%'");
+    let is_waiting = format!("{SENDERS_WAITING} AND ID > {}", value(server, SENDERS));
     let running = Running::start(&mut drover_on(server, &format!("binlog {command} --from-server --follow")));
     wait_until("all was sent", || value(server, &is_waiting) == "1");
     running.signal("INT");
     running.finish()
 }
+
+/// A signal is the right end of a replay that follows: what was read is applied, and the position is told.
+fn a_replay_that_is_stopped(flavour: Flavour) {
+    let source = start(flavour, &["--log-bin", "--binlog-format=ROW"]);
+    let target = start_unsynced(flavour, &["--skip-log-bin"]);
+    let from = format!("mysql://root@/?socket={}", source.socket().display());
+    let replay = |options: &str| {
+        let mut command = drover_on(&target, &format!("binlog replay {options}"));
+        command.args(["--from", &from]);
+        command
+    };
+    let following = Running::start(&mut replay("--follow"));
+    sql(
+        &source,
+        "CREATE DATABASE g; CREATE TABLE g.t (a INT PRIMARY KEY, v INT); INSERT INTO g.t VALUES (1, 0)",
+    );
+    let rows = || value(&target, "SELECT GROUP_CONCAT(v ORDER BY a) FROM g.t");
+    let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'g'";
+    wait_until("the row is there", || value(&target, tables) == "1" && rows() == "0");
+    // The signal comes while a transaction waits for a lock on the target.
+    let mut other = Session::open(&target);
+    other.run("START TRANSACTION; UPDATE g.t SET v = 7 WHERE a = 1");
+    sql(&source, "UPDATE g.t SET v = 1");
+    let waits = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+    wait_until("it waits for the lock", || value(&target, waits) == "1");
+    following.signal("INT");
+    other.run("ROLLBACK");
+    let stopped = following.finish().done();
+    assert_eq!(rows(), "1");
+    let log = sql(&source, "SHOW BINARY LOGS").pop().unwrap();
+    let at = format!("the target is where {} is at {}", log[0], log[1]);
+    assert!(
+        stopped.stdout.contains(&at) && stopped.stdout.contains("4 transactions applied"),
+        "{at}: {stopped}"
+    );
+    sql(&source, "UPDATE g.t SET v = v + 1");
+    run(&mut replay("--resume")).done();
+    assert_eq!(rows(), "2");
+    // The rest, to be stopped at once: nothing to be applied is no error either.
+    let before = value(&source, SENDERS);
+    let idle = Running::start(&mut replay("--resume --follow --json"));
+    let is_waiting = format!("{SENDERS_WAITING} AND ID > {before}");
+    wait_until("all was sent", || value(&source, &is_waiting) == "1");
+    idle.signal("TERM");
+    let stopped = idle.finish().done();
+    assert_eq!(stopped.json()["transactions"], 0, "{stopped}");
+}
+
+/// The newest connection that a log is sent over, and how many have been sent all.
+const SENDERS: &str =
+    "SELECT COALESCE(MAX(ID), 0) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'";
+const SENDERS_WAITING: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%' AND STATE LIKE \
+                               '%sent all binlog%'";
 
 /// Where nothing has come, nothing is to be done; a server that went down leaves a log without an end, and goes on with the next one.
 fn a_crash_and_nothing_new(flavour: Flavour) {

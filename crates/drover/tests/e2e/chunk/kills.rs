@@ -1,6 +1,7 @@
 //! A run that is killed goes on, and does nothing twice.
 
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use drover_sandbox::{Flavour, Server};
@@ -78,6 +79,7 @@ fn ten_kills_with_an_archive(flavour: Flavour) {
     killed_ten_times(server, schema, &options, "DELETE FROM t WHERE a > 1");
     let kept = std::fs::read_to_string(&file).unwrap();
     assert_eq!(kept.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(value(server, format!("SELECT COUNT(*) FROM {schema}.t WHERE a > 1")), "0");
     assert_forgotten(server, schema);
 }

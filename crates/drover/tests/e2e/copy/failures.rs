@@ -85,8 +85,21 @@ fn interrupted(flavour: Flavour) {
     let copying = begun(&mut copy(source, target, &format!("cp_interrupted {LINE}"), dir.path()), dir.path());
     copying.signal("INT");
     copying.signal("CONT");
-    copying.finish().refused(&["stopped", "--resume"]);
+    copying.finish().refused(&["stopped", "the same command with --resume"]);
     resumed(source, target, "cp_interrupted", dir.path());
+    // Also if the command said --drop-existing: then only what nothing is known of is dropped.
+    let line = format!("cp_interrupted {LINE} --drop-existing");
+    let dir = tempfile::tempdir().unwrap();
+    let copying = begun(&mut copy(source, target, &line, dir.path()), dir.path());
+    copying.signal("INT");
+    copying.signal("CONT");
+    copying.finish().refused(&["stopped", "the same command with --resume"]);
+    let there = value(target, "SELECT COUNT(*) FROM cp_interrupted.keyed");
+    assert_ne!(there, "0");
+    let resumed = run(&mut copy(source, target, &format!("{line} --resume"), dir.path())).done();
+    assert!(resumed.stderr.contains("earlier"), "{resumed}");
+    assert_same(source, target, "cp_interrupted");
+    assert_finished(dir.path());
 }
 
 fn has_rows_already(flavour: Flavour) {

@@ -10,7 +10,14 @@ use crate::compare;
 use crate::drover::{drover, dump, restore, run};
 use crate::servers::{on_both, source, target};
 
-on_both!(target_has_it_already, unknown_names, unreadable_tables, out_directory_in_use, into_nonsense);
+on_both!(
+    target_has_it_already,
+    unknown_names,
+    unreadable_tables,
+    out_directory_in_use,
+    out_directory_of_all,
+    into_nonsense
+);
 
 fn two_tables(server: &Server, schema: &str) {
     sql(
@@ -109,6 +116,24 @@ fn out_directory_in_use(flavour: Flavour) {
     run(&mut dump(server, "out_directory", &there)).refused(&["there is a dump in this directory already"]);
     assert_eq!(fs::read(there.join("manifest.json")).unwrap(), before);
     run(&mut drover("dump out_directory")).refused(&["--out"]);
+}
+
+/// Nobody else may read a dump, also where others may enter the directory that it was told to take.
+fn out_directory_of_all(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    two_tables(server, "open_directory");
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    run(&mut dump(server, "open_directory", dir.path())).done();
+    let (mut folders, mut files) = (vec![dir.path().to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+            let is_folder = entry.file_type().unwrap().is_dir();
+            assert_eq!(mode, if is_folder { 0o700 } else { 0o600 }, "{}", entry.path().display());
+            if is_folder { folders.push(entry.path()) } else { files += 1 }
+        }
+    }
+    assert!(files > 4, "{files}");
 }
 
 fn into_nonsense(flavour: Flavour) {

@@ -122,6 +122,25 @@ fn told_what_to_do(flavour: Flavour) {
     run(&mut restore(server, dir.path(), "--drop-existing")).done();
     assert_same_as_source(flavour, "told", server);
 
+    // The hint is followed by whoever had begun with --drop-existing too: what is loaded stays.
+    sql(server, "DROP DATABASE told");
+    drop(begun(server, dir.path(), "told"));
+    let number = || {
+        let tables = if flavour == Flavour::MySql { "INNODB_TABLES" } else { "INNODB_SYS_TABLES" };
+        value(server, format!("SELECT TABLE_ID FROM information_schema.{tables} WHERE NAME = 'told/parent'"))
+    };
+    let before = number();
+    run(&mut restore(server, dir.path(), "--drop-existing --resume")).done();
+    assert_eq!(number(), before, "the table was made anew");
+    assert_same_as_source(flavour, "told", server);
+    // Where nothing was begun, what is there is proved, and dropped if it is something else.
+    let again = run(&mut restore(server, dir.path(), "--drop-existing --resume")).done();
+    assert!(again.stderr.contains("nothing was loaded") && number() == before, "{again}");
+    sql(server, "UPDATE told.keyed SET w = 'else' WHERE id = 7");
+    run(&mut restore(server, dir.path(), "--drop-existing --resume")).done();
+    assert_ne!(number(), before);
+    assert_same_as_source(flavour, "told", server);
+
     // One that was killed when all was done, but before it could say so, leaves nothing to go on with.
     let again = run(&mut restore(server, dir.path(), "--resume")).done();
     assert!(again.stderr.contains("nothing was loaded"), "{again}");

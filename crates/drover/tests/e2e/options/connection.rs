@@ -14,6 +14,38 @@ use crate::servers::{on_both, source};
 
 on_both!(option_files, a_named_file_that_anyone_can_write_to, urls, password_from_a_terminal);
 
+/// A URL where something else was asked for is named without its password.
+#[test]
+fn passwords_of_urls_are_not_repeated() {
+    const URL: &str = "mysql://u:hunter2@127.0.0.1:1/x";
+    let dir = tempfile::tempdir().unwrap();
+    for line in [
+        "restore URL",
+        "verify URL --no-server",
+        "--json verify URL",
+        "dump x --threads URL --out y",
+        "dump x --out s3://u:hunter2@x/y",
+        "binlog stat URL",
+        "binlog sql URL",
+        "binlog replay URL --dry-run",
+        "binlog replay --from URL",
+        "bench compare URL URL",
+        "chunk x --replica URL",
+        "queue stat --shards URL",
+        "doctor --root URL --no-server",
+        "URL",
+        "copy --from URL --to URL x",
+        "copy --from mysql://u:hun/ter2@h --to mysql://h x",
+    ] {
+        let output = run(drover(&line.replace("URL", URL)).current_dir(dir.path()).env("AWS_REGION", "x"));
+        assert_eq!(output.code, Some(2), "{output}");
+        let told = format!("{}{}", output.stdout, output.stderr);
+        assert!(told.contains("error: ") && !told.contains("hunter2") && !told.contains("ter2"), "{output}");
+    }
+    run(&mut drover(&format!("restore {URL}")))
+        .refused(&["mysql://u:***@127.0.0.1:1/x: there is no such directory"]);
+}
+
 const PASSWORD: &str = "in a 'file' # only";
 
 fn account(server: &Server) {

@@ -1,16 +1,43 @@
 //! A queue on two servers, one of which is stopped.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use drover_sandbox::{Flavour, Server};
 
-use super::{Queue, numbers};
+use super::{Queue, numbers, sharded};
 use crate::client::{sql, value, wait_until};
 use crate::drover::{Running, drover, run};
 use crate::servers::{on_both, start};
 
-on_both!(one_goes_on_without_the_other, files_that_name_no_shards);
+on_both!(one_goes_on_without_the_other, files_that_name_no_shards, a_file_that_others_may_read);
 
 fn url(server: &Server, schema: &str) -> String {
     format!("mysql://root@/{schema}?socket={}", server.socket().display())
+}
+
+/// A warning says so if it holds a password.
+fn a_file_that_others_may_read(flavour: Flavour) {
+    let queue = Queue::new(flavour, "shards_mode");
+    run(&mut queue.command("init")).done();
+    let user = "shards_mode";
+    sql(
+        queue.server,
+        format!("CREATE USER {user}@localhost IDENTIFIED BY 'hunter2'; GRANT ALL ON *.* TO {user}@localhost"),
+    );
+    let stat = |account: &str, mode: u32| {
+        let url = url(queue.server, &queue.schema).replace("root", account);
+        let file = queue.file("shards.toml", &format!("[[shard]]\nname = \"a\"\nurl = \"{url}\"\n"));
+        std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let output = run(&mut sharded(&file, "stat")).done();
+        assert!(!format!("{}{}", output.stdout, output.stderr).contains("hunter2"), "{output}");
+        let hint = format!("(mode {mode:04o}): chmod 600 {}", file.display());
+        output.stderr.contains("others may read its passwords") && output.stderr.contains(&hint)
+    };
+    let account = format!("{user}:hunter2");
+    assert!(stat(&account, 0o644) && stat(&account, 0o640));
+    assert!(!stat(&account, 0o600) && !stat("root", 0o644));
+    sql(queue.server, format!("DROP USER {user}@localhost"));
 }
 
 fn one_goes_on_without_the_other(flavour: Flavour) {
