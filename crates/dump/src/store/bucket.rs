@@ -24,9 +24,11 @@ use tokio::task::JoinHandle;
 use super::{Failure, StoreArgs};
 use crate::{Error, Result};
 
+mod connector;
 mod reader;
 mod writer;
 
+use connector::SameHost;
 pub(crate) use reader::BucketReader;
 pub(crate) use writer::BucketWriter;
 
@@ -153,9 +155,17 @@ impl Bucket {
         self.ask(|| self.store.put(&key, bytes.clone())).map(drop)
     }
 
-    pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+    /// Reads an object of at most so many bytes.
+    pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let key = self.key(name)?;
-        self.ask(|| async { self.store.get(&key).await?.bytes().await }).map(Vec::from)
+        let read = async || {
+            let object = self.store.get(&key).await?;
+            if object.meta.size > most {
+                return Ok(None);
+            }
+            object.bytes().await.map(Some)
+        };
+        self.ask(read)?.map(Vec::from).ok_or_else(super::too_large)
     }
 
     fn size(&self, name: &str) -> io::Result<u64> {
@@ -263,8 +273,9 @@ impl Access {
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if there is one",
             ));
         };
-        let client = ClientOptions::new().with_timeout(REQUEST).with_connect_timeout(Duration::from_secs(10));
+        let client = ClientOptions::new();
         let mut builder = AmazonS3Builder::new()
+            .with_http_connector(SameHost)
             .with_bucket_name(name)
             .with_access_key_id(id)
             .with_secret_access_key(secret)
