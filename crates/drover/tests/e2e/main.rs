@@ -38,4 +38,5 @@ mod rot;
 mod rows_chosen;
 mod s3;
 mod sandbox;
+mod untrusted;
 mod users;
