@@ -116,13 +116,32 @@ impl CreateTable {
     pub(crate) fn split(self, defer_keys: bool) -> Split {
         let kinds: Vec<_> = self.items.iter().map(|item| classify(item)).collect();
         let defer = if defer_keys { deferrable(&kinds) } else { |_| false };
+        self.take_out(&kinds, defer, |_| false)
+    }
+
+    /// Takes out the foreign keys, and the secondary keys but for those whose columns, in small letters, are needed.
+    pub(crate) fn split_but(self, is_needed: impl Fn(&[Vec<u8>]) -> bool) -> Split {
+        let kinds: Vec<_> = self.items.iter().map(|item| classify(item)).collect();
+        self.take_out(&kinds, deferrable(&kinds), is_needed)
+    }
+
+    fn take_out(
+        self,
+        kinds: &[Item],
+        defer: fn(Item) -> bool,
+        is_needed: impl Fn(&[Vec<u8>]) -> bool,
+    ) -> Split {
+        let stays: Vec<_> = (0..kinds.len())
+            .filter(|&index| defer(kinds[index]) && is_needed(&self.key_columns(index)))
+            .chain(self.auto_increment_key(kinds))
+            .collect();
         // Keys of its kind before it stay too: else they would come to stand behind it.
-        let lead = self.auto_increment_key(&kinds).map(|lead| (lead, kinds[lead]));
+        let goes = |index: usize| !stays.iter().any(|&stays| kinds[stays] == kinds[index] && index <= stays);
         let (mut keep, mut keys, mut foreign_keys) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, (item, kind)) in self.items.into_iter().zip(kinds).enumerate() {
+        for (index, (item, &kind)) in self.items.into_iter().zip(kinds).enumerate() {
             if kind == Item::ForeignKey {
                 foreign_keys.push(item);
-            } else if defer(kind) && lead.is_none_or(|(lead, of)| kind != of || index > lead) {
+            } else if defer(kind) && goes(index) {
                 keys.push(item);
             } else {
                 keep.push(item);
@@ -130,6 +149,23 @@ impl CreateTable {
         }
         let create = Self { head: self.head, items: keep, tail: self.tail }.to_text();
         Split { create, keys, foreign_keys }
+    }
+
+    /// The columns of a key in small letters.
+    fn key_columns(&self, index: usize) -> Vec<Vec<u8>> {
+        let (mut depth, mut columns) = (0usize, Vec::new());
+        for token in code(&self.items[index]).skip_while(|token| !token.is_symbol(b'(')) {
+            match token.text {
+                b"(" => depth += 1,
+                b")" if depth == 1 => break,
+                b")" => depth = depth.saturating_sub(1),
+                _ if depth == 1 && token.kind == Kind::Quoted => {
+                    columns.extend(token.name().map(|name| name.to_ascii_lowercase()));
+                }
+                _ => {}
+            }
+        }
+        columns
     }
 
     /// Takes the collation out of columns that have it from their table: MySQL shows such a column's collation without its
@@ -306,6 +342,22 @@ mod tests {
         for primary in ["`b`", "`b`,`a`"] {
             assert_eq!(deferred(primary), ["UNIQUE KEY `u` (`b`,`a`)", "KEY `z` (`b`)"], "{primary}");
         }
+    }
+
+    #[test]
+    fn keys_that_are_needed_stay() {
+        let parsed = CreateTable::parse(TABLE.as_bytes()).unwrap();
+        let keys = |needed: &'static [u8]| {
+            texts(
+                &parsed
+                    .clone()
+                    .split_but(|columns| columns.first().is_some_and(|first| first == needed))
+                    .keys,
+            )
+        };
+        assert_eq!(keys(b"a)"), ["KEY `k` (`b`,`id`) /*!80000 INVISIBLE */"]);
+        assert_eq!(keys(b"b"), ["UNIQUE KEY `u` (`a)`)"]);
+        assert_eq!(keys(b"x").len(), 2);
     }
 
     #[test]

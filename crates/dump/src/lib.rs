@@ -10,6 +10,7 @@ mod error;
 mod foreign;
 mod format;
 mod guard;
+mod kind;
 mod mask;
 mod pool;
 mod progress;

@@ -35,7 +35,8 @@ const OWN: &[Setting] = &[
 /// nobody told otherwise, and on the server's own time zone.
 const FOREIGN: &[Setting] = &[
     needed("character_set_client", "utf8mb4"),
-    needed("collation_connection", "utf8mb4_general_ci"),
+    // With the collation that the server takes for it by default, which programs keep.
+    needed("character_set_connection", "utf8mb4"),
     // What a server no longer takes as it is, is told with the file and line, and does not keep the rest out.
     needed("sql_mode", "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'"),
     // Their rows may go into tables that others work with, who are not to be waited for all day.

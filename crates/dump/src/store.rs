@@ -24,6 +24,9 @@ pub(crate) use lock::Lock;
 /// How the name of a file ends that has not taken its place.
 const UNFINISHED: &str = ".partial";
 
+/// The largest file that is read as a whole, in bytes.
+const WHOLE: u64 = 512 << 20;
+
 /// Where a dump lies.
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
@@ -147,11 +150,14 @@ impl Store {
         self.directory().map_or(Ok(()), sync)
     }
 
-    /// Reads a small file.
+    /// Reads a file that is held in memory as a whole: a manifest, a script or a journal.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is larger than any of these.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         let read = match self {
-            Self::Directory(dir) => fs::read(dir.join(name)),
-            Self::Bucket(bucket) => bucket.read(name),
+            Self::Directory(dir) => read_whole(dir, name),
+            Self::Bucket(bucket) => bucket.read(name, WHOLE),
         };
         self.at(name, read)
     }
@@ -167,7 +173,7 @@ impl Store {
     /// Reads a file of any size; of an object at most so many bytes.
     pub(crate) fn source(&self, name: &str, most: u64) -> io::Result<Source> {
         match self {
-            Self::Directory(dir) => File::open(dir.join(name)).map(Source::File),
+            Self::Directory(dir) => inside(dir, name).and_then(File::open).map(Source::File),
             Self::Bucket(bucket) => bucket.reader(name, most).map(Source::Object),
         }
     }
@@ -179,7 +185,8 @@ impl Store {
     pub(crate) fn sizes<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<Vec<u64>> {
         match self {
             Self::Directory(dir) => {
-                names.map(|name| self.at(name, fs::metadata(dir.join(name)).map(|file| file.len()))).collect()
+                let size = |name| inside(dir, name).and_then(fs::metadata).map(|file| file.len());
+                names.map(|name| self.at(name, size(name))).collect()
             }
             Self::Bucket(bucket) => {
                 let sizes = self.at("", bucket.sizes())?;
@@ -219,6 +226,37 @@ impl Store {
         };
         self.at(name, removed)
     }
+}
+
+/// The path of a file of a dump, which may come from a stranger: it must not be a link to what lies elsewhere, and no pipe, of which
+/// nobody writes the other end.
+pub(crate) fn inside(dir: &Path, name: &str) -> io::Result<PathBuf> {
+    let path = not_outside(dir, name)?;
+    match fs::metadata(&path)?.is_file() {
+        true => Ok(path),
+        false => Err(io::Error::other("it is no regular file")),
+    }
+}
+
+/// The same, also of a folder.
+pub(crate) fn not_outside(dir: &Path, name: &str) -> io::Result<PathBuf> {
+    let path = fs::canonicalize(dir.join(name))?;
+    match path.starts_with(fs::canonicalize(dir)?) {
+        true => Ok(path),
+        false => Err(io::Error::other("a symbolic link leads out of the dump")),
+    }
+}
+
+/// Reads a file that is held in memory as a whole.
+pub(crate) fn read_whole(dir: &Path, name: &str) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(inside(dir, name)?)?.take(WHOLE + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > WHOLE { Err(too_large()) } else { Ok(text) }
+}
+
+/// The error for a file that is not read as a whole.
+fn too_large() -> io::Error {
+    io::Error::other(format!("it is larger than {} MiB: no manifest, script or journal is", WHOLE >> 20))
 }
 
 /// Where a file is written that takes its place only when it is whole.

@@ -39,4 +39,5 @@ mod rot;
 mod rows_chosen;
 mod s3;
 mod sandbox;
+mod untrusted;
 mod users;

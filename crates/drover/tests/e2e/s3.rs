@@ -16,6 +16,7 @@ use crate::servers::{on_both, source, start, target};
 
 mod moto;
 mod proxy;
+mod rogue;
 
 pub(crate) use moto::make_certificate;
 use moto::{Bucket, Moto, moto};
@@ -31,6 +32,9 @@ on_both!(
     stopped,
     connections_cut,
     over_tls,
+    redirected,
+    endless_lists,
+    objects_that_are_too_large,
 );
 
 /// With keys that the shared server takes; it takes any.
@@ -338,4 +342,66 @@ fn over_tls(flavour: Flavour) {
         run(on(&moto.endpoint(), command.env("SSL_CERT_FILE", file("ca.pem")))).done();
     }
     sql(server, format!("DROP DATABASE {schema}"));
+}
+
+/// The session's token is for the object store that was named, and for no host that it redirects to.
+fn redirected(flavour: Flavour) {
+    let server = target(flavour);
+    let elsewhere = rogue::Listener::start();
+    let address = elsewhere.address.clone();
+    for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let location = format!("http://{address}/b/x");
+        let endpoint = rogue::endpoint(move |_| {
+            format!(
+                "HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            )
+        });
+        let mut command = restore(server, Path::new("s3://b/x"), "");
+        let output = run(on(&endpoint, &mut command).env("AWS_SESSION_TOKEN", "the-token"));
+        output.refused(&["s3://b/x", "hint: no other host"]);
+    }
+    assert_eq!(elsewhere.heard(), 0, "another host was asked");
+}
+
+/// An object store whose list of objects has no end.
+fn endless_lists(flavour: Flavour) {
+    let server = target(flavour);
+    let endpoint = rogue::endpoint(|number| {
+        let object = |key: usize| {
+            format!(
+                "<Contents><Key>x/{number}/{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>e</ETag><Size>1</Size>\
+                 <StorageClass>STANDARD</StorageClass></Contents>"
+            )
+        };
+        let objects: String = (0..5000).map(object).collect();
+        let body = format!(
+            "<ListBucketResult><Name>b</Name><Prefix>x/</Prefix><KeyCount>5000</KeyCount><MaxKeys>5000</MaxKeys><IsTruncated>true</IsTruncated>\
+             <NextContinuationToken>{number}</NextContinuationToken>{objects}</ListBucketResult>"
+        );
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+    });
+    run(on(&endpoint, &mut restore(server, Path::new("s3://b/x"), "")))
+        .refused(&["s3://b/x", "objects are listed"]);
+}
+
+/// A manifest that would fill the memory.
+fn objects_that_are_too_large(flavour: Flavour) {
+    let server = target(flavour);
+    let endpoint = rogue::endpoint(|number| {
+        match number {
+        0 => {
+            let body = "<ListBucketResult><Name>b</Name><Prefix>x/</Prefix><KeyCount>0</KeyCount><MaxKeys>1000</MaxKeys>\
+                        <IsTruncated>false</IsTruncated></ListBucketResult>";
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+        }
+        _ => "HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nETag: e\r\n\
+              Connection: close\r\n\r\n{"
+            .into(),
+    }
+    });
+    let output = run(on(&endpoint, &mut restore(server, Path::new("s3://b/x"), "")));
+    output.refused(&["s3://b/x/manifest.json", "larger than 512 MiB"]);
 }

@@ -15,6 +15,7 @@ use super::args::SourceArgs;
 use super::catalog::Name;
 use crate::format::files::{Compression, FileReader, Stored};
 use crate::format::manifest::{Chunk, Contents, RowFormat, Snapshot, Table};
+use crate::format::{known_sql, names};
 use crate::mask::Rules;
 use crate::store::Store;
 use crate::store::log::{self, Log};
@@ -98,6 +99,19 @@ enum Entry {
     Done {
         range: u64,
     },
+}
+
+impl Entry {
+    /// What in it drover does not write: a file outside of the dump, or a border that is no literal.
+    fn odd_part(&self) -> Option<&String> {
+        let borders: Box<dyn Iterator<Item = &String>> = match self {
+            Self::File { chunk, .. } if !names::is_inside(&chunk.file) => return Some(&chunk.file),
+            Self::File { chunk, .. } => Box::new(known_sql::borders(chunk)),
+            Self::Range { start, .. } => Box::new(start.iter().flatten()),
+            _ => return None,
+        };
+        borders.into_iter().find(|literal| !known_sql::is_literal(literal))
+    }
 }
 
 /// The journal that is being written.
@@ -214,7 +228,16 @@ impl Kept {
     pub(crate) fn load(store: &Store) -> Result<Option<Self>> {
         let Some(text) = log::read(store, STEM)? else { return Ok(None) };
         let mut kept = Self::default();
-        for entry in text.split(|&byte| byte == b'\n').map_while(|line| serde_json::from_slice(line).ok()) {
+        for entry in
+            text.split(|&byte| byte == b'\n').map_while(|line| serde_json::from_slice::<Entry>(line).ok())
+        {
+            if let Some(odd) = entry.odd_part() {
+                let place = store.path("");
+                return Err(Error::with_hint(
+                    format!("{}: the journal was not written by drover: {odd}", place.display()),
+                    "begin the dump or copy anew in another directory",
+                ));
+            }
             kept.add(entry);
         }
         Ok(Some(kept))
@@ -347,4 +370,24 @@ fn is_whole(store: &Store, chunk: &Chunk) -> bool {
         reader.finish()
     };
     read().is_ok_and(|stored| stored.bytes == chunk.stored_bytes && stored.checksum == chunk.checksum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_from_elsewhere_is_refused() {
+        let load = |file: &str, up_to: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let chunk = Chunk { file: file.into(), up_to: Some(vec![up_to.into()]), ..Chunk::default() };
+            let text = line(&Entry::File { range: 0, chunk: Box::new(chunk) }).unwrap();
+            std::fs::write(dir.path().join("journal.jsonl"), text).unwrap();
+            Kept::load(&Store::Directory(dir.path().to_owned())).map_err(|error| error.to_string())
+        };
+        assert!(load("s/t.0.tsv", "5").is_ok());
+        for (file, up_to) in [("../t.tsv", "5"), ("/etc/passwd", "5"), ("s/t.0.tsv", "f()")] {
+            assert!(load(file, up_to).unwrap_err().contains("not written by drover"), "{file} {up_to}");
+        }
+    }
 }

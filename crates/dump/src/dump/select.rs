@@ -56,7 +56,7 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
     Ok(Selected { relations, whole: if filtered { BTreeSet::new() } else { names.whole } })
 }
 
-fn is_system(schema: &str) -> bool {
+pub(crate) fn is_system(schema: &str) -> bool {
     SYSTEM_SCHEMAS.iter().any(|system| system.eq_ignore_ascii_case(schema))
 }
 

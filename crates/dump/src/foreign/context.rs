@@ -1,21 +1,23 @@
 //! What all parts of a restore share, and what is not run of a dump.
 
-use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use drover_db::Stop;
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Stop};
 
-use super::kind::Kind;
+use super::references::References;
 use super::script::Statement;
 use super::tally::Tally;
-use crate::dump::catalog::{self, Name, RelationKind};
-use crate::error::Doing;
+use super::target::Target;
+use crate::Result;
+use crate::dump::catalog::Name;
 use crate::guard::Guard;
+use crate::kind::Kind;
 use crate::progress::Progress;
 use crate::restore::rename::Renames;
-use crate::{Error, Result};
+
+/// Why a change of what is the target's own is refused.
+pub(super) const NOT_MADE: &str = "it changes what this dump does not make";
 
 /// Shared by the workers.
 pub(super) struct Context<'a> {
@@ -29,6 +31,8 @@ pub(super) struct Context<'a> {
     pub(super) dir: Option<&'a Path>,
     pub(super) tally: Tally,
     pub(super) target: Target,
+    /// The columns that foreign keys of the dump refer to.
+    pub(super) references: References,
 }
 
 impl Context<'_> {
@@ -62,80 +66,40 @@ impl Context<'_> {
                 self.tally.left_out(format!("DROP DATABASE {schema}: it may hold more than the dump"));
                 Ok(false)
             }
+            Kind::Refused(why) => Err(statement.refused(why)),
+            Kind::PassedOver => Ok(false),
             // Rows are committed in batches of drover's own. Locks would make the workers wait for each other, and nobody
             // else is to be kept from tables that were not there before.
             Kind::Lock | Kind::Transaction => Ok(false),
-            // Without leave to drop, the target has none of those names.
-            Kind::DropProgram => Ok(self.drop_existing),
-            Kind::Rollback => Err(Error::found(format!("{}: a dump takes nothing back", statement.place()))),
+            // What the target had is dropped before what the dump makes: the rest of it is not the dump's to drop.
+            Kind::DropProgram(word, name) => {
+                Ok(self.target.has_made_program(word, &self.target(&statement.name(name)?)))
+            }
             Kind::Drop(names) => {
                 let names: Result<Vec<_>> =
                     names.iter().map(|name| statement.name(name).map(|name| self.target(&name))).collect();
-                Ok(self.target.made_all(&names?))
+                Ok(self.target.has_made_all(&names?))
+            }
+            Kind::Empty(name) | Kind::DisableKeys(name) | Kind::EnableKeys(name) => {
+                Ok(self.target.is_filled_here(&self.target(&statement.name(name)?)))
+            }
+            Kind::AlterSchema(name) => match self.target.has_entered(self.renames.schema(name)) {
+                true => Ok(true),
+                false => Err(statement.refused(NOT_MADE)),
+            },
+            Kind::ChangeRows(name) => {
+                match self.target.is_filled_here(&self.target(&statement.name(name)?)) {
+                    true => Ok(true),
+                    false => Err(statement.refused(NOT_MADE)),
+                }
+            }
+            Kind::AlterTable(name) | Kind::SetValue(name) => {
+                match self.target.has_made(&self.target(&statement.name(name)?)) {
+                    true => Ok(true),
+                    false => Err(statement.refused(NOT_MADE)),
+                }
             }
             _ => Ok(true),
         }
-    }
-}
-
-/// What the target holds.
-#[derive(Default)]
-pub(super) struct Target {
-    /// What was there before, with the word for DROP.
-    there: Vec<(Name, RelationKind)>,
-    /// What this restore made.
-    made: Mutex<BTreeSet<Name>>,
-    schemas: Mutex<BTreeSet<String>>,
-}
-
-impl Target {
-    pub(super) fn read(connection: &mut Connection) -> Result<Self> {
-        let there =
-            catalog::relations(connection)?.into_iter().map(|relation| (relation.name, relation.kind));
-        let schemas = catalog::schemas(connection)?.into_iter().collect();
-        Ok(Self { there: there.collect(), made: Mutex::default(), schemas: Mutex::new(schemas) })
-    }
-
-    /// The word for DROP, if the target had something of that name before.
-    pub(super) fn existing(&self, name: &Name) -> Option<&'static str> {
-        let (_, kind) = self.there.iter().find(|(there, _)| there == name)?;
-        Some(match kind {
-            RelationKind::Table | RelationKind::VersionedTable => "TABLE",
-            RelationKind::View => "VIEW",
-            RelationKind::Sequence => "SEQUENCE",
-        })
-    }
-
-    pub(super) fn make(&self, name: &Name) {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
-    }
-
-    pub(super) fn has_made(&self, name: &Name) -> bool {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
-    }
-
-    fn made_all(&self, names: &[Name]) -> bool {
-        names.iter().all(|name| self.has_made(name))
-    }
-
-    /// Creates a schema that is not there.
-    pub(super) fn create_schema(&self, connection: &mut Connection, schema: &str) -> Result<()> {
-        let mut schemas = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        if schemas.contains(schema) {
-            return Ok(());
-        }
-        let sql = format!("CREATE DATABASE IF NOT EXISTS {}", drover_db::quote::identifier(schema));
-        connection.execute(&sql).doing(|| sql.clone())?;
-        schemas.insert(schema.to_owned());
-        Ok(())
-    }
-
-    /// Whether a schema is there; one that is keeps its settings.
-    pub(super) fn has_schema(&self, schema: &str) -> bool {
-        self.schemas.lock().unwrap_or_else(PoisonError::into_inner).contains(schema)
-    }
-
-    pub(super) fn add_schema(&self, schema: &str) {
-        self.schemas.lock().unwrap_or_else(PoisonError::into_inner).insert(schema.to_owned());
     }
 }

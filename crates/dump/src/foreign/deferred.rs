@@ -23,12 +23,14 @@ pub(super) struct Deferred {
 }
 
 impl Deferred {
-    /// Takes what can wait out of `text`, the statement that creates `table` on the target; `None` if nothing can.
+    /// Takes what can wait out of `text`, the statement that creates `table` on the target; `None` if nothing can. Of a key's
+    /// columns `is_needed` says whether foreign keys refer to them.
     pub(super) fn take_out(
         statement: &Statement,
         text: &[u8],
         table: &Name,
         session: &Session,
+        is_needed: impl Fn(&[Vec<u8>]) -> bool,
     ) -> Option<(Vec<u8>, Self)> {
         // The definition is taken apart as the servers print it.
         let as_printed = Dialect { lead_bytes: LeadBytes::None, ..session.dialect } == session.dialect
@@ -37,7 +39,7 @@ impl Deferred {
         if !as_printed || !can_wait(text) {
             return None;
         }
-        let split = CreateTable::parse(text)?.split(true);
+        let split = CreateTable::parse(text)?.split_but(is_needed);
         if split.keys.is_empty() {
             return None;
         }

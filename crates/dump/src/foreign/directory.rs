@@ -9,13 +9,13 @@ use drover_db::Connection;
 
 use super::context::Context;
 use super::deferred::{Deferred, SMALL};
-use super::kind::Kind;
 use super::player::{BATCH, Player};
 use super::script::{Script, Session, Statement, is_system};
 use super::tab;
 use super::tables::File;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
+use crate::kind::Kind;
 use crate::session::{self, Purpose};
 use crate::{Error, Result, pool};
 
@@ -35,6 +35,16 @@ pub(super) struct Planned {
     pub(super) file: File,
     /// The only table that it fills, by its name in the dump, if other files may fill it too.
     pub(super) table: Option<Name>,
+    /// Tables that it fills and that another file makes, or the target has.
+    pub(super) fills: Vec<Name>,
+}
+
+impl Planned {
+    /// Whether all that fill these tables are to be one after the other.
+    fn is_one_by_one(&self, context: &Context<'_>) -> bool {
+        let mut tables = self.table.iter().chain(&self.fills);
+        tables.any(|name| context.target.is_one_by_one(&context.target(name)))
+    }
 }
 
 /// A part of the work.
@@ -56,7 +66,8 @@ pub(super) struct Plan {
 }
 
 enum Task<'a> {
-    File(&'a Planned),
+    /// Files one after the other.
+    Files(Vec<&'a Planned>),
     Keys(Name, Deferred),
 }
 
@@ -100,13 +111,20 @@ impl<'a, 'c> Loader<'a, 'c> {
     }
 
     fn at_once(&self, connections: &mut [Connection], step: &Step) -> Result<()> {
-        let mut tasks: Vec<_> = step.files.iter().collect();
-        tasks.sort_by_key(|planned| planned.file.bytes);
-        let tasks = tasks.into_iter().map(Task::File).collect();
+        let (mut in_order, mut files): (Vec<_>, Vec<_>) =
+            step.files.iter().partition(|planned| planned.is_one_by_one(self.context));
+        files.sort_by_key(|planned| planned.file.bytes);
+        in_order.sort_by(|one, other| one.file.path.cmp(&other.file.path));
+        let tasks =
+            files.into_iter().map(|planned| vec![planned]).chain([in_order]).map(Task::Files).collect();
         let work = |connection: &mut Connection, task: Task<'_>| match task {
-            Task::File(planned) => {
-                self.play(connection, step, planned)?;
-                Ok(self.after(planned).into_iter().collect())
+            Task::Files(files) => {
+                let mut more = Vec::new();
+                for planned in files {
+                    self.play(connection, step, planned)?;
+                    more.extend(self.after(planned));
+                }
+                Ok(more)
             }
             Task::Keys(table, deferred) => {
                 new_session(connection, false)?;
@@ -293,7 +311,10 @@ impl Playing<'_, '_, '_> {
         let text = context.renames.statement(&statement.text, statement.dialect);
         let large = self.loader.plan.sizes.get(&name).is_some_and(|bytes| *bytes >= SMALL);
         let taken_out = match large {
-            true => Deferred::take_out(statement, &text, &target, &self.session),
+            true => {
+                let is_needed = |key: &[Vec<u8>]| context.references.need(&name, key);
+                Deferred::take_out(statement, &text, &target, &self.session, is_needed)
+            }
             false => None,
         };
         let deferred = match taken_out {

@@ -14,6 +14,9 @@ use crate::{Error, Result};
 /// Begins of files and the programs that unpack them, for what is not unpacked here.
 const OTHERS: [(&[u8], &str); 3] = [(b"BZh", "bunzip2"), (b"\xfd7zXZ\0", "xz"), (b"PK\x03\x04", "funzip")];
 
+/// What text in UTF-16 begins with, as PowerShell's `>` writes it.
+const UTF16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
 /// Opens a file.
 pub(super) fn open<'a>(path: &Path, progress: Option<&'a Progress>) -> Result<Box<dyn Read + Send + 'a>> {
     unpacked(path, Box::new(File::open(path).map_err(Error::file(path))?), progress)
@@ -42,6 +45,12 @@ fn unpacked<'a>(
         return Err(Error::with_hint(
             format!("{}: a kind of compression that is not read here", path.display()),
             format!("{program} < {} | drover restore -", path.display()),
+        ));
+    }
+    if UTF16.iter().any(|mark| head.starts_with(mark)) {
+        return Err(Error::with_hint(
+            format!("{}: text in UTF-16, which is no SQL that a server reads", path.display()),
+            format!("iconv -f UTF-16 -t UTF-8 {} | drover restore -", path.display()),
         ));
     }
     Ok(match head {
@@ -167,6 +176,7 @@ mod tests {
             assert_eq!(read(&packed).unwrap(), b"SELECT 1;\n".repeat(1000));
         }
         assert!(read(b"BZh91").unwrap_err().contains("compression"));
+        assert!(read(b"\xff\xfeS\0").unwrap_err().contains("UTF-16"));
     }
 
     #[test]

@@ -3,18 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drover_db::{Connection, Stop, quote};
+use drover_db::{Connection, Stop};
 
-use super::context::Context;
-use super::kind::Kind;
+use super::context::{Context, NOT_MADE};
 use super::player::already_there;
+use super::references::References;
 use super::script::{Script, Session, Statement, is_system};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
+use crate::kind::Kind;
 use crate::{Error, Result};
 
 /// What a dump holds, by its own names.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Inventory {
     pub(super) schemas: BTreeSet<String>,
     /// Tables, views and sequences that it creates.
@@ -27,6 +28,10 @@ pub(super) struct Inventory {
     pub(super) triggered: BTreeSet<Name>,
     /// Routines, events and triggers: the word for DROP, and the name.
     pub(super) programs: BTreeSet<(&'static str, Name)>,
+    /// What it changes after it was made, and a statement that does.
+    pub(super) changed: BTreeMap<Name, Statement>,
+    /// The columns that its foreign keys refer to.
+    pub(super) references: References,
     /// Whether all of it comes from mysqldump or mariadb-dump.
     pub(super) is_mysqldump: bool,
     /// Whether it creates tables, or fills some: views come after all those.
@@ -40,6 +45,11 @@ impl Inventory {
         while let Some(statement) = script.next()? {
             if stop.is_requested() {
                 return Err(Error::Stopped);
+            }
+            if let Kind::Refused(why) = statement.kind
+                && statement.system_schema().is_none()
+            {
+                return Err(statement.refused(why));
             }
             if statement.kind == Kind::Session && Session::is_concerned(&statement.text) {
                 // What the server does not take fails when it counts.
@@ -77,8 +87,26 @@ impl Inventory {
             *self.filled.entry(name).or_default() += statement.text.len() as u64;
             self.has_tables = true;
         }
-        self.has_tables |= matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_));
+        self.has_tables |= matches!(
+            statement.kind,
+            Kind::CreateTable(_)
+                | Kind::CreateTableFrom(_)
+                | Kind::CreateTableElsewhere(_)
+                | Kind::AlterTable(_)
+                | Kind::SetValue(_)
+                | Kind::ChangeRows(_)
+        );
         match &statement.kind {
+            Kind::CreateTable(_) => self.references.add(statement)?,
+            Kind::AlterTable(name) | Kind::SetValue(name) | Kind::ChangeRows(name) => {
+                self.references.add(statement)?;
+                self.changed.entry(statement.name(name)?).or_insert_with(|| statement.clone());
+            }
+            Kind::AlterSchema(name)
+                if statement.schema.as_deref() != Some(name) && !self.schemas.contains(name) =>
+            {
+                return Err(statement.refused(NOT_MADE));
+            }
             Kind::CreateProgram(word, name) => {
                 self.programs.insert((word, statement.name(name)?));
             }
@@ -101,6 +129,8 @@ impl Inventory {
         self.programs.extend(other.programs);
         self.triggered.extend(other.triggered);
         self.ordered.extend(other.ordered);
+        self.changed.extend(other.changed);
+        self.references.extend(other.references);
         self.is_mysqldump &= other.is_mysqldump;
         self.has_tables |= other.has_tables;
     }
@@ -114,10 +144,17 @@ impl Inventory {
 
     /// Refuses a target that has something of the dump already, or drops it if that was asked for.
     pub(super) fn make_room(&self, connection: &mut Connection, context: &Context<'_>) -> Result<()> {
+        let is_own = |(name, statement): &(&Name, &Statement)| {
+            self.created.contains(*name)
+                || matches!(statement.kind, Kind::ChangeRows(_)) && self.filled.contains_key(*name)
+        };
+        if let Some((_, statement)) = self.changed.iter().find(|changed| !is_own(changed)) {
+            return Err(statement.refused(NOT_MADE));
+        }
         let existing: Vec<_> = self.created.iter().map(|name| context.target(name)).collect();
         let existing: Vec<_> =
             existing.iter().filter_map(|name| Some((context.target.existing(name)?, name))).collect();
-        let programs = self.existing_programs(connection, context)?;
+        let programs = self.existing_programs(context);
         if context.drop_existing {
             let dropped = existing.iter().map(|(word, name)| (*word, (*name).clone())).chain(programs);
             for (word, name) in dropped {
@@ -142,41 +179,15 @@ impl Inventory {
         }
     }
 
-    /// Routines and events that are there already; triggers go with their tables.
-    fn existing_programs(
-        &self,
-        connection: &mut Connection,
-        context: &Context<'_>,
-    ) -> Result<Vec<(&'static str, Name)>> {
-        let sql = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES UNION ALL \
-                   SELECT EVENT_SCHEMA, EVENT_NAME, 'EVENT' FROM information_schema.EVENTS";
-        let rows = connection.query(sql).doing(|| "reading the list of routines and events")?;
-        let there: BTreeSet<_> =
-            rows.into_iter().map(|row| (Name::new(&row.string(0), &row.string(1)), row.string(2))).collect();
+    /// Programs that are there already.
+    fn existing_programs(&self, context: &Context<'_>) -> Vec<(&'static str, Name)> {
         let renamed = self.programs.iter().map(|(word, name)| (*word, context.target(name)));
-        Ok(renamed.filter(|(word, name)| there.contains(&(name.clone(), (*word).to_owned()))).collect())
+        renamed.filter(|(word, name)| context.target.has_program(word, name)).collect()
     }
 
     /// Tables that get rows and are not created must be there, and empty: rows would be mixed up.
     fn check_filled(&self, connection: &mut Connection, context: &Context<'_>) -> Result<()> {
-        for name in self.filled.keys().filter(|name| !self.created.contains(*name)) {
-            check_empty(connection, &context.target(name))?;
-        }
-        Ok(())
-    }
-}
-
-/// Refuses to fill a table that has rows.
-pub(super) fn check_empty(connection: &mut Connection, name: &Name) -> Result<()> {
-    let sql = format!("SELECT 1 FROM {} LIMIT 1", quote::qualified(&name.schema, &name.name));
-    let row = connection.first(sql).doing(|| format!("{name}, which the dump fills but does not create"))?;
-    match row {
-        None => Ok(()),
-        Some(_) => Err(Error::with_hint(
-            format!(
-                "the dump does not create {name}, and the target's has rows already: nothing was changed in it"
-            ),
-            "TRUNCATE the table, or restore a dump that has its definition",
-        )),
+        let mut names = self.filled.keys().filter(|name| !self.created.contains(*name));
+        names.try_for_each(|name| context.target.check_filled(connection, &context.target(name)))
     }
 }

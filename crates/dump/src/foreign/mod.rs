@@ -1,7 +1,8 @@
 //! Restoring what other tools dumped: mydumper's directories, directories of one script a table, and the scripts of
 //! mysqldump and mariadb-dump. docs/foreign-dumps.md says what is recognised and how it is loaded.
 //!
-//! Every dump is read as scripts (`script.rs`) of statements that `splitter.rs` finds and `kind.rs` tells apart. First it is
+//! Every dump is read as scripts (`script.rs`) of statements that `splitter.rs` finds and `kind/` tells apart: what is no part
+//! of a dump is refused there. First it is
 //! read to see what it holds (`inventory.rs`), and the target is looked at; then it is run: one script by `stream.rs`, a
 //! directory by `directory.rs`.
 
@@ -10,10 +11,10 @@ mod deferred;
 mod directory;
 mod input;
 mod inventory;
-mod kind;
 mod mydumper;
 mod player;
 mod queue;
+mod references;
 mod run;
 mod script;
 mod source;
@@ -22,6 +23,7 @@ mod stream;
 mod tab;
 mod tables;
 mod tally;
+mod target;
 
 pub use run::{is_foreign, restore_foreign};
 #[doc(hidden)]

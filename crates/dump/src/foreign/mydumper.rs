@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::splitter::Rule;
-use super::tables::{File, listed, unpacked};
-use crate::{Error, Result};
+use super::tables::{File, is_of_dump, listed, unpacked};
+use crate::{Error, Result, store};
 
 /// What a file holds, and the ending that tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +95,7 @@ pub(super) fn layout(dir: &Path) -> Result<Layout> {
         .filter_map(|(name, _)| unpacked(name).strip_suffix("-schema.sql").map(str::to_owned))
         .collect();
     for (name, path) in &files {
+        is_of_dump(dir, name)?;
         let plain = unpacked(name);
         if let Some(stem) = plain.strip_suffix("-metadata") {
             let (schema, table) = split(stem, &schemas);
@@ -165,7 +166,8 @@ fn table_of<'a>(stem: &'a str, tables: &[String]) -> &'a str {
 }
 
 fn read(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(Error::file(path))?;
+    let (dir, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let bytes = store::read_whole(dir, &name.to_string_lossy()).map_err(Error::file(path))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

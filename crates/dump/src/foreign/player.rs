@@ -8,10 +8,11 @@ use drover_db::Connection;
 
 use super::context::Context;
 use super::input;
-use super::kind::Kind;
 use super::script::{Statement, use_statement};
+use super::target::Made;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
+use crate::kind::Kind;
 use crate::{Error, Result};
 
 /// Statements with rows are committed together up to this many bytes of text. Measured: with less, commits cost; with
@@ -49,7 +50,42 @@ impl Player<'_, '_> {
             self.context.target.add_schema(self.context.renames.schema(schema));
         }
         let text = self.context.renames.statement(&statement.text, statement.dialect);
-        self.run_as(statement, &text)
+        match &statement.kind {
+            Kind::CreateProgram(word, name) => {
+                self.run_program(word, &statement.name(name)?, statement, &text)
+            }
+            Kind::CreateTrigger { name, .. } => {
+                self.run_program("TRIGGER", &statement.name(name)?, statement, &text)
+            }
+            _ => self.run_as(statement, &text),
+        }
+    }
+
+    /// Makes a program. It keeps the sql_mode of the session, which a script that sets none leaves to the server.
+    fn run_program(
+        &mut self,
+        word: &'static str,
+        name: &Name,
+        statement: &Statement,
+        text: &[u8],
+    ) -> Result<()> {
+        let (context, name) = (self.context, self.context.target(name));
+        if context.target.has_program(word, &name) && !context.target.has_made_program(word, &name) {
+            if !context.drop_existing {
+                return Err(already_there(&format!("{}: ", statement.place()), &name));
+            }
+            let sql = format!("DROP {word} IF EXISTS {name}");
+            self.connection.execute(&sql).doing(|| sql.clone())?;
+        }
+        context.target.make_program(word, &name);
+        if statement.sets_mode {
+            return self.run_as(statement, text);
+        }
+        let doing = || "setting sql_mode";
+        let set = "SET @drover_sql_mode = @@SESSION.sql_mode, SESSION sql_mode = @@GLOBAL.sql_mode";
+        self.connection.execute(set).doing(doing)?;
+        self.run_as(statement, text)?;
+        self.connection.execute("SET SESSION sql_mode = @drover_sql_mode").map(drop).doing(doing)
     }
 
     /// Runs a SET of the session's. drover commits: without autocommit, what comes between its transactions would be lost.
@@ -91,8 +127,10 @@ impl Player<'_, '_> {
             let sql = format!("DROP {word} IF EXISTS {name}");
             self.connection.execute(&sql).doing(|| sql.clone())?;
         }
-        target.make(name);
-        if matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_)) {
+        target.note_order(name, &statement.text, statement.dialect);
+        let is_table = matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_));
+        target.make(name, if is_table { Made::Table } else { Made::Other });
+        if is_table || matches!(statement.kind, Kind::CreateTableElsewhere(_)) {
             self.context.tally.rows(name, 0);
         } else {
             // Where a view goes, the tools make a table first, so that others can be made on it.
@@ -117,6 +155,7 @@ impl Player<'_, '_> {
 
     /// Runs statements that put rows into one table, as one transaction.
     pub(super) fn run_batch(&mut self, table: &Name, batch: &[Statement]) -> Result<()> {
+        self.context.target.check_filled(self.connection, table)?;
         self.context.guard.pass()?;
         let mut attempts = 0;
         let rows = loop {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop};
 
-use super::context::{Context, Target};
+use super::context::Context;
 use super::directory::{How, Loader, Plan, Planned, Step};
 use super::input;
 use super::inventory::Inventory;
@@ -18,6 +18,7 @@ use super::splitter::Rule;
 use super::stream::{self, Loaded};
 use super::tables::{self, File};
 use super::tally::{ForeignReport, ForeignTable, Tally};
+use super::target::Target;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::guard::{self, Guard, Side};
@@ -142,8 +143,12 @@ fn survey(
     match source {
         Source::Script if input::is_stdin(path) => Ok(Found::script("a script from standard input", None, 0)),
         Source::Script => {
-            let found =
-                read(&File::new(path.clone(), Rule::Delimiter, default.map(str::to_owned))?, probe, stop)?;
+            let found = read(
+                &File::new(path.clone(), Rule::Delimiter, default.map(str::to_owned))?,
+                false,
+                probe,
+                stop,
+            )?;
             let bytes = std::fs::metadata(path).map_err(Error::file(path))?.len();
             let kind = if found.is_mysqldump { "a dump of mysqldump or mariadb-dump" } else { "a script" };
             Ok(Found::script(kind, Some(found), bytes))
@@ -161,7 +166,7 @@ impl Found {
 }
 
 /// What a file holds; a session of its own tells how it is to be read.
-fn read(file: &File, probe: &mut Connection, stop: &Stop) -> Result<Inventory> {
+fn read(file: &File, may_be_empty: bool, probe: &mut Connection, stop: &Stop) -> Result<Inventory> {
     // A server that cannot begin a session anew keeps the settings of the file before, which are the same tool's.
     match probe.reset() {
         Ok(()) | Err(drover_db::Error::Server(_)) => {}
@@ -169,7 +174,11 @@ fn read(file: &File, probe: &mut Connection, stop: &Stop) -> Result<Inventory> {
     }
     probe.execute("SET SESSION sql_mode = '', NAMES utf8mb4").doing(|| "setting sql_mode")?;
     let mut script = Script::open(&file.path, file.rule, file.schema.as_deref(), None, stop)?;
-    Inventory::read(&mut script, probe, stop)
+    let found = Inventory::read(&mut script, probe, stop)?;
+    if !may_be_empty {
+        script.check_not_empty()?;
+    }
+    Ok(found)
 }
 
 fn survey_tables(dir: &Path, default: Option<&str>, probe: &mut Connection, stop: &Stop) -> Result<Found> {
@@ -182,12 +191,12 @@ fn survey_tables(dir: &Path, default: Option<&str>, probe: &mut Connection, stop
     let has_row_files = files.iter().any(|file| file.rows.is_some());
     let mut plan = Plan::default();
     for file in files.drain(..) {
-        let found = read(&file, probe, stop)?;
+        let found = read(&file, false, probe, stop)?;
         let beside = file.rows.as_ref().map_or(0, |_| file.bytes);
         found.created.iter().for_each(|name| *plan.sizes.entry(name.clone()).or_default() += beside);
         let strangers: Vec<_> =
             found.filled.keys().filter(|name| !found.created.contains(*name)).cloned().collect();
-        let planned = Planned { file, table: None };
+        let planned = Planned { file, table: None, fills: strangers.clone() };
         match () {
             () if !strangers.is_empty() => rows_only.push((planned, strangers)),
             () if found.has_tables => with_tables.push(planned),
@@ -251,7 +260,7 @@ fn survey_mydumper(dir: &Path, probe: &mut Connection, stop: &Stop) -> Result<Fo
         if piece.part == Part::Rows {
             continue;
         }
-        let found = read(&piece.file, probe, stop)?;
+        let found = read(&piece.file, true, probe, stop)?;
         let nothing = || {
             Error::with_hint(
                 format!(
@@ -305,7 +314,7 @@ fn mydumper_plan(pieces: Vec<mydumper::Piece>, name_of: &dyn Fn((String, String)
             let packing = if is_packed { PACKING } else { 1 };
             *plan.sizes.entry(table.clone()).or_default() += piece.file.bytes * packing;
         }
-        let planned = Planned { file: piece.file, table };
+        let planned = Planned { file: piece.file, table, fills: Vec::new() };
         let (phase, how) = step(piece.part);
         match plan.steps.last_mut().filter(|last| last.phase == phase) {
             Some(last) => last.files.push(planned),
@@ -328,7 +337,9 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     let tally = Tally::default();
     let target = Target::read(coordinator)?;
     let drop_existing = args.target.drop_existing;
-    let context = Context { options, stop, progress, guard, renames, drop_existing, dir, tally, target };
+    let references = found.inventory.as_ref().map(|found| found.references.clone()).unwrap_or_default();
+    let context =
+        Context { options, stop, progress, guard, renames, drop_existing, dir, tally, target, references };
     let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;
     if let Some(inventory) = &found.inventory {
         inventory.make_room(coordinator, &context)?;

@@ -8,14 +8,16 @@ use drover_db::sql::Dialect;
 use drover_db::{Connection, Stop, quote};
 
 use super::input;
-use super::kind::{Kind, Qualified};
 use super::player::contains;
 use super::splitter::{Broken, Rule, Splitter};
 use crate::dump::catalog::Name;
-use crate::dump::select::SYSTEM_SCHEMAS;
+pub(super) use crate::dump::select::is_system;
 use crate::error::Doing;
+use crate::kind::{Kind, Qualified};
 use crate::progress::Progress;
 use crate::{Error, Result};
+
+const CUT: &str = "mysqldump was cut off or the file was; make the dump again";
 
 /// How much of a statement is shown, in characters.
 const SHOWN: usize = 100;
@@ -32,9 +34,19 @@ pub(super) struct Statement {
     /// The default schema here, by its name in the dump.
     pub(super) schema: Option<Arc<str>>,
     pub(super) dialect: Dialect,
+    /// Whether the script has said by now which sql_mode it is written for.
+    pub(super) sets_mode: bool,
 }
 
 impl Statement {
+    /// The error for what is not run of a dump.
+    pub(super) fn refused(&self, why: &str) -> Error {
+        Error::with_hint(
+            format!("{}: {why}", self.place()),
+            "a dump holds definitions, rows and settings of the session: run other statements with the server's own client",
+        )
+    }
+
     /// The file, the line and how the statement begins.
     pub(super) fn place(&self) -> String {
         let text = String::from_utf8_lossy(&self.text[..self.text.len().min(4 * SHOWN)]);
@@ -67,6 +79,7 @@ impl Statement {
         match &self.kind {
             Kind::CreateTable(name)
             | Kind::CreateTableFrom(name)
+            | Kind::CreateTableElsewhere(name)
             | Kind::CreateView(name)
             | Kind::CreateSequence(name) => self.name(name).map(Some),
             _ => Ok(None),
@@ -84,34 +97,22 @@ impl Statement {
                 | Kind::DropSchema(_)
                 | Kind::Lock
                 | Kind::Transaction
+                | Kind::PassedOver
+                | Kind::Refused(_)
         )
     }
 
     /// The schema of the server's own that the statement works in.
     pub(super) fn system_schema(&self) -> Option<&str> {
         let own = match &self.kind {
-            Kind::CreateSchema(name) | Kind::DropSchema(name) => Some(name.as_str()),
+            Kind::CreateSchema(name) | Kind::AlterSchema(name) | Kind::DropSchema(name) => {
+                Some(name.as_str())
+            }
             Kind::Session | Kind::Use(_) => None,
-            Kind::Insert(name)
-            | Kind::InsertInOrder(name)
-            | Kind::Load(_, name)
-            | Kind::CreateTable(name)
-            | Kind::CreateTableFrom(name)
-            | Kind::CreateView(name)
-            | Kind::CreateSequence(name)
-            | Kind::CreateProgram(_, name)
-            | Kind::CreateTrigger { name, .. }
-            | Kind::DisableKeys(name)
-            | Kind::EnableKeys(name) => name.schema.as_deref().or(self.schema.as_deref()),
-            _ => self.schema.as_deref(),
+            kind => kind.object().and_then(|name| name.schema.as_deref()).or(self.schema.as_deref()),
         };
         own.filter(|name| is_system(name))
     }
-}
-
-/// Whether the server keeps its own things in the schema.
-pub(super) fn is_system(schema: &str) -> bool {
-    SYSTEM_SCHEMAS.iter().any(|system| system.eq_ignore_ascii_case(schema))
 }
 
 fn no_schema(place: &str) -> Error {
@@ -131,7 +132,13 @@ pub(super) struct Script<'a> {
     dialect: Dialect,
     /// The character set of the text, if names in it are not in UTF-8.
     character_set: Option<String>,
+    /// Heads of dumps that were read.
+    heads: usize,
     begun: bool,
+    sets_mode: bool,
+    /// The statement behind a head that made another schema the default one.
+    held: Option<(u64, Vec<u8>)>,
+    has_statements: bool,
 }
 
 impl<'a> Script<'a> {
@@ -149,28 +156,86 @@ impl<'a> Script<'a> {
             fallback: fallback.map(Into::into),
             dialect: Dialect::default(),
             character_set: None,
+            heads: 0,
             begun: false,
+            sets_mode: false,
+            held: None,
+            has_statements: false,
         })
     }
 
     /// The next statement. After a [`Kind::Session`] the caller has [`Self::set_session`] to call.
     pub(super) fn next(&mut self) -> Result<Option<Statement>> {
+        let Some((line, text)) = self.next_text()? else { return Ok(None) };
+        if self.splitter.notes().heads > self.heads
+            && let Some(schema) = self.begin_part()?
+        {
+            self.held = Some((line, text));
+            self.schema = Some(schema.as_str().into());
+            return Ok(Some(self.statement(line, use_statement(&schema).into_bytes(), Kind::Use(schema))));
+        }
+        let kind = Kind::of(&text, self.dialect);
+        match &kind {
+            Kind::Use(schema) => self.schema = Some(schema.as_str().into()),
+            Kind::Session => self.sets_mode |= contains(&text, b"sql_mode"),
+            _ => {}
+        }
+        let statement = self.statement(line, text, kind);
+        self.check_names(&statement)?;
+        Ok(Some(statement))
+    }
+
+    fn next_text(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
+        if let Some(held) = self.held.take() {
+            return Ok(Some(held));
+        }
         let mut text = Vec::new();
         let next = self.splitter.next(&mut text).map_err(|broken| broken_file(&self.file, &broken))?;
         if !self.begun {
             self.begun = true;
-            let said = self.splitter.notes().database.as_deref().map(Into::into);
-            self.schema = said.or_else(|| self.fallback.clone());
+            let notes = self.splitter.notes();
+            self.schema = notes.database.as_deref().map(Into::into).or_else(|| self.fallback.clone());
+            self.heads = self.heads.max(usize::from(notes.heads == 1));
         }
-        let Some(line) = next else { return Ok(None) };
-        let kind = Kind::of(&text, self.dialect);
-        if let Kind::Use(schema) = &kind {
-            self.schema = Some(schema.as_str().into());
+        self.has_statements |= next.is_some();
+        Ok(next.map(|line| (line, text)))
+    }
+
+    /// Another dump begins in the same file: the one before must be whole. Gives the schema that is the default one from here on,
+    /// if that is another.
+    fn begin_part(&mut self) -> Result<Option<String>> {
+        let notes = self.splitter.notes();
+        self.heads = notes.heads;
+        if let Some(line) = notes.cut_before {
+            return Err(Error::with_hint(
+                format!(
+                    "{}, line {line}: another dump begins, and the one before is not whole: its last line, \"-- Dump completed\", is missing",
+                    self.file
+                ),
+                CUT,
+            ));
         }
-        let (file, schema) = (Arc::clone(&self.file), self.schema.clone());
-        let statement = Statement { file, line, text, kind, schema, dialect: self.dialect };
-        self.check_names(&statement)?;
-        Ok(Some(statement))
+        let schema = notes.database.clone().or_else(|| self.fallback.as_deref().map(str::to_owned));
+        if schema.is_none() {
+            self.schema = None;
+        }
+        Ok(schema.filter(|schema| self.schema.as_deref() != Some(schema)))
+    }
+
+    fn statement(&self, line: u64, text: Vec<u8>, kind: Kind) -> Statement {
+        let (file, schema, dialect) = (Arc::clone(&self.file), self.schema.clone(), self.dialect);
+        Statement { file, line, text, kind, schema, dialect, sets_mode: self.sets_mode }
+    }
+
+    /// Refuses a script in which there is nothing.
+    pub(super) fn check_not_empty(&self) -> Result<()> {
+        match self.has_statements {
+            true => Ok(()),
+            false => Err(Error::with_hint(
+                format!("{}: there is no statement in it", self.file),
+                "the tool that made it has failed, or the file was cut off: make the dump again",
+            )),
+        }
     }
 
     /// How the statements from here on are written.
@@ -207,7 +272,7 @@ impl<'a> Script<'a> {
         }
         Err(Error::with_hint(
             format!("{}: the dump is not whole: its last line, \"-- Dump completed\", is missing", self.file),
-            "mysqldump was cut off or the file was; make the dump again",
+            CUT,
         ))
     }
 }
@@ -294,8 +359,36 @@ mod tests {
     }
 
     #[test]
+    fn a_second_dump_in_the_same_file() {
+        let head = |schema: &str| format!("-- MySQL dump 10.13\n-- Host: x    Database: {schema}\n");
+        let whole = "CREATE TABLE `a` (b int);\n-- Dump completed on 2026\n";
+        let (_dir, path) = script(&[&head("one"), whole, &head("two"), whole].concat());
+        let stop = Stop::default();
+        let mut script = Script::open(&path, Rule::Delimiter, None, None, &stop).unwrap();
+        let mut next = || script.next().unwrap().unwrap();
+        assert_eq!(next().created().unwrap(), Some(Name::new("one", "a")));
+        assert_eq!(next().kind, Kind::Use("two".into()));
+        assert_eq!(next().created().unwrap(), Some(Name::new("two", "a")));
+        assert!(script.next().unwrap().is_none() && script.check_end().is_ok());
+        for (first, second) in
+            [(whole, "CREATE TABLE `a` (b int);\n"), ("CREATE TABLE `a` (b int);\n", whole)]
+        {
+            let (_dir, path) = self::script(&[&head("one"), first, &head("two"), second].concat());
+            let mut script = Script::open(&path, Rule::Delimiter, None, None, &stop).unwrap();
+            let error = loop {
+                match script.next() {
+                    Err(error) => break error,
+                    Ok(Some(_)) => {}
+                    Ok(None) => break script.check_end().unwrap_err(),
+                }
+            };
+            assert!(error.to_string().contains("not whole"), "{error}");
+        }
+    }
+
+    #[test]
     fn what_the_server_keeps_for_itself() {
-        let (_dir, path) = script("USE mysql;\nDROP TABLE x;\nCREATE TABLE shop.a (b int);\nSET a = 1;");
+        let (_dir, path) = script("USE mysql;\nDROP TABLE x;\nCREATE TABLE shop.a (b int);\nSET @a = 1;");
         let stop = Stop::default();
         let mut script = Script::open(&path, Rule::Delimiter, None, None, &stop).unwrap();
         let mut next = || script.next().unwrap().unwrap().system_schema().map(str::to_owned);

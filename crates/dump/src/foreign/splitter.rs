@@ -15,6 +15,11 @@ const AHEAD: usize = 64;
 /// No server takes a longer statement: the largest max_allowed_packet. A quote that is never closed must not fill the memory.
 const LONGEST: usize = 1 << 30;
 
+/// Of a comment of one line so many bytes are kept: what the tools say in theirs is shorter.
+const LINE: usize = 4 << 10;
+/// What editors put before text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// How a statement ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
@@ -34,14 +39,22 @@ pub(super) struct Notes {
     pub(super) database: Option<String>,
     /// That it was written to its end.
     pub(super) is_completed: bool,
+    /// How many dumps begin here: files of several are put together with `cat`.
+    pub(super) heads: usize,
+    /// The line where a dump begins before the end of the one before it.
+    pub(super) cut_before: Option<u64>,
 }
 
 impl Notes {
-    fn read(&mut self, line: &[u8]) {
+    fn read(&mut self, line: &[u8], number: u64) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
         if text.starts_with("-- MySQL dump ") || text.starts_with("-- MariaDB dump ") {
-            self.is_dump = true;
+            if self.is_dump && !self.is_completed {
+                self.cut_before.get_or_insert(number);
+            }
+            (self.is_dump, self.is_completed, self.database) = (true, false, None);
+            self.heads += 1;
         } else if text.starts_with("-- Dump completed") {
             self.is_completed = true;
         } else if let Some((_, name)) =
@@ -198,6 +211,11 @@ impl<R: Read> Splitter<R> {
     /// Passes over one thing that may stand before a statement.
     fn skip(&mut self) -> Result<Skipped, Broken> {
         let rest = &self.buffer[self.at..];
+        if rest.starts_with(BYTE_ORDER_MARK) {
+            self.at += BYTE_ORDER_MARK.len();
+            self.give_out();
+            return Ok(Skipped::Some);
+        }
         let space = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         if space > 0 {
             self.at += space;
@@ -205,8 +223,9 @@ impl<R: Read> Splitter<R> {
             return Ok(Skipped::Some);
         }
         if is_line_comment(rest) {
+            let number = self.line;
             let line = self.rest_of_line()?;
-            self.notes.read(&line);
+            self.notes.read(&line, number);
             return Ok(Skipped::Some);
         }
         if is_plain_comment(rest) {
@@ -233,41 +252,39 @@ impl<R: Read> Splitter<R> {
         Ok(Skipped::Nothing)
     }
 
-    /// Takes the line that begins at `at`.
+    /// Takes the line that begins at `at`, however long; gives its first bytes.
     fn rest_of_line(&mut self) -> Result<Vec<u8>, Broken> {
-        let mut looked = 0;
+        let mut line = Vec::new();
         loop {
             let rest = &self.buffer[self.at..];
-            if let Some(length) = rest[looked..].iter().position(|&byte| byte == b'\n') {
-                let line = rest[..looked + length].to_vec();
-                self.at += line.len() + 1;
-                self.give_out();
-                return Ok(line);
-            }
-            looked = rest.len();
-            if self.ended {
-                let line = rest.to_vec();
-                self.at = self.buffer.len();
-                self.give_out();
+            let end = rest.iter().position(|&byte| byte == b'\n');
+            let piece = &rest[..end.unwrap_or(rest.len())];
+            line.extend_from_slice(&piece[..piece.len().min(LINE - line.len())]);
+            self.at += end.map_or(rest.len(), |end| end + 1);
+            self.give_out();
+            if end.is_some() || self.ended {
                 return Ok(line);
             }
             self.fill()?;
         }
     }
 
-    /// Passes over the comment that begins at `at`.
+    /// Passes over the comment that begins at `at`, however long.
     fn skip_comment(&mut self) -> Result<(), Broken> {
-        let mut looked = 2;
+        let line = self.line;
+        self.at += 2;
         loop {
             let rest = &self.buffer[self.at..];
-            if let Some(at) = rest[looked..].windows(2).position(|pair| pair == b"*/") {
-                self.at += looked + at + 2;
+            if let Some(at) = rest.windows(2).position(|pair| pair == b"*/") {
+                self.at += at + 2;
                 self.give_out();
                 return Ok(());
             }
-            looked = rest.len().saturating_sub(1).max(2);
+            // The last byte may be the first one of the end.
+            self.at += rest.len().saturating_sub(1);
+            self.give_out();
             if self.ended {
-                return Err(Broken::Unfinished { line: self.line, within: within(Mode::BlockComment) });
+                return Err(Broken::Unfinished { line, within: within(Mode::BlockComment) });
             }
             self.fill()?;
         }
@@ -539,10 +556,16 @@ mod tests {
         let text = "-- MariaDB dump 10.19  Distrib 10.11\n--\n-- Host: localhost    Database: a b\n-- Dump completed on 2026";
         let mut splitter = Splitter::new(text.as_bytes(), Rule::Delimiter);
         assert!(splitter.next(&mut Vec::new()).unwrap().is_none());
-        let expected = Notes { is_dump: true, database: Some("a b".into()), is_completed: true };
+        let expected = Notes {
+            is_dump: true,
+            database: Some("a b".into()),
+            is_completed: true,
+            heads: 1,
+            cut_before: None,
+        };
         assert_eq!(splitter.notes(), &expected);
         let mut none = Notes::default();
-        none.read(b"-- Host: localhost    Database: ");
+        none.read(b"-- Host: localhost    Database: ", 1);
         assert_eq!(none.database, None);
     }
 

@@ -8,13 +8,13 @@ use drover_db::Connection;
 
 use super::context::Context;
 use super::deferred::{Deferred, SMALL};
-use super::inventory::{Inventory, check_empty};
-use super::kind::Kind;
+use super::inventory::Inventory;
 use super::player::{BATCH, Player};
 use super::queue::{Item, Queue, Work};
 use super::script::{Script, Session, Statement, is_system, use_statement};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
+use crate::kind::Kind;
 use crate::session::{self, Purpose};
 use crate::{Error, Result};
 
@@ -141,6 +141,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         }
         self.finish_table()?;
         self.queue.drain()?;
+        self.script.check_not_empty()?;
         self.script.check_end()
     }
 
@@ -156,6 +157,7 @@ impl<'a, 'c> Reader<'a, 'c> {
             kind: Kind::Use(schema.clone()),
             schema: None,
             dialect: self.session.dialect,
+            sets_mode: false,
         };
         self.player.enter(&schema)?;
         self.note_setting(statement);
@@ -191,7 +193,7 @@ impl<'a, 'c> Reader<'a, 'c> {
                 self.in_order(&statement)
             }
             // None of these reads rows.
-            Kind::CreateSchema(_) | Kind::CreateSequence(_) | Kind::CreateView(_) => {
+            Kind::CreateSchema(_) | Kind::AlterSchema(_) | Kind::CreateSequence(_) | Kind::CreateView(_) => {
                 self.finish_table()?;
                 self.player.run(&statement)
             }
@@ -257,7 +259,10 @@ impl<'a, 'c> Reader<'a, 'c> {
         let target = context.target(&name);
         let text = context.renames.statement(&statement.text, statement.dialect);
         let taken_out = match large {
-            true => Deferred::take_out(statement, &text, &target, &self.session),
+            true => {
+                let is_needed = |key: &[Vec<u8>]| context.references.need(&name, key);
+                Deferred::take_out(statement, &text, &target, &self.session, is_needed)
+            }
             false => None,
         };
         match taken_out {
@@ -290,11 +295,7 @@ impl<'a, 'c> Reader<'a, 'c> {
 
     fn begin_table(&mut self, table: &Name) -> Result<()> {
         let target = self.player.context.target(table);
-        // What was read before was looked at then.
-        if self.inventory.is_none() && !self.player.context.target.has_made(&target) {
-            check_empty(self.player.connection, &target)?;
-            self.player.context.target.make(&target);
-        }
+        self.player.context.target.check_filled(self.player.connection, &target)?;
         self.current = Some(table.clone());
         Ok(())
     }
@@ -309,6 +310,9 @@ impl<'a, 'c> Reader<'a, 'c> {
             Kind::Load(..) => "they are LOAD DATA",
             _ if self.session.foreign_key_checks => "foreign_key_checks is on",
             _ if self.triggered.contains(table) => "their table has a trigger by then",
+            _ if self.player.context.target.is_one_by_one(&self.player.context.target(table)) => {
+                "their table has a FTS_DOC_ID or a key WITHOUT OVERLAPS"
+            }
             _ => return None,
         };
         Some(why.into())

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use drover_db::{Connection, quote};
 
 use super::input;
-use super::kind::{Kind, Qualified};
 use super::script::Statement;
 use crate::dump::catalog::{self, ColumnFacts, Name};
+use crate::kind::{Kind, Qualified};
 use crate::{Error, Result};
 
 /// The statement that loads `path` into `table`, under its name on the target; `None` if the file is empty.
@@ -42,6 +42,7 @@ pub(super) fn statement(connection: &mut Connection, path: &Path, table: &Name) 
         kind,
         schema: None,
         dialect: Default::default(),
+        sets_mode: false,
     }))
 }
 

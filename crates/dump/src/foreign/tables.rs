@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::splitter::Rule;
-use crate::{Error, Result};
+use crate::{Error, Result, store};
 
 /// What may stand behind the names of files.
 pub(super) const PACKED: [&str; 4] = ["", ".gz", ".zst", ".lz4"];
@@ -48,6 +48,15 @@ pub(super) fn listed(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(files)
 }
 
+/// Refuses what is no file in the directory: a link to what lies elsewhere would be restored with the dump.
+pub(super) fn is_of_dump(dir: &Path, name: &str) -> Result<()> {
+    let found = match dir.join(name).is_dir() {
+        true => store::not_outside(dir, name),
+        false => store::inside(dir, name),
+    };
+    found.map(drop).map_err(|source| Error::File { path: dir.join(name), source })
+}
+
 fn is_script(name: &str) -> bool {
     unpacked(name).ends_with(".sql")
 }
@@ -64,6 +73,7 @@ pub(super) fn is_one(dir: &Path) -> bool {
 pub(super) fn layout(dir: &Path, default: Option<&str>, others: &mut Vec<String>) -> Result<Vec<File>> {
     let mut files = in_one(dir, default, others)?;
     for (name, path) in listed(dir)?.into_iter().filter(|(_, path)| path.is_dir()) {
+        is_of_dump(dir, &name)?;
         files.extend(in_one(&path, Some(&name), others)?);
     }
     Ok(files)
@@ -71,9 +81,10 @@ pub(super) fn layout(dir: &Path, default: Option<&str>, others: &mut Vec<String>
 
 fn in_one(dir: &Path, schema: Option<&str>, others: &mut Vec<String>) -> Result<Vec<File>> {
     let mut files = Vec::new();
-    let all: Vec<_> = listed(dir)?.into_iter().filter(|(_, path)| path.is_file()).collect();
+    let all: Vec<_> = listed(dir)?.into_iter().filter(|(_, path)| !path.is_dir()).collect();
     let stem_of = |name: &str, end: &str| unpacked(name).strip_suffix(end).map(str::to_owned);
     for (name, path) in &all {
+        is_of_dump(dir, name)?;
         if let Some(stem) = stem_of(name, ".sql") {
             let mut file = File::new(path.clone(), Rule::Delimiter, schema.map(str::to_owned))?;
             let rows = all.iter().find(|(other, _)| stem_of(other, ".txt").as_ref() == Some(&stem));
@@ -96,6 +107,16 @@ fn in_one(dir: &Path, schema: Option<&str>, others: &mut Vec<String>) -> Result<
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn a_link_that_leads_out_is_refused() {
+        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("a.txt"), "x").unwrap();
+        fs::write(dir.path().join("a.sql"), "x").unwrap();
+        std::os::unix::fs::symlink(outside.path().join("a.txt"), dir.path().join("a.txt")).unwrap();
+        let error = layout(dir.path(), None, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("a.txt") && error.contains("leads out"), "{error}");
+    }
 
     #[test]
     fn scripts_and_their_rows() {

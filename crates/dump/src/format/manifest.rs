@@ -13,6 +13,9 @@ use super::digest::Digest;
 use super::files::Compression;
 use super::missing::{check_script, missing, no_rows};
 pub use super::script::Script;
+use super::trusted::Creates;
+use super::{known_sql, names};
+use crate::dump::select::is_system;
 use crate::store::{Store, StoreArgs};
 use crate::{Error, Result};
 
@@ -275,7 +278,7 @@ impl Manifest {
     pub(crate) fn read(store: &Store) -> Result<Self> {
         let manifest = Self::read_alone(store)?;
         manifest.check_sizes(store)?;
-        manifest.scripts().try_for_each(|script| check_script(store, script))?;
+        manifest.check_scripts(store)?;
         Ok(manifest)
     }
 
@@ -303,6 +306,8 @@ impl Manifest {
         manifest.check_sums().ok_or_else(|| damaged("more rows or bytes than there can be".into()))?;
         manifest.check_contents().map_err(damaged)?;
         manifest.check_paths(&path)?;
+        manifest.check_names(&path)?;
+        known_sql::check(&manifest).map_err(|what| foreign(&path, &what))?;
         Ok(manifest)
     }
 
@@ -411,17 +416,38 @@ impl Manifest {
     /// A manifest from a stranger must not lead out of its directory.
     fn check_paths(&self, path: &Path) -> Result<()> {
         let files = self.tables().flat_map(|(_, table)| table.files.iter().map(|file| file.file.as_str()));
-        let inside = |file: &str| {
-            Path::new(file).components().all(|part| matches!(part, std::path::Component::Normal(_)))
-                && !file.is_empty()
-        };
         let scripts = self.scripts().map(|script| script.file.as_str());
-        match scripts.chain(files).find(|file| !inside(file)) {
+        match scripts.chain(files).find(|file| !names::is_inside(file)) {
             Some(file) => {
                 Err(Error::found(format!("{}: names a file outside of the dump: '{file}'", path.display())))
             }
             None => Ok(()),
         }
+    }
+
+    /// The server's own schemas are never dumped: what is in them says who may do what.
+    fn check_names(&self, path: &Path) -> Result<()> {
+        match self.schemas.iter().find(|schema| is_system(&schema.name)) {
+            Some(schema) => Err(foreign(path, &format!("schema {} is the server's own", schema.name))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether each script is as it was written, and creates what it is there for and nothing else.
+    fn check_scripts(&self, store: &Store) -> Result<()> {
+        let users = self.users.iter().flat_map(|users| [&users.file, &users.script]);
+        users.into_iter().try_for_each(|script| check_script(store, script).map(drop))?;
+        if !self.contents.has_definitions() {
+            return Ok(());
+        }
+        for (creates, script) in self.schemas.iter().flat_map(Creates::all) {
+            let text = check_script(store, script)?;
+            let path = store.path(&script.file);
+            if let Some(why) = creates.refusal(&super::script::parse(&path, &text)?) {
+                return Err(foreign(&path, &why));
+            }
+        }
+        Ok(())
     }
 
     fn check_sizes(&self, store: &Store) -> Result<()> {
@@ -438,6 +464,14 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// The error for what drover writes into no dump.
+fn foreign(path: &Path, what: &str) -> Error {
+    Error::with_hint(
+        format!("{}: not written by drover: {what}", path.display()),
+        "restore another copy of the dump; if it was changed on purpose, run the changed script by hand with the server's own client",
+    )
 }
 
 /// Checks the manifest's text against the checksum in its second line.
@@ -463,15 +497,14 @@ fn check_text(path: &Path, text: &[u8]) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn script(file: &str) -> Script {
-        Script::of(file.into(), b"1\n")
-    }
+    const SCHEMA: &[u8] = b"CREATE DATABASE `s`;\n";
+    const TABLE: &[u8] = b"CREATE TABLE `t` (a int);\n";
 
     fn manifest(file: &str) -> Manifest {
         let chunk = Chunk { file: file.into(), rows: 1, bytes: 2, stored_bytes: 2, ..Chunk::default() };
         let table = Table {
             name: "t".into(),
-            script: script("s/t.sql"),
+            script: Script::of("s/t.sql".into(), TABLE),
             engine: "InnoDB".into(),
             columns: vec![],
             generated: vec![],
@@ -486,7 +519,7 @@ mod tests {
         };
         let schema = Schema {
             name: "s".into(),
-            script: script("s/@schema.sql"),
+            script: Script::of("s/@schema.sql".into(), SCHEMA),
             tables: vec![table],
             sequences: vec![],
             views: vec![],
@@ -516,8 +549,8 @@ mod tests {
     fn dump(file: &str) -> (tempfile::TempDir, Manifest) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("s")).unwrap();
-        for name in ["s/@schema.sql", "s/t.sql", "s/t.tsv"] {
-            std::fs::write(dir.path().join(name), "1\n").unwrap();
+        for (name, text) in [("s/@schema.sql", SCHEMA), ("s/t.sql", TABLE), ("s/t.tsv", b"1\n")] {
+            std::fs::write(dir.path().join(name), text).unwrap();
         }
         let manifest = manifest(file);
         manifest.store(&Store::Directory(dir.path().to_owned())).unwrap();
@@ -575,6 +608,65 @@ mod tests {
             let error = Manifest::load(dir.path()).unwrap_err().to_string();
             assert!(error.contains("outside of the dump"), "{file}: {error}");
         }
+    }
+
+    /// With another checksum a changed manifest is whole: it may still not say everything.
+    #[test]
+    fn what_drover_does_not_write_is_refused() {
+        let refused = |change: fn(&mut Manifest)| {
+            let (dir, mut manifest) = dump("s/t.tsv");
+            change(&mut manifest);
+            manifest.store(&Store::Directory(dir.path().to_owned())).unwrap();
+            let error = Manifest::load(dir.path()).unwrap_err().to_string();
+            assert!(error.contains("not written by drover"), "{error}");
+        };
+        refused(|manifest| manifest.schemas[0].name = "MySQL".into());
+        refused(|manifest| manifest.schemas[0].tables[0].files[0].up_to = Some(vec!["f()".into()]));
+        refused(|manifest| {
+            manifest.schemas[0].tables[0].condition = Some("1) INTO OUTFILE '/tmp/x' -- (".into())
+        });
+        refused(|manifest| {
+            let read = Some("LOAD_FILE('/etc/passwd')".into());
+            manifest.schemas[0].tables[0].columns = vec![Column { name: "a".into(), read, load: None }];
+        });
+        refused(|manifest| {
+            let script = Script::of("s/t.sql".into(), TABLE);
+            let (kind, name) = ("TABLE x; DROP TABLE".into(), "t".into());
+            manifest.schemas[0].views = vec![Object { kind, name, script, broken: false, catalogue: None }];
+        });
+        let (dir, mut manifest) = dump("s/t.tsv");
+        let script = b"CREATE TABLE `t` (a int);\nDROP TABLE other.t;\n";
+        std::fs::write(dir.path().join("s/t.sql"), script).unwrap();
+        manifest.schemas[0].tables[0].script = Script::of("s/t.sql".into(), script);
+        manifest.store(&Store::Directory(dir.path().to_owned())).unwrap();
+        let error = Manifest::load(dir.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("s/t.sql: not written by drover") && error.contains("DROP TABLE other.t"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_file_in_the_dump_is_refused() {
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("t.tsv"), "1\n").unwrap();
+        let (dir, _) = dump("s/t.tsv");
+        let file = dir.path().join("s/t.tsv");
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("t.tsv"), &file).unwrap();
+        let error = Manifest::load(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("s/t.tsv") && error.contains("leads out"), "{error}");
+        // A link that stays in the dump is none of these.
+        std::fs::write(dir.path().join("s/elsewhere"), "1\n").unwrap();
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("elsewhere", &file).unwrap();
+        assert!(Manifest::load(dir.path()).is_ok());
+        // Nobody would ever write into it.
+        std::fs::remove_file(dir.path().join("s/t.sql")).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(dir.path().join("s/t.sql")).status().unwrap();
+        assert!(made.success());
+        let error = Manifest::load(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("s/t.sql") && error.contains("no regular file"), "{error}");
     }
 
     #[test]

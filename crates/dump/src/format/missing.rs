@@ -5,11 +5,12 @@ use super::manifest::{FILE_NAME, Script};
 use crate::store::Store;
 use crate::{Error, Result};
 
-/// Compares a script with its checksum.
-pub(super) fn check_script(store: &Store, script: &Script) -> Result<()> {
-    let checksum = Digest::of(&script.read(store)?);
+/// Compares a script with its checksum; gives its text.
+pub(super) fn check_script(store: &Store, script: &Script) -> Result<Vec<u8>> {
+    let text = script.read(store)?;
+    let checksum = Digest::of(&text);
     if checksum == script.checksum {
-        return Ok(());
+        return Ok(text);
     }
     Err(Error::with_hint(
         format!(

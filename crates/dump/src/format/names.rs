@@ -2,6 +2,7 @@
 //! themselves; any other byte is written `%XX`. A name of 64 characters becomes at most 192 bytes.
 
 use std::fmt::Write as _;
+use std::path::{Component, Path};
 
 /// The file name, without extension, for a name in the server.
 pub(crate) fn file_name(name: &str) -> String {
@@ -19,6 +20,11 @@ pub(crate) fn file_name(name: &str) -> String {
 /// The path of a file, without extension, for a name in a schema.
 pub(crate) fn path(schema: &str, name: &str) -> String {
     format!("{}/{}", file_name(schema), file_name(name))
+}
+
+/// Whether a file that a manifest or journal names lies in the dump: these may come from a stranger.
+pub(crate) fn is_inside(file: &str) -> bool {
+    Path::new(file).components().all(|part| matches!(part, Component::Normal(_))) && !file.is_empty()
 }
 
 #[cfg(test)]

@@ -213,16 +213,29 @@ impl Load<'_> {
             if count == 0 {
                 return Ok(());
             }
+            sent += count as u64;
+            // Of what is loaded in part, the manifest at hand says only what that comes to.
+            if sent > self.chunk.bytes && self.current.is_none() {
+                return Err(self.too_much());
+            }
             match &self.current {
                 Some(current) => {
                     inflow.send(connection, &current.filter(&buffer[..count], &mut rest), || self.doing())
                 }
                 None => inflow.send(connection, &buffer[..count], || self.doing()),
             }?;
-            sent += count as u64;
             self.count(sent);
             self.guard.spend(count as u64);
         }
+    }
+
+    /// The error for a file that gives more text than was put into it: packed, it may give any amount.
+    fn too_much(&self) -> Error {
+        Error::found(format!(
+            "{}: the file is damaged: it holds more than the {} bytes of rows that the manifest says",
+            self.store.path(&self.chunk.file).display(),
+            self.chunk.bytes
+        ))
     }
 
     /// Notes that so much of the text was sent.

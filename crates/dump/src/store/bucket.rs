@@ -13,10 +13,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::list::{PaginatedListOptions, PaginatedListStore as _};
 use object_store::path::Path;
-use object_store::{
-    BackoffConfig, ClientOptions, ObjectStore as _, ObjectStoreExt as _, PutPayload, RetryConfig,
-};
+use object_store::{BackoffConfig, ClientOptions, ListResult, ObjectStoreExt as _, PutPayload, RetryConfig};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -24,9 +23,11 @@ use tokio::task::JoinHandle;
 use super::{Failure, StoreArgs};
 use crate::{Error, Result};
 
+mod connector;
 mod reader;
 mod writer;
 
+use connector::SameHost;
 pub(crate) use reader::BucketReader;
 pub(crate) use writer::BucketWriter;
 
@@ -38,6 +39,8 @@ const PART: usize = 8 << 20;
 const AT_ONCE: usize = 2;
 /// How long one request may take: a part in it is 27 kB/s, which many workers at a slow line may come down to.
 const REQUEST: Duration = Duration::from_secs(300);
+/// The names of objects in one folder that are held in memory: files of so much text are 100 TB.
+const MOST_NAMES: usize = 1_000_000;
 /// How often a request is tried again.
 const RETRIES: usize = 12;
 /// The same for the first request, where a wrong address is more likely than a short trouble.
@@ -153,9 +156,17 @@ impl Bucket {
         self.ask(|| self.store.put(&key, bytes.clone())).map(drop)
     }
 
-    pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+    /// Reads an object of at most so many bytes.
+    pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let key = self.key(name)?;
-        self.ask(|| async { self.store.get(&key).await?.bytes().await }).map(Vec::from)
+        let read = async || {
+            let object = self.store.get(&key).await?;
+            if object.meta.size > most {
+                return Ok(None);
+            }
+            object.bytes().await.map(Some)
+        };
+        self.ask(read)?.map(Vec::from).ok_or_else(super::too_large)
     }
 
     fn size(&self, name: &str) -> io::Result<u64> {
@@ -197,11 +208,35 @@ impl Bucket {
     /// The objects in a folder with their sizes, and the folders in it.
     fn look(&self, folder: &str) -> io::Result<(BTreeMap<String, u64>, Vec<String>)> {
         let key = self.key(folder)?;
-        let found = self.ask(|| self.store.list_with_delimiter(Some(&key)))?;
+        let found = self.ask(|| self.pages(&key))?.ok_or_else(|| {
+            io::Error::other(format!("more than {MOST_NAMES} objects are listed: no dump has as many"))
+        })?;
         let start = if self.prefix.is_empty() { 0 } else { self.prefix.len() + 1 };
         let name = |key: &Path| key.as_ref().get(start..).map(str::to_owned);
         let objects = found.objects.iter().filter_map(|object| Some((name(&object.location)?, object.size)));
         Ok((objects.collect(), found.common_prefixes.iter().filter_map(name).collect()))
+    }
+
+    /// What a folder holds, page by page; `None` if it does not end.
+    async fn pages(&self, key: &Path) -> object_store::Result<Option<ListResult>> {
+        let prefix = Some(format!("{key}/")).filter(|prefix| prefix != "/");
+        let mut all =
+            ListResult { common_prefixes: Vec::new(), objects: Vec::new(), extensions: Default::default() };
+        let mut page_token = None;
+        loop {
+            let options =
+                PaginatedListOptions { delimiter: Some("/".into()), page_token, ..Default::default() };
+            let page = self.store.list_paginated(prefix.as_deref(), options).await?;
+            all.objects.extend(page.result.objects);
+            all.common_prefixes.extend(page.result.common_prefixes);
+            page_token = page.page_token;
+            if page_token.is_none() {
+                return Ok(Some(all));
+            }
+            if all.objects.len() + all.common_prefixes.len() > MOST_NAMES {
+                return Ok(None);
+            }
+        }
     }
 
     pub(super) fn create(&self, name: &str) -> io::Result<BucketWriter> {
@@ -263,8 +298,9 @@ impl Access {
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if there is one",
             ));
         };
-        let client = ClientOptions::new().with_timeout(REQUEST).with_connect_timeout(Duration::from_secs(10));
+        let client = ClientOptions::new();
         let mut builder = AmazonS3Builder::new()
+            .with_http_connector(SameHost)
             .with_bucket_name(name)
             .with_access_key_id(id)
             .with_secret_access_key(secret)

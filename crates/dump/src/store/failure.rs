@@ -17,6 +17,9 @@ const BUCKET: &str = "the bucket must be there: make it first, or look at its na
 const REGION: &str = "AWS_REGION must be the bucket's region";
 const ADDRESS: &str = "--s3-endpoint, AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL say where the object store is, if it is not Amazon's";
 
+const REDIRECT: &str = "no other host gets what is meant for this one: name that one by --s3-endpoint, or set AWS_REGION to the \
+                        bucket's region";
+
 const CERTIFICATE: &str = "the authority that signed it must be one that this system trusts, or stand in a file that SSL_CERT_FILE \
                            names";
 
@@ -69,6 +72,7 @@ fn hint(code: &str, kind: io::ErrorKind, text: &str) -> Option<&'static str> {
         "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
             Some(REGION)
         }
+        _ if text.contains("non-2xx status code: 30") => Some(REDIRECT),
         _ if kind == io::ErrorKind::PermissionDenied => Some(KEYS),
         _ if text.contains("peer certificate") => Some(CERTIFICATE),
         _ if text.contains("incorrectly configured region") => Some(REGION),

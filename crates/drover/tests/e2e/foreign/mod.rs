@@ -3,7 +3,9 @@
 mod failures;
 mod mydumper;
 mod mysqldump;
+mod odd;
 mod order;
+mod strangers;
 mod tables;
 
 use std::fs;

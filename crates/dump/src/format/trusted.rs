@@ -1,0 +1,201 @@
+//! The scripts of a dump, before any of their statements is run: settings of the session, and one statement that creates just
+//! what the manifest says. So a script from elsewhere changes nothing of the target's own.
+
+use drover_db::sql::{Dialect, Kind as TokenKind, tokens};
+
+use super::manifest::Schema;
+use super::script;
+use crate::kind::{Kind, Qualified};
+
+/// What a script creates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Creates<'a> {
+    /// As `DROP` calls it.
+    pub(super) kind: &'a str,
+    /// The schema that it is in.
+    pub(super) schema: &'a str,
+    /// Its name; that of the schema for a schema.
+    pub(super) name: &'a str,
+}
+
+impl<'a> Creates<'a> {
+    /// What all scripts of a schema create, with their scripts.
+    pub(super) fn all(schema: &'a Schema) -> impl Iterator<Item = (Self, &'a script::Script)> {
+        let of = |kind: &'a str, name: &'a str| Self { kind, schema: &schema.name, name };
+        let own = [(of("DATABASE", &schema.name), &schema.script)];
+        let tables = schema.tables.iter().map(move |table| (of("TABLE", &table.name), &table.script));
+        let objects = [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
+        let objects = objects.into_iter().flatten();
+        own.into_iter()
+            .chain(tables)
+            .chain(objects.map(move |object| (of(&object.kind, &object.name), &object.script)))
+    }
+
+    /// Why the statements are not those of such a script, if they are not.
+    pub(super) fn refusal(&self, statements: &[Vec<u8>]) -> Option<String> {
+        let dialect = script::dialect(statements);
+        let mut created = 0;
+        for statement in statements {
+            let kind = Kind::of(statement, dialect);
+            let is_known = match &kind {
+                Kind::Session => true,
+                // As a program that remembers another collation of its schema is made.
+                Kind::AlterSchema(name) => self.is_schema(name),
+                // Where a sequence goes on from.
+                Kind::Insert(name) => {
+                    self.kind == "SEQUENCE" && self.is_it(name) && has_numbers_only(statement)
+                }
+                kind => {
+                    created += 1;
+                    self.is_created_by(kind)
+                }
+            };
+            if !is_known {
+                let begin: String = String::from_utf8_lossy(statement).chars().take(100).collect();
+                return Some(format!(
+                    "it holds another statement than one that creates {} {}: {begin}",
+                    self.kind, self.name
+                ));
+            }
+        }
+        (created != 1).then(|| format!("it holds {created} statements that create something"))
+    }
+
+    fn is_created_by(&self, kind: &Kind) -> bool {
+        match (self.kind, kind) {
+            ("DATABASE", Kind::CreateSchema(name)) => self.is_schema(name),
+            ("TABLE", Kind::CreateTable(name) | Kind::CreateTableElsewhere(name))
+            | ("SEQUENCE", Kind::CreateTable(name) | Kind::CreateSequence(name))
+            | ("VIEW", Kind::CreateView(name)) => self.is_it(name),
+            ("TRIGGER", Kind::CreateTrigger { name, table }) => {
+                self.is_it(name) && table.schema.as_deref().is_none_or(|schema| self.is_schema(schema))
+            }
+            (word, Kind::CreateProgram(of, name)) => word == *of && self.is_it(name),
+            _ => false,
+        }
+    }
+
+    fn is_schema(&self, name: &str) -> bool {
+        is_same(name, self.schema)
+    }
+
+    fn is_it(&self, name: &Qualified) -> bool {
+        is_same(&name.name, self.name) && name.schema.as_deref().is_none_or(|schema| self.is_schema(schema))
+    }
+}
+
+/// Whether it is the same name. The servers' own rules for letters' case differ, and a name beyond ASCII may be written in the
+/// character set of the one who made it.
+fn is_same(written: &str, name: &str) -> bool {
+    written.to_lowercase() == name.to_lowercase() || !written.is_ascii() && !name.is_ascii()
+}
+
+/// Whether the values of an INSERT are numbers.
+fn has_numbers_only(statement: &[u8]) -> bool {
+    let code = tokens(statement, Dialect::default()).filter(|token| token.is_code());
+    let mut values = code.skip_while(|token| !token.is_word("VALUES")).skip(1);
+    values.all(|token| match token.kind {
+        TokenKind::Word => token.text.iter().all(u8::is_ascii_digit),
+        _ => token.kind == TokenKind::Symbol && b"(),-".contains(&token.text[0]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(kind: &str, name: &str, statements: &[&str]) -> Option<String> {
+        let statements: Vec<_> = statements.iter().map(|text| text.as_bytes().to_vec()).collect();
+        Creates { kind, schema: "s", name }.refusal(&statements)
+    }
+
+    #[test]
+    fn what_drover_writes() {
+        let versioned = "CREATE TABLE `t` (\n  `a` int\n) ENGINE=InnoDB WITH SYSTEM VERSIONING\n PARTITION BY RANGE (`a`)\n(PARTITION `p` VALUES LESS THAN (1))";
+        for (kind, name, statements) in [
+            (
+                "DATABASE",
+                "s",
+                &[
+                    "CREATE DATABASE `s` /*!40100 DEFAULT CHARACTER SET utf8mb4 */ /*!80016 DEFAULT ENCRYPTION='N' */",
+                ][..],
+            ),
+            ("TABLE", "t", &["SET character_set_client = utf8mb4", "SET foreign_key_checks = 0", versioned]),
+            (
+                "SEQUENCE",
+                "q",
+                &["CREATE TABLE `q` (`a` int) ENGINE=InnoDB SEQUENCE=1", "INSERT INTO `q` VALUES (1, -5, 0)"],
+            ),
+            (
+                "VIEW",
+                "v",
+                &[
+                    "SET sql_mode = ''",
+                    "CREATE ALGORITHM=UNDEFINED DEFINER=`r`@`%` SQL SECURITY DEFINER VIEW `v` AS select 1",
+                ],
+            ),
+            (
+                "TRIGGER",
+                "Tr",
+                &["CREATE DEFINER=`r`@`%` TRIGGER s.tr BEFORE INSERT ON S.t FOR EACH ROW SET NEW.a = 1"],
+            ),
+            (
+                "FUNCTION",
+                "f",
+                &[
+                    "ALTER DATABASE `s` COLLATE = latin1_bin",
+                    "CREATE DEFINER=`r`@`%` FUNCTION `f`() RETURNS int RETURN 1",
+                    "ALTER DATABASE `s` COLLATE = utf8mb4_bin",
+                ],
+            ),
+            (
+                "PACKAGE BODY",
+                "p",
+                &[
+                    "SET sql_mode = 'ANSI_QUOTES,ORACLE'",
+                    "CREATE DEFINER=\"r\"@\"%\" PACKAGE BODY \"p\" AS END",
+                ],
+            ),
+            (
+                "EVENT",
+                "e",
+                &["SET time_zone = 'SYSTEM'", "CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY DO DELETE FROM t"],
+            ),
+            ("LIBRARY", "l", &["CREATE LIBRARY `l` LANGUAGE JAVASCRIPT AS $$ f() $$"]),
+        ] {
+            assert_eq!(refusal(kind, name, statements), None, "{statements:?}");
+        }
+    }
+
+    #[test]
+    fn all_else_is_refused() {
+        let view = "CREATE VIEW `v` AS select 1";
+        for (kind, name, statements) in [
+            ("VIEW", "v", &[view, "DROP TABLE other.t"][..]),
+            ("VIEW", "v", &["UPDATE other.t SET a = 1", view]),
+            ("VIEW", "v", &["SET GLOBAL general_log = 1", view]),
+            ("VIEW", "v", &[view, view]),
+            ("VIEW", "v", &["CREATE VIEW `w` AS select 1"]),
+            ("VIEW", "v", &["CREATE VIEW `other`.`v` AS select 1"]),
+            ("VIEW", "v", &["CREATE TABLE `v` (a int)"]),
+            ("VIEW", "v", &["SET sql_mode = ''"]),
+            ("TABLE", "t", &["CREATE TABLE `t` AS SELECT 1"]),
+            ("TRIGGER", "t", &["CREATE TRIGGER `t` BEFORE INSERT ON other.x FOR EACH ROW SET @a = 1"]),
+            ("FUNCTION", "f", &["CREATE FUNCTION `f` RETURNS STRING SONAME 'x.so'"]),
+            (
+                "FUNCTION",
+                "f",
+                &[
+                    "ALTER DATABASE `other` COLLATE = latin1_bin",
+                    "CREATE FUNCTION `f`() RETURNS int RETURN 1",
+                ],
+            ),
+            ("SEQUENCE", "q", &["CREATE SEQUENCE `q`", "INSERT INTO `q` VALUES (f())"]),
+            ("SEQUENCE", "q", &["CREATE SEQUENCE `q`", "INSERT INTO other.q VALUES (1)"]),
+            ("DATABASE", "s", &["CREATE DATABASE `other`"]),
+            ("EVENT", "e", &["CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY DO DELETE FROM t", "DROP EVENT x"]),
+        ] {
+            assert!(refusal(kind, name, statements).is_some(), "{statements:?}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Statements that change what a dump has made before, and what is passed over.
+
+use drover_db::sql::{Kind as TokenKind, Token};
+
+use super::words::Words;
+use super::{Kind, UNKNOWN};
+
+/// Engines whose tables show rows that are kept in other tables or servers, and options of theirs.
+const ELSEWHERE: [&str; 11] = [
+    "MERGE",
+    "MRG_MYISAM",
+    "MRG_ISAM",
+    "FEDERATED",
+    "FEDERATEDX",
+    "CONNECT",
+    "SPIDER",
+    "OQGRAPH",
+    "VP",
+    "UNION",
+    "CONNECTION",
+];
+
+/// Looks at the options at the end of a table's definition, one token after the other.
+#[derive(Default)]
+pub(super) struct Engine {
+    /// Whether an engine's name comes, or came right before: that may stand in quotes.
+    is_named: bool,
+}
+
+impl Engine {
+    /// Whether this token says that the rows are kept elsewhere.
+    pub(super) fn is_elsewhere(&mut self, token: &Token<'_>) -> bool {
+        let is_quoted = matches!(token.kind, TokenKind::String | TokenKind::Quoted);
+        let text = if is_quoted { &token.text[1..token.text.len().max(2) - 1] } else { token.text };
+        let is_one = ELSEWHERE.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
+        let found = is_one && (!is_quoted || self.is_named);
+        self.is_named = token.is_word("ENGINE") || self.is_named && (is_quoted || token.is_symbol(b'='));
+        found
+    }
+}
+
+pub(super) fn alter(words: &mut Words<'_>) -> Kind {
+    if words.is_any(&["USER", "INSTANCE", "SERVER", "RESOURCE"]) {
+        return Kind::Server;
+    }
+    if words.is_any(&["DATABASE", "SCHEMA"]) {
+        return schema(words);
+    }
+    if !words.is("TABLE") {
+        return Kind::Refused(UNKNOWN);
+    }
+    let Some(name) = words.qualified() else { return Kind::Refused(UNKNOWN) };
+    let enable = words.is("ENABLE");
+    if enable || words.is("DISABLE") {
+        let is_keys = words.is("KEYS") && words.peek().is_none();
+        return match (is_keys, enable) {
+            (true, true) => Kind::EnableKeys(name),
+            (true, false) => Kind::DisableKeys(name),
+            (false, _) => Kind::Refused(UNKNOWN),
+        };
+    }
+    match clauses(words) {
+        true => Kind::AlterTable(name),
+        false => Kind::Refused("of ALTER TABLE only what adds to a table or changes its columns is run"),
+    }
+}
+
+/// The character set and collation of a schema, as mysqldump changes them around a program.
+fn schema(words: &mut Words<'_>) -> Kind {
+    let Some(name) = words.name() else { return Kind::Refused(UNKNOWN) };
+    let mut is_any = false;
+    loop {
+        let _ = words.is("DEFAULT");
+        let is_known = words.is("COLLATE") || words.is("CHARSET") || words.are(&["CHARACTER", "SET"]);
+        let _ = words.symbol(b'=');
+        if !is_known || words.name().is_none() {
+            return Kind::Refused(UNKNOWN);
+        }
+        is_any |= is_known;
+        if words.peek().is_none() {
+            return if is_any { Kind::AlterSchema(name) } else { Kind::Refused(UNKNOWN) };
+        }
+    }
+}
+
+/// Whether all clauses of an ALTER TABLE change this table and no other.
+fn clauses(words: &mut Words<'_>) -> bool {
+    const BEGIN: [&str; 7] = ["ADD", "MODIFY", "CHANGE", "ALTER", "AUTO_INCREMENT", "COMMENT", "CONVERT"];
+    const OTHERS: [&str; 8] =
+        ["RENAME", "EXCHANGE", "UNION", "CONNECTION", "ENGINE", "DISCARD", "IMPORT", "DIRECTORY"];
+    let (mut depth, mut begins) = (0usize, true);
+    while let Some(token) = words.next() {
+        let is = |words: &[&str]| words.iter().any(|word| token.is_word(word));
+        if begins && !is(&BEGIN) || depth == 0 && is(&OTHERS) {
+            return false;
+        }
+        depth += usize::from(token.is_symbol(b'('));
+        depth = depth.saturating_sub(usize::from(token.is_symbol(b')')));
+        begins = depth == 0 && token.is_symbol(b',');
+    }
+    !begins
+}
+
+/// CREATE INDEX, behind that word.
+pub(super) fn index(words: &mut Words<'_>) -> Kind {
+    let table = words.up_to(&["ON"]).and_then(|_| words.qualified());
+    table.map_or(Kind::Refused(UNKNOWN), Kind::AlterTable)
+}
+
+/// TRUNCATE, behind that word.
+pub(super) fn empty(words: &mut Words<'_>) -> Kind {
+    match words.qualified() {
+        Some(name) if words.peek().is_none() => Kind::Empty(name),
+        _ => Kind::Refused(UNKNOWN),
+    }
+}
+
+/// DELETE FROM, behind these words.
+pub(super) fn delete(words: &mut Words<'_>) -> Kind {
+    match words.qualified() {
+        Some(name) if words.peek().is_none() => Kind::Empty(name),
+        Some(name) if words.is_any(&["WHERE", "ORDER", "LIMIT"]) => Kind::ChangeRows(name),
+        _ => Kind::Refused(ONE_TABLE),
+    }
+}
+
+/// UPDATE, behind that word.
+pub(super) fn update(words: &mut Words<'_>) -> Kind {
+    while words.is_any(&["LOW_PRIORITY", "IGNORE"]) {}
+    match words.qualified() {
+        Some(name) if words.is("SET") => Kind::ChangeRows(name),
+        _ => Kind::Refused(ONE_TABLE),
+    }
+}
+
+const ONE_TABLE: &str = "only rows of one table are changed, which the dump itself has put there";
+
+/// `SETVAL(sequence, 5, 0)`, behind that word.
+pub(super) fn set_value(words: &mut Words<'_>) -> Kind {
+    let name = words.symbol(b'(').then(|| words.qualified()).flatten();
+    let Some(name) = name else { return Kind::Refused(UNKNOWN) };
+    while words.symbol(b',') {
+        let _ = words.symbol(b'-');
+        if !words.next().is_some_and(|token| token.text.iter().all(u8::is_ascii_digit)) {
+            return Kind::Refused(UNKNOWN);
+        }
+    }
+    match words.symbol(b')') && words.peek().is_none() {
+        true => Kind::SetValue(name),
+        false => Kind::Refused(UNKNOWN),
+    }
+}
+
+/// Percona's mysqldump asks whether there is RocksDB, and prepares a SET for it in a variable. As no other PREPARE is taken, an
+/// EXECUTE has nothing else to run.
+pub(super) fn passed_over(first: &str, words: &mut Words<'_>) -> Kind {
+    let passed = match first {
+        "SHOW" => words.is("WARNINGS"),
+        "SELECT" => is_count_for_rocksdb(words),
+        "PREPARE" => words.are(&["S", "FROM"]) && words.symbol(b'@') && is_of_rocksdb(words.name()),
+        "EXECUTE" => words.is("S") && words.peek().is_none(),
+        _ => words.are(&["PREPARE", "S"]) && words.peek().is_none(),
+    };
+    if passed { Kind::PassedOver } else { Kind::Refused("it may run or change anything") }
+}
+
+fn is_count_for_rocksdb(words: &mut Words<'_>) -> bool {
+    let counts = words.is("COUNT") && words.symbol(b'(') && words.symbol(b'*') && words.symbol(b')');
+    counts && words.is("INTO") && words.symbol(b'@') && is_of_rocksdb(words.name())
+}
+
+fn is_of_rocksdb(name: Option<String>) -> bool {
+    name.is_some_and(|name| name.contains("rocksdb") || name.ends_with("bulk_load"))
+}

@@ -1,0 +1,319 @@
+//! What a statement of a dump does: told by its first words, with version comments read as the code that they are. A list
+//! of what dumps hold; all else is refused.
+
+mod change;
+mod setting;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use drover_db::sql::{Dialect, Kind as TokenKind, Token};
+
+use words::Words;
+
+/// A name that may have a schema before it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Qualified {
+    pub(crate) schema: Option<String>,
+    pub(crate) name: String,
+}
+
+impl Qualified {
+    fn parts(&self) -> Vec<&str> {
+        self.schema.iter().chain([&self.name]).map(String::as_str).collect()
+    }
+}
+
+/// What a statement is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Sets something of the session only.
+    Session,
+    /// Changes or asks something of the server itself: replication, accounts, global settings. Not a part of the data.
+    Server,
+    Use(String),
+    CreateSchema(String),
+    /// ALTER DATABASE.
+    AlterSchema(String),
+    DropSchema(String),
+    CreateTable(Qualified),
+    /// A table that is made from another one or from rows: its order among the others counts.
+    CreateTableFrom(Qualified),
+    /// A table that shows rows which are kept in other tables or servers.
+    CreateTableElsewhere(Qualified),
+    CreateView(Qualified),
+    CreateSequence(Qualified),
+    /// The word for DROP, and the name.
+    CreateProgram(&'static str, Qualified),
+    CreateTrigger {
+        name: Qualified,
+        table: Qualified,
+    },
+    /// DROP TABLE, VIEW or SEQUENCE.
+    Drop(Vec<Qualified>),
+    /// DROP of a program or trigger: the word for it, and the name.
+    DropProgram(&'static str, Qualified),
+    /// TRUNCATE, and DELETE without a condition.
+    Empty(Qualified),
+    /// UPDATE, or DELETE with a condition, of one table.
+    ChangeRows(Qualified),
+    /// LOCK TABLES and UNLOCK TABLES.
+    Lock,
+    /// BEGIN, START TRANSACTION and COMMIT.
+    Transaction,
+    /// What is of no use here: questions, and what forks of mysqldump do for engines of theirs.
+    PassedOver,
+    /// ALTER TABLE … DISABLE KEYS.
+    DisableKeys(Qualified),
+    /// ALTER TABLE … ENABLE KEYS.
+    EnableKeys(Qualified),
+    /// ALTER TABLE that adds to a table or changes its columns, and CREATE INDEX.
+    AlterTable(Qualified),
+    /// The value that a sequence goes on from.
+    SetValue(Qualified),
+    /// INSERT INTO … VALUES, whose order among others of the kind does not count.
+    Insert(Qualified),
+    /// INSERT IGNORE, REPLACE and INSERT … SELECT, whose order does.
+    InsertInOrder(Qualified),
+    /// LOAD DATA LOCAL INFILE: the file and the table.
+    Load(String, Qualified),
+    /// Nothing that a dump holds: why it is not run.
+    Refused(&'static str),
+}
+
+/// Why most statements are refused.
+const UNKNOWN: &str = "dumps hold no such statements";
+const UNCLEAR: &str = "a version comment makes it another statement on another server";
+
+impl Kind {
+    /// The names in it that matter here.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Use(name) | Self::CreateSchema(name) | Self::AlterSchema(name) | Self::DropSchema(name) => {
+                vec![name]
+            }
+            Self::CreateTrigger { name, table } => [name.parts(), table.parts()].concat(),
+            Self::Drop(names) => names.iter().flat_map(Qualified::parts).collect(),
+            _ => self.object().map(Qualified::parts).unwrap_or_default(),
+        }
+    }
+
+    /// The table, view, sequence or program that it makes, changes or fills.
+    pub(crate) fn object(&self) -> Option<&Qualified> {
+        match self {
+            Self::CreateTable(name)
+            | Self::CreateTableFrom(name)
+            | Self::CreateTableElsewhere(name)
+            | Self::CreateView(name)
+            | Self::CreateSequence(name)
+            | Self::CreateProgram(_, name)
+            | Self::CreateTrigger { name, .. }
+            | Self::DropProgram(_, name)
+            | Self::Empty(name)
+            | Self::ChangeRows(name)
+            | Self::DisableKeys(name)
+            | Self::EnableKeys(name)
+            | Self::AlterTable(name)
+            | Self::SetValue(name)
+            | Self::Insert(name)
+            | Self::InsertInOrder(name)
+            | Self::Load(_, name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether it puts rows into a table.
+    pub(crate) fn is_data(&self) -> bool {
+        matches!(self, Self::Insert(_) | Self::InsertInOrder(_) | Self::Load(..))
+    }
+
+    /// What a statement is.
+    pub(crate) fn of(text: &[u8], dialect: Dialect) -> Self {
+        let mut words = Words::new(text, dialect);
+        let kind = Self::read(&mut words);
+        let relies_on_rest =
+            matches!(kind, Self::CreateTable(_) | Self::CreateTableFrom(_) | Self::CreateTableElsewhere(_));
+        match kind {
+            Self::Refused(_) => kind,
+            _ if words.is_unclear() || relies_on_rest && !words::ends_are_clear(text, dialect) => {
+                Self::Refused(UNCLEAR)
+            }
+            _ => kind,
+        }
+    }
+
+    fn read(words: &mut Words<'_>) -> Self {
+        let Some(first) = words.word() else { return Self::Refused(UNKNOWN) };
+        match first.as_str() {
+            "SET" => setting::set(words),
+            "USE" => words.name().map_or(Self::Refused(UNKNOWN), Self::Use),
+            "CREATE" => create(words),
+            "DROP" => drop_(words),
+            "ALTER" => change::alter(words),
+            "LOCK" | "UNLOCK" => Self::Lock,
+            "TRUNCATE" => {
+                let _ = words.is("TABLE");
+                change::empty(words)
+            }
+            "DELETE" if words.is("FROM") => change::delete(words),
+            "UPDATE" => change::update(words),
+            // MariaDB has blocks of statements, too: BEGIN NOT ATOMIC … END, and in its mode for Oracle also without NOT.
+            "BEGIN" if words.end_after(&["WORK"]) => Self::Transaction,
+            "COMMIT" => Self::Transaction,
+            "START" if words.is("TRANSACTION") => Self::Transaction,
+            "ROLLBACK" => Self::Refused("a dump takes nothing back"),
+            "INSERT" | "REPLACE" => insert(words, first == "INSERT"),
+            "LOAD" => load(words),
+            "SELECT" | "DO" if words.is("SETVAL") => change::set_value(words),
+            "SELECT" | "PREPARE" | "EXECUTE" | "DEALLOCATE" | "SHOW" => change::passed_over(&first, words),
+            "RENAME" if words.is_any(&["TABLE", "TABLES"]) => Self::Refused(UNKNOWN),
+            "CHANGE" | "START" | "STOP" | "RESET" | "FLUSH" | "PURGE" | "GRANT" | "REVOKE" | "INSTALL"
+            | "UNINSTALL" | "SHUTDOWN" | "KILL" | "RENAME" | "CLONE" => Self::Server,
+            _ => Self::Refused(UNKNOWN),
+        }
+    }
+}
+
+fn create(words: &mut Words<'_>) -> Kind {
+    if words.is("OR") {
+        let _ = words.is("REPLACE");
+    }
+    if words.is("TEMPORARY") {
+        return Kind::Refused("what is temporary is gone with the connection");
+    }
+    let what = words.up_to(&[
+        "TABLE",
+        "DATABASE",
+        "SCHEMA",
+        "VIEW",
+        "TRIGGER",
+        "PROCEDURE",
+        "FUNCTION",
+        "PACKAGE",
+        "EVENT",
+        "SEQUENCE",
+        "LIBRARY",
+        "USER",
+        "ROLE",
+        "SERVER",
+        "INDEX",
+        "TABLESPACE",
+        "LOGFILE",
+        "RESOURCE",
+        "REFERENCE",
+    ]);
+    let Some(what) = what else { return Kind::Refused(UNKNOWN) };
+    let what = if what == "PACKAGE" && words.is("BODY") { "PACKAGE BODY" } else { what };
+    words.if_exists();
+    let named = match what {
+        "DATABASE" | "SCHEMA" => return words.name().map_or(Kind::Refused(UNKNOWN), Kind::CreateSchema),
+        "USER" | "ROLE" | "SERVER" | "TABLESPACE" | "LOGFILE" | "RESOURCE" | "REFERENCE" => {
+            return Kind::Server;
+        }
+        "INDEX" => return change::index(words),
+        _ => words.qualified(),
+    };
+    let Some(name) = named else { return Kind::Refused(UNKNOWN) };
+    match what {
+        "TABLE" => create_table(name, words),
+        "VIEW" => Kind::CreateView(name),
+        "SEQUENCE" => Kind::CreateSequence(name),
+        "TRIGGER" => trigger(name, words),
+        // One that a library of the server's host provides.
+        "FUNCTION" if words.is("RETURNS") => Kind::Server,
+        _ => Kind::CreateProgram(what, name),
+    }
+}
+
+/// A table whose definition is a list of columns and nothing else.
+fn create_table(name: Qualified, words: &mut Words<'_>) -> Kind {
+    words.bear_version_comments();
+    if !words.symbol(b'(') || words.is("LIKE") || words.is("SELECT") {
+        return Kind::CreateTableFrom(name);
+    }
+    let (mut depth, mut is_from, mut is_elsewhere) = (1usize, false, false);
+    let mut engine = change::Engine::default();
+    while let Some(token) = words.next() {
+        depth += usize::from(token.is_symbol(b'('));
+        depth = depth.saturating_sub(usize::from(token.is_symbol(b')')));
+        // WITH also begins a common table expression.
+        let is_versioned = token.is_word("WITH") && words.peek().is_some_and(|next| next.is_word("SYSTEM"));
+        let begins_query = ["SELECT", "WITH", "AS", "VALUES"].iter().any(|word| token.is_word(word));
+        is_from |= depth == 0 && begins_query && !is_versioned;
+        is_elsewhere |= depth == 0 && !is_from && engine.is_elsewhere(&token);
+    }
+    match () {
+        () if is_elsewhere => Kind::CreateTableElsewhere(name),
+        () if is_from => Kind::CreateTableFrom(name),
+        () => Kind::CreateTable(name),
+    }
+}
+
+fn trigger(name: Qualified, words: &mut Words<'_>) -> Kind {
+    match words.up_to(&["ON"]).and_then(|_| words.qualified()) {
+        Some(table) => Kind::CreateTrigger { name, table },
+        None => Kind::Refused(UNKNOWN),
+    }
+}
+
+fn drop_(words: &mut Words<'_>) -> Kind {
+    const PROGRAMS: [&str; 6] = ["PROCEDURE", "FUNCTION", "EVENT", "TRIGGER", "PACKAGE", "LIBRARY"];
+    let _ = words.is("TEMPORARY");
+    if words.is_any(&["DATABASE", "SCHEMA"]) {
+        words.if_exists();
+        return words.name().map_or(Kind::Refused(UNKNOWN), Kind::DropSchema);
+    }
+    if words.is_any(&["USER", "ROLE", "SERVER"]) {
+        return Kind::Server;
+    }
+    if let Some(word) = PROGRAMS.iter().find(|word| words.is(word)) {
+        let word = if *word == "PACKAGE" && words.is("BODY") { "PACKAGE BODY" } else { word };
+        words.if_exists();
+        return words.qualified().map_or(Kind::Refused(UNKNOWN), |name| Kind::DropProgram(word, name));
+    }
+    if !words.is_any(&["TABLE", "TABLES", "VIEW", "SEQUENCE"]) {
+        return Kind::Refused(UNKNOWN);
+    }
+    words.if_exists();
+    let mut names = Vec::new();
+    while let Some(name) = words.qualified() {
+        names.push(name);
+        if !words.symbol(b',') {
+            break;
+        }
+    }
+    match words.end_after(&["RESTRICT", "CASCADE"]) {
+        true => Kind::Drop(names),
+        false => Kind::Refused(UNKNOWN),
+    }
+}
+
+fn insert(words: &mut Words<'_>, is_insert: bool) -> Kind {
+    let plain = is_insert && words.is("INTO");
+    while !plain && words.is_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"]) {}
+    let Some(name) = words.qualified() else { return Kind::Refused(UNKNOWN) };
+    if words.symbol(b'(') {
+        while words.next().is_some_and(|token| !token.is_symbol(b')')) {}
+    }
+    let values = words.is_any(&["VALUES", "VALUE"]);
+    if plain && values { Kind::Insert(name) } else { Kind::InsertInOrder(name) }
+}
+
+fn load(words: &mut Words<'_>) -> Kind {
+    if words.up_to(&["LOCAL"]).is_none() || !words.is("INFILE") {
+        return Kind::Refused("it reads a file of the server's host");
+    }
+    let file = words.next().and_then(|token| literal(&token));
+    let table = words.up_to(&["TABLE"]).and_then(|_| words.qualified());
+    match (file, table) {
+        (Some(file), Some(table)) => Kind::Load(file, table),
+        _ => Kind::Refused(UNKNOWN),
+    }
+}
+
+/// A string literal without escapes, as file names are.
+fn literal(token: &Token<'_>) -> Option<String> {
+    let text = std::str::from_utf8(token.text).ok()?;
+    let inner = text.strip_prefix(['\'', '"'])?.strip_suffix(['\'', '"'])?;
+    (token.kind == TokenKind::String).then(|| inner.to_owned())
+}
