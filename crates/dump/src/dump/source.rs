@@ -12,6 +12,7 @@ use super::args::SourceArgs;
 use super::catalog::{self, Name, Relation, RelationKind};
 use super::chosen;
 use super::grants;
+use super::identity::{Identity, Numbering};
 use super::objects::Scripts;
 use super::ranges::{self, Chunks};
 use super::reader::Place;
@@ -20,7 +21,7 @@ use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
 use super::waits;
-use super::warnings::{about_rows, kept_elsewhere};
+use super::warnings::{about_rows, kept_elsewhere, not_told_apart};
 use crate::ddl::{with_inherited_collations, without_auto_increment};
 use crate::error::Doing;
 use crate::format::digest::Digest;
@@ -105,10 +106,10 @@ impl View {
     /// kept has it as it was.
     pub(crate) fn shapes(&self) -> BTreeMap<Name, Table> {
         let definitions: BTreeMap<_, _> =
-            self.plans.iter().map(|plan| (&plan.relation.name, &plan.definition)).collect();
+            self.plans.iter().map(|plan| (&plan.relation.name, [&*plan.definition, &*plan.mark])).collect();
         let shape = |(schema, table): (&Schema, &Table)| {
             let name = Name::new(&schema.name, &table.name);
-            let of_definition = Digest::of(definitions.get(&name)?);
+            let of_definition = Digest::of(&definitions.get(&name)?.concat());
             let script = match table.script.bytes {
                 Some(_) => table.script.clone(),
                 None => Script { checksum: of_definition, ..table.script.clone() },
@@ -274,7 +275,10 @@ impl<'a> Source<'a> {
         if !locked.is_empty() {
             session::limit_lock_wait(coordinator, 1)?;
         }
-        let (schemas, plans) = self.describe(coordinator, taken.table_locks.as_mut(), locked)?;
+        let (schemas, mut plans) = self.describe(coordinator, taken.table_locks.as_mut(), locked)?;
+        for plan in &mut plans {
+            plan.mark = taken.identity.mark(coordinator, &plan.relation.name)?;
+        }
         session::limit_lock_wait(coordinator, self.args.lock_timeout)?;
         let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
         snapshot::release_ddl(coordinator)?;
@@ -362,6 +366,8 @@ impl<'a> Source<'a> {
         let tables: Vec<_> = self.tables().map(|table| table.name.clone()).collect();
         let workers = self.tables().map(|table| ranges::most_workers(table, &self.place)).sum();
         let without_transactions: Vec<_> = without_transactions.iter().cloned().collect();
+        let (numbering, warning) = self.numbering(coordinator)?;
+        let numbers = RefCell::default();
         let wish = Wish {
             options: self.options,
             vendor: self.server.vendor,
@@ -372,17 +378,37 @@ impl<'a> Source<'a> {
             own: &[],
             stop,
             is_as_listed: &|now| {
-                *others.borrow_mut() = self.others(now)?;
+                *others.borrow_mut() = self.others(&now.names)?;
+                *numbers.borrow_mut() = now.numbers;
                 Ok(others.borrow().0.is_empty())
             },
+            numbering,
             max_lock_time: Duration::from_secs(self.args.max_lock_time),
         };
         let Some(mut taken) = snapshot::take(coordinator, &wish)? else { return Ok(None) };
+        let known = numbering.zip(numbers.into_inner());
+        taken.identity = Identity::new(self.options, self.server.vendor, known)?;
+        taken.warnings.extend(warning);
         if !self.conditions.is_empty() {
             let connections = taken.workers.iter_mut().chain(&mut taken.table_locks);
             taken.warnings.extend(chosen::stop_clock(connections, &taken.snapshot.taken_at)?);
         }
         Ok(Some(taken))
+    }
+
+    /// What tells tables apart whose names are exchanged, and what of it there is to be warned of.
+    fn numbering(&self, coordinator: &mut Connection) -> Result<(Option<Numbering>, Option<String>)> {
+        let is_read = |table: &&Relation| self.contents.has_rows() && table.is_innodb();
+        let tables: Vec<_> = self.tables().filter(is_read).map(|table| table.name.clone()).collect();
+        if tables.is_empty() {
+            return Ok((None, None));
+        }
+        Ok(match Numbering::choose(coordinator, &tables)? {
+            None => (None, Some(not_told_apart(&tables))),
+            Some((numbering, left_out)) => {
+                (Some(numbering), (!left_out.is_empty()).then(|| not_told_apart(&left_out)))
+            }
+        })
     }
 
     /// Writes all scripts; gives the schemas without their rows, and how each table is to be read.

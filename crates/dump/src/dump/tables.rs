@@ -19,6 +19,8 @@ pub(crate) struct TablePlan {
     pub(crate) relation: Relation,
     /// As the server gave it when the dump began, without AUTO_INCREMENT's value.
     pub(crate) definition: Vec<u8>,
+    /// What tells it from another table of the same definition.
+    pub(crate) mark: Vec<u8>,
     pub(crate) columns: Vec<ReadColumn>,
     pub(crate) partitions: Vec<Partition>,
     /// Whether one session has it locked until its rows are read, since no transaction shows them as they were.
@@ -85,6 +87,7 @@ impl TablePlan {
         let plan = Self {
             relation,
             definition,
+            mark: Vec::new(),
             columns,
             partitions,
             is_locked: false,
