@@ -9,7 +9,7 @@ use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop, Vendor, server};
 
 use super::args::SourceArgs;
-use super::catalog::{self, Name, Relation, RelationKind};
+use super::catalog::{self, ColumnFacts, Name, Relation, RelationKind};
 use super::chosen;
 use super::grants;
 use super::identity::{Identity, Numbering};
@@ -21,7 +21,7 @@ use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
 use super::waits;
-use super::warnings::{about_rows, kept_elsewhere, not_told_apart};
+use super::warnings::{about_rows, kept_elsewhere, no_schema, not_told_apart, without_history};
 use crate::ddl::{with_inherited_collations, without_auto_increment};
 use crate::error::Doing;
 use crate::format::digest::Digest;
@@ -319,8 +319,14 @@ impl<'a> Source<'a> {
             copied: false,
             schemas,
             users,
-            warnings: self.hidden.iter().cloned().chain(std::mem::take(&mut self.warnings)).collect(),
+            warnings: self.standing_warnings().chain(std::mem::take(&mut self.warnings)).collect(),
         })
+    }
+
+    /// What is to be said whenever the tables are looked at.
+    fn standing_warnings(&self) -> impl Iterator<Item = String> + use<> {
+        let odd = self.selected.odd_directories.iter().map(|schema| no_schema(schema));
+        self.hidden.iter().cloned().chain(odd).collect::<Vec<_>>().into_iter()
     }
 
     fn tables(&self) -> impl Iterator<Item = &Relation> {
@@ -451,12 +457,16 @@ impl<'a> Source<'a> {
 
     /// How a table is read, and the statement that creates it.
     fn plan(&mut self, connection: &mut Connection, mut table: Relation) -> Result<(TablePlan, Vec<u8>)> {
-        let leaves_history = !self.holds.history && table.kind == RelationKind::VersionedTable;
+        let leaves_history = table.kind == RelationKind::VersionedTable
+            && (!self.holds.history || self.has_numbered_history(connection, &table.name)?);
         if leaves_history {
             table.kind = RelationKind::Table;
         }
         let format = self.place.format;
         let (mut plan, create) = TablePlan::new(connection, table, format, &self.masks, &mut self.warnings)?;
+        if plan.has_small_partitions(self.place.statement_bytes()) {
+            plan.partitions.clear();
+        }
         plan.condition = self.conditions.get(&plan.relation.name).cloned();
         if leaves_history {
             // A partition that is named shows its rows of the past too.
@@ -466,6 +476,17 @@ impl<'a> Source<'a> {
             plan.without_negative_zeros();
         }
         Ok((plan, create))
+    }
+
+    /// Whether rows of the past are told by numbers of transactions, which only the server that gave them understands: loaded, they would
+    /// be rows of now.
+    fn has_numbered_history(&mut self, connection: &mut Connection, name: &Name) -> Result<bool> {
+        let is_number = |facts: &ColumnFacts| facts.is_row_time() && facts.data_type == "bigint";
+        let found = catalog::columns(connection, name)?.iter().any(is_number);
+        if found {
+            self.warnings.push(without_history(name));
+        }
+        Ok(found)
     }
 
     /// How many rows of the past each table has, whose rows of now are read.

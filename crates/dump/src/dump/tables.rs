@@ -115,6 +115,15 @@ impl TablePlan {
         self.partitions.clear();
     }
 
+    /// Whether the partitions are too many and too small to be read each for itself: each statement and each look at the definition has the
+    /// server go through all of them.
+    pub(crate) fn has_small_partitions(&self, statement_bytes: u64) -> bool {
+        /// So many are read each for itself, however small they are.
+        const FEW: usize = 64;
+        let bytes: u64 = self.partitions.iter().map(|partition| partition.bytes).sum();
+        self.partitions.len() > FEW && bytes / (self.partitions.len() as u64) < statement_bytes
+    }
+
     /// The table as the manifest describes it, with no files yet.
     pub(crate) fn describe(&self, script: Script) -> Table {
         Table {

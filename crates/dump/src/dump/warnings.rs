@@ -84,6 +84,20 @@ pub(super) fn not_told_apart(tables: &[Name]) -> String {
     )
 }
 
+/// That rows of the past are left out.
+pub(super) fn without_history(name: &Name) -> String {
+    format!(
+        "table {name} tells its rows of the past by numbers of transactions (BIGINT UNSIGNED … AS ROW START), which no other server          understands: the rows of now are in the dump, those of the past are not"
+    )
+}
+
+/// That a directory is taken for a schema.
+pub(super) fn no_schema(schema: &str) -> String {
+    format!(
+        "schema '{schema}' is not in the dump: it is a directory in the server's data directory that no CREATE DATABASE made, and holds          no tables (the server's option ignore_db_dirs hides it)"
+    )
+}
+
 /// That a table's rows are not its own.
 pub(super) fn kept_elsewhere(name: &Name) -> String {
     format!("table {name} shows rows that are kept elsewhere: they are not in the dump")
