@@ -67,14 +67,8 @@ impl Numbering {
     /// Asks for those of one table and its partitions, and perhaps of some more.
     fn of(self, key: &str) -> String {
         let text = |suffix: &str| quote::string(&format!("{key}{suffix}"));
-        // What begins with '#p#', in a way that an index serves; '$' comes after '#'.
-        format!(
-            "{} WHERE NAME = {} OR NAME > {} AND NAME < {}",
-            self.all(),
-            text(""),
-            text("#p#"),
-            text("#p$")
-        )
+        // What begins with '#P#' (older servers) or '#p#', in a way that an index serves.
+        format!("{} WHERE NAME = {} OR NAME > {} AND NAME < {}", self.all(), text(""), text("#P"), text("#q"))
     }
 
     /// What stands for a table; `None` if the server does not tell how it calls a file of that name.
@@ -273,8 +267,8 @@ mod tests {
     fn a_partition_is_asked_for_by_what_its_name_begins_with() {
         assert_eq!(
             Numbering::FILES.of("s/t"),
-            "SELECT NAME, SPACE FROM information_schema.INNODB_TABLESPACES_BRIEF WHERE NAME = 's/t' OR NAME > 's/t#p#' \
-             AND NAME < 's/t#p$'"
+            "SELECT NAME, SPACE FROM information_schema.INNODB_TABLESPACES_BRIEF WHERE NAME = 's/t' OR NAME > 's/t#P' AND \
+             NAME < 's/t#q'"
         );
     }
 }
