@@ -64,11 +64,14 @@ impl Numbering {
         format!("SELECT NAME, {} FROM information_schema.{}", self.number, self.view)
     }
 
-    /// Asks for those of one table and its partitions, and perhaps of some more.
-    fn of(self, key: &str) -> String {
+    /// Asks for those of one table, and of what begins as its partitions do if it has such: that has no index to serve it.
+    fn of(self, key: &str, is_partitioned: bool) -> String {
         let text = |suffix: &str| quote::string(&format!("{key}{suffix}"));
-        // What begins with '#P#' (older servers) or '#p#', in a way that an index serves.
-        format!("{} WHERE NAME = {} OR NAME > {} AND NAME < {}", self.all(), text(""), text("#P"), text("#q"))
+        match is_partitioned {
+            false => format!("{} WHERE NAME = {}", self.all(), text("")),
+            // '#P#' (older servers) or '#p#'
+            true => format!("{} WHERE NAME > {} AND NAME < {}", self.all(), text("#P"), text("#q")),
+        }
     }
 
     /// What stands for a table; `None` if the server does not tell how it calls a file of that name.
@@ -206,7 +209,7 @@ impl Identity {
 
 impl Known {
     fn now(&self, worker: &mut Connection, stop: &Stop, key: &str) -> Result<Numbers> {
-        let sql = self.numbering.of(key);
+        let sql = self.numbering.of(key, !self.then.0.contains_key(key));
         let rows = match &self.beside {
             None => worker.query(sql),
             Some(beside) => {
@@ -266,9 +269,8 @@ mod tests {
     #[test]
     fn a_partition_is_asked_for_by_what_its_name_begins_with() {
         assert_eq!(
-            Numbering::FILES.of("s/t"),
-            "SELECT NAME, SPACE FROM information_schema.INNODB_TABLESPACES_BRIEF WHERE NAME = 's/t' OR NAME > 's/t#P' AND \
-             NAME < 's/t#q'"
+            Numbering::FILES.of("s/t", true),
+            "SELECT NAME, SPACE FROM information_schema.INNODB_TABLESPACES_BRIEF WHERE NAME > 's/t#P' AND NAME < 's/t#q'"
         );
     }
 }
