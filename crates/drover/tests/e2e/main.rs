@@ -30,7 +30,6 @@ mod foreign;
 mod formats;
 mod globals;
 mod guards;
-mod left_out;
 mod masking;
 mod one_server;
 mod options;

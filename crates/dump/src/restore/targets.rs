@@ -217,8 +217,7 @@ fn split(scripts: &Scripts<'_>, table: &Table, bytes: u64, both_mysql: bool) -> 
     if both_mysql {
         parts.inherit_collations();
     }
-    let can_wait = bytes >= SMALL && table.engine == "InnoDB" && !parts.is_versioned();
-    Ok(parts.split(can_wait))
+    Ok(parts.split(bytes >= SMALL && table.engine == "InnoDB" && !table.with_history))
 }
 
 /// Whether rows and a step can be committed together.
