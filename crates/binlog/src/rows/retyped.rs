@@ -341,7 +341,7 @@ fn period(table: &Table, kept: &Kept, is_mariadb: bool) -> Option<(usize, usize)
             is_of(column.kind, &kept.data_type) || other(column, kept, is_mariadb).is_some()
         })
     };
-    pairs.filter(of_one_type).filter(fits).last()
+    pairs.filter(of_one_type).rfind(fits)
 }
 
 fn push_other(value: &Value<'_>, to: To, width: u8, out: &mut Vec<u8>) -> Result<(), Untellable> {
