@@ -53,6 +53,8 @@ fn main() -> ExitCode {
 /// Says what is wrong with the command line, or the help that was asked for. A value that is quoted may be a URL with its password.
 fn misread(error: &clap::Error) -> ExitCode {
     match without_passwords(&error.to_string()) {
+        // Help quotes nobody.
+        _ if !error.use_stderr() => error.exit(),
         Cow::Borrowed(_) => error.exit(),
         Cow::Owned(text) => printer::said(&text),
     }
