@@ -96,7 +96,8 @@ fn assigned(line: &str, name: &str) -> Option<String> {
     let before = line[..at].chars().next_back();
     let value = line[at..].split_once('=')?.1;
     let quotes = |c: char| ['"', '\''].contains(&c);
-    let end = |c: char| if before.is_some_and(quotes) { Some(c) == before } else { c.is_whitespace() };
+    let quote = before.filter(|c| quotes(*c)).or_else(|| value.chars().next().filter(|c| quotes(*c)));
+    let end = |c: char| quote.map_or_else(|| c.is_whitespace(), |quote| c == quote);
     let is_word = before.is_none_or(|c| c.is_whitespace() || quotes(c));
     is_word.then(|| {
         value.trim_start_matches(quotes).split(end).next().unwrap_or_default().trim_matches(quotes).to_owned()
