@@ -246,7 +246,7 @@ impl Retyped {
         event
     }
 
-    /// Which of the columns are told, of those that are left.
+    /// Writes a bit for each column that the target has: whether the rows hold it.
     fn push_present(&self, present: &[u8], out: &mut Vec<u8>) {
         let left = (0..self.becomes.len()).filter(|&index| self.becomes[index] != Becomes::Gone);
         push_bits(left.map(|index| is_set(present, index)), out);
