@@ -107,7 +107,7 @@ fn start_ephemeral_by_command(note: &Path) {
         let SandboxReport::Started(started) = report else { panic!("not started") };
         leave_note(note, &started.info.datadir);
     };
-    run_in(Path::new("/nonexistent"), &args, &AtomicBool::new(false), &mut on_ready).unwrap();
+    run_in(Path::new("/dev/null/sandboxes"), &args, &AtomicBool::new(false), &mut on_ready).unwrap();
 }
 
 #[test]

@@ -16,10 +16,13 @@ static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
     Duration::from_secs(seconds)
 });
 
+/// A home where nothing can be kept, not by root either: what is kept for a person is not seen by another test.
+pub(crate) const NO_HOME: &str = "/dev/null/home";
+
 /// drover with the words of `line` as arguments, and no option files but those named there.
 pub(crate) fn drover(line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drover"));
-    command.args(line.split_whitespace()).env("HOME", "/nonexistent");
+    command.args(line.split_whitespace()).env("HOME", NO_HOME);
     command
 }
 

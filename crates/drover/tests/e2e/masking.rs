@@ -8,7 +8,7 @@ use std::process::Command;
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{run_script, sql, value};
-use crate::drover::{dump, restore, run, verify};
+use crate::drover::{NO_HOME, dump, restore, run, verify};
 use crate::files::{files_in, manifest, table};
 use crate::servers::{on_both, source, target};
 
@@ -274,7 +274,7 @@ fn resumed_with_the_same_key(flavour: Flavour) {
         .args(["-c", "ulimit -f 12; exec \"$0\" \"$@\""])
         .arg(program.get_program())
         .args(program.get_args());
-    ended.env("HOME", "/nonexistent").env("DROVER_TEST_MASK_KEY", SECRET);
+    ended.env("HOME", NO_HOME).env("DROVER_TEST_MASK_KEY", SECRET);
     // The limit is below the journal's size at the end, above that of some files.
     let ended = run(&mut ended);
     assert_ne!(ended.code, Some(0), "{ended}");

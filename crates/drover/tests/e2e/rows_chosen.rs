@@ -6,7 +6,7 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::client::{run_script, sql, try_sql, value};
 use crate::compare;
-use crate::drover::{dump, restore, run, verify};
+use crate::drover::{NO_HOME, dump, restore, run, verify};
 use crate::files::{files_in, manifest, row_files, table};
 use crate::servers::{on_both, source, start, target};
 
@@ -126,7 +126,7 @@ fn conditions_and_resume(flavour: Flavour) {
         let mut ended = std::process::Command::new("sh");
         let program = dump(server, &line, dir.path());
         ended.args(["-c", &format!("ulimit -f {kept}; exec \"$0\" \"$@\"")]).arg(program.get_program());
-        ended.args(program.get_args()).args(condition).arg("--compress=none").env("HOME", "/nonexistent");
+        ended.args(program.get_args()).args(condition).arg("--compress=none").env("HOME", NO_HOME);
         let ended = run(&mut ended);
         assert_ne!(ended.code, Some(0), "{ended}");
         let others = ["--where=*:n = 4", "--exclude=whole", "--compress=none"];

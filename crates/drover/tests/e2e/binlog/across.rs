@@ -4,7 +4,7 @@ use drover_sandbox::{Flavour, Server};
 
 use super::sql::logged;
 use crate::client::{client, feed, sql, value};
-use crate::drover::{drover, drover_on, run};
+use crate::drover::{copy, drover, drover_on, run};
 use crate::servers::{is_wanted, start, start_mariadb_11, start_unsynced};
 
 const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
@@ -127,9 +127,8 @@ fn rows_of_types_that_the_other_vendor_lacks() {
                     "CREATE DATABASE d CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci; USE d; {tables}"
                 ),
             );
-            let names = |server: &Server| format!("mysql://root@/?socket={}", server.socket().display());
-            run(drover("copy --no-defaults d --from").arg(names(source)).arg("--to").arg(names(target)))
-                .found(&["with a loss"]);
+            let state = tempfile::tempdir().unwrap();
+            run(&mut copy(source, target, "d", state.path())).found(&["with a loss"]);
             let logs = logged(source, || drop(sql(source, format!("SET NAMES utf8mb4; USE d; {work}"))));
             let expected = sql(source, format!("SET NAMES utf8mb4; {question}"));
             run(drover_on(target, "binlog replay --dry-run").args(&logs)).done();

@@ -17,7 +17,7 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::client::{client, feed, sql};
 use crate::compare::{self, Contents};
-use crate::drover::{Running, run};
+use crate::drover::{NO_HOME, Running, run};
 use crate::servers::{on_both, start};
 
 on_both!(a_server_is_rebuilt);
@@ -89,11 +89,7 @@ fn shell(line: &str, dir: &tempfile::TempDir) -> Command {
     let path = format!("{}:{}", drover.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
     // In place of the shell, so that it is drover that is killed.
-    command
-        .args(["-c", &format!("exec {line}")])
-        .current_dir(dir)
-        .env("PATH", path)
-        .env("HOME", "/nonexistent");
+    command.args(["-c", &format!("exec {line}")]).current_dir(dir).env("PATH", path).env("HOME", NO_HOME);
     command
 }
 
@@ -119,13 +115,13 @@ fn assert_same(what: &str, expected: &Contents, server: &Server) {
     assert!(differences.is_empty(), "{what}: {}", differences.join("\n"));
 }
 
-/// The replay killed again and again; tells how often it was at work then.
+/// The replay killed again and again, within half the time that it took when nothing stopped it; tells how often it was at work then.
 fn replay_killed(line: &str, dir: &tempfile::TempDir, took: Duration) -> u32 {
     let resuming = format!("{line} --resume");
     let mut kills = 0;
     for number in 0..KILLS {
         let mut running = Running::start(&mut shell(if number == 0 { line } else { &resuming }, dir));
-        thread::sleep(took / (KILLS + 2) + Duration::from_millis(30));
+        thread::sleep(took / (2 * KILLS));
         if running.has_ended() {
             let ended = running.finish();
             if !ended.stderr.contains("holds no position") {
@@ -134,7 +130,7 @@ fn replay_killed(line: &str, dir: &tempfile::TempDir, took: Duration) -> u32 {
             }
             // It was killed before it had noted anything.
             running = Running::start(&mut shell(line, dir));
-            thread::sleep(took / (KILLS + 2));
+            thread::sleep(took / KILLS);
         }
         running.signal("KILL");
         assert_eq!(running.finish().code, None);
