@@ -84,7 +84,9 @@ pub(crate) fn named(root: &Path, name: &SandboxName) -> Result<SandboxInfo, Erro
 pub(crate) fn all(root: &Path) -> Result<Vec<SandboxInfo>, Error> {
     let root = absolute(root)?;
     let entries = match fs::read_dir(&root) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         entries => entries.map_err(Error::io("read", &root))?,
     };
     let mut sandboxes = Vec::new();

@@ -93,7 +93,12 @@ impl Reader<'_> {
             Ok(()) => Ok(()),
             Err(Unread::System(source)) if file.required => Err(OptionError::File { path, source }),
             Err(Unread::AnyoneWrites) if file.required => Err(OptionError::AnyoneWrites { path }),
-            Err(Unread::System(source)) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+            // The second where the account's home is no folder (/dev/null).
+            Err(Unread::System(source))
+                if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                Ok(())
+            }
             Err(reason) => {
                 self.warn(format!("option file {} is ignored: {reason}", path.display()));
                 Ok(())

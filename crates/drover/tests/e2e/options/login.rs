@@ -2,16 +2,23 @@
 
 use std::net::TcpListener;
 
+use crate::client::wait_until;
 use crate::drover::{Running, drover};
 
 /// Without a limit of time: only the signal ends it.
 fn ended_by(signal: &str, command: &str) -> crate::drover::Output {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let running = Running::start(&mut drover(&format!(
+    listener.set_nonblocking(true).unwrap();
+    let mut running = Running::start(&mut drover(&format!(
         "{command} --no-defaults -h 127.0.0.1 -P {port} -u root --connect-timeout 0"
     )));
-    let waits_for_a_greeting = listener.accept().unwrap();
+    let mut waits_for_a_greeting = None;
+    wait_until("it connects", || {
+        waits_for_a_greeting = listener.accept().ok();
+        waits_for_a_greeting.is_some() || running.has_ended()
+    });
+    assert!(waits_for_a_greeting.is_some(), "{}", running.finish());
     running.signal(signal);
     let output = running.finish();
     drop(waits_for_a_greeting);
