@@ -86,10 +86,13 @@ impl Filling<'_> {
     fn copy(&self, mut taken: Taken, mut targets: Vec<Connection>) -> Result<Filled> {
         self.expect();
         let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
+        let identity = std::mem::take(&mut taken.identity);
         let patience = Patience {
             lock_timeout: self.source.args.lock_timeout,
             own: &own,
             guard: self.source.guard,
+            identity: &identity,
+            stop: self.restore.stop,
             phase: "copying",
         };
         let jobs = Job::all(self.view, &self.source.place, self.journal, self.restore.progress)?;

@@ -223,10 +223,10 @@ impl Copy<'_> {
     /// Finds out what the target takes of what the source has; nothing is changed there.
     fn plan(&self, mut view: View, target: &mut Connection) -> Result<Plan> {
         view.manifest.copied = true;
+        let skip = self.args.target.skip_refused;
         let prepared =
-            Prepared::new(self.store(), self.to, self.stop, self.progress, &view.manifest, target, false)?;
-        let Prepared { mut manifest, translator, .. } =
-            prepared.without_refused(self.args.target.skip_refused)?;
+            Prepared::new(self.store(), self.to, self.stop, self.progress, &view.manifest, target, skip)?;
+        let Prepared { mut manifest, translator, .. } = prepared.without_refused(skip)?;
         if let Some(translator) = &translator {
             view.manifest = translator.without_refused(&view.manifest);
         }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use drover_db::{Connection, Vendor};
+use drover_db::{Connection, Stop, Vendor};
 
 use super::by_hand;
 use super::catalog::{self, Name};
 use super::destination::Destination;
+use super::identity::Identity;
 use super::journal::Journal;
 use super::ranges::{Range, Statement};
 use super::source::View;
@@ -209,6 +210,10 @@ pub(crate) struct Patience<'a> {
     pub(crate) own: &'a [u32],
     /// What makes workers wait.
     pub(crate) guard: &'a Guard<'a>,
+    /// Which tables had the names when the snapshot was taken.
+    pub(crate) identity: &'a Identity,
+    /// Ends what is waited for.
+    pub(crate) stop: &'a Stop,
     /// What is being done, in a word.
     pub(crate) phase: &'static str,
 }
@@ -257,6 +262,9 @@ pub(crate) fn read(
     let name = range.job.name();
     let mut read = |connection: &mut Connection| {
         patience.open(connection, name, progress)?;
+        if !range.job.plan.is_locked {
+            patience.identity.check(connection, patience.stop, name)?;
+        }
         progress.phase(patience.phase);
         if let Some(chunks) = still_same(connection, range, destination)? {
             return Ok(chunks);

@@ -31,10 +31,13 @@ impl Dump<'_> {
         progress.expect(view.plans.iter().map(|plan| tables::weight(&plan.relation)).sum());
         let source = &self.source;
         let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
+        let identity = std::mem::take(&mut taken.identity);
         let patience = Patience {
             lock_timeout: source.args.lock_timeout,
             own: &own,
             guard: source.guard,
+            identity: &identity,
+            stop,
             phase: "dumping",
         };
         let read = |connection: &mut Connection, range: &Range<'_>| {
