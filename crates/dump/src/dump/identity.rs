@@ -12,9 +12,9 @@ use drover_db::{Connection, Stop, Vendor, quote};
 
 use super::catalog::Name;
 use super::snapshot::is_refusal;
+use crate::Result;
 use crate::error::Doing;
 use crate::session::{self, Purpose};
-use crate::{Error, Result};
 
 /// A view in which the server numbers InnoDB's tables, or the files that hold one each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,6 +149,9 @@ impl Numbers {
     }
 }
 
+/// About how often all tables are looked at, where that is the only way to look at some.
+const LOOKS: usize = 64;
+
 /// What tables were called when the snapshot was taken.
 #[derive(Debug, Default)]
 pub(crate) struct Identity(Option<Known>);
@@ -159,43 +162,55 @@ struct Known {
     then: Numbers,
     /// MySQL shows the catalogue as of a transaction's snapshot: this session has none.
     beside: Option<Mutex<Connection>>,
+    /// For how many tables the server is asked at once.
+    most_at_once: usize,
 }
 
 impl Identity {
     /// As the numbers were where DDL was held off.
     pub(crate) fn new(
         options: &ConnectOptions,
+        coordinator: &mut Connection,
         vendor: Vendor,
         known: Option<(Numbering, Numbers)>,
     ) -> Result<Self> {
         let Some((numbering, then)) = known else { return Ok(Self::default()) };
         let beside = (vendor == Vendor::MySql).then(|| beside(options)).transpose()?;
-        Ok(Self(Some(Known { numbering, then, beside: beside.map(Mutex::new) })))
+        // Without an index, one table is looked for as long as all are.
+        let is_shared = numbering != Numbering::FILES && session::can_do_without_waiting(coordinator)?;
+        let most_at_once = if is_shared { (then.0.len() / LOOKS).clamp(16, 512) } else { 1 };
+        Ok(Self(Some(Known { numbering, then, beside: beside.map(Mutex::new), most_at_once })))
     }
 
-    /// Looks whether `worker`, which holds the lock that every reader has on the table, holds it on the one that had this name.
-    ///
-    /// # Errors
-    /// If it is another one.
-    pub(crate) fn check(&self, worker: &mut Connection, stop: &Stop, name: &Name) -> Result<()> {
-        let Some(known) = &self.0 else { return Ok(()) };
-        let Some(key) = known.numbering.key(worker, name)? else { return Ok(()) };
-        if known.then.of(&key).next().is_none() {
-            return Ok(()); // which a warning tells
+    /// How many tables had better be opened for one look.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.0.as_ref().map_or(1, |known| known.most_at_once)
+    }
+
+    /// Looks whether `worker`, which holds the locks that every reader has on the tables, holds them on those that had these names; gives
+    /// the first one that is another table now.
+    pub(crate) fn other_table<'n>(
+        &self,
+        worker: &mut Connection,
+        stop: &Stop,
+        names: &[&'n Name],
+    ) -> Result<Option<&'n Name>> {
+        let Some(known) = &self.0 else { return Ok(None) };
+        let mut keys = Vec::new();
+        for name in names {
+            let key = known.numbering.key(worker, name)?;
+            // A warning tells of those that have no number.
+            keys.extend(key.filter(|key| known.then.of(key).next().is_some()).map(|key| (*name, key)));
         }
-        let now = known.now(worker, stop, &key)?;
-        if known.then.of(&key).eq(now.of(&key)) {
-            return Ok(());
-        }
-        // The server itself tells of a table that is new since then, in better words.
-        worker.query(format!("SELECT 1 FROM {name} LIMIT 1")).doing(|| format!("opening table {name}"))?;
-        Err(Error::with_hint(
-            format!(
-                "table {name} was renamed after the snapshot was taken: it, or a partition of it, is another table now, whose rows \
-                 are not what is asked for"
-            ),
-            "try again, or --resume, at a time when no table is being renamed",
-        ))
+        let now = match &keys[..] {
+            [] => return Ok(None),
+            [(_, key)] => {
+                known.ask(worker, stop, known.numbering.of(key, !known.then.0.contains_key(key)))?
+            }
+            _ => known.ask(worker, stop, known.numbering.all())?,
+        };
+        let other = keys.into_iter().find(|(_, key)| known.then.of(key).ne(now.of(key)));
+        Ok(other.map(|(name, _)| name))
     }
 
     /// What stands for the table as it was, to tell it from another one of the same definition later.
@@ -208,8 +223,7 @@ impl Identity {
 }
 
 impl Known {
-    fn now(&self, worker: &mut Connection, stop: &Stop, key: &str) -> Result<Numbers> {
-        let sql = self.numbering.of(key, !self.then.0.contains_key(key));
+    fn ask(&self, worker: &mut Connection, stop: &Stop, sql: String) -> Result<Numbers> {
         let rows = match &self.beside {
             None => worker.query(sql),
             Some(beside) => {

@@ -393,7 +393,7 @@ impl<'a> Source<'a> {
         };
         let Some(mut taken) = snapshot::take(coordinator, &wish)? else { return Ok(None) };
         let known = numbering.zip(numbers.into_inner());
-        taken.identity = Identity::new(self.options, self.server.vendor, known)?;
+        taken.identity = Identity::new(self.options, coordinator, self.server.vendor, known)?;
         taken.warnings.extend(warning);
         if !self.conditions.is_empty() {
             let connections = taken.workers.iter_mut().chain(&mut taken.table_locks);

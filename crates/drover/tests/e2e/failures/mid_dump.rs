@@ -12,7 +12,7 @@ use drover_sandbox::{Flavour, Server};
 use super::{assert_unfinished, wait_until_alone};
 use crate::big::make;
 use crate::client::{Session, sql, value, wait_until};
-use crate::drover::{Output, Running, dump, run};
+use crate::drover::{Output, Running, dump, run, verify};
 use crate::files::{has_rows, manifest, table};
 use crate::servers::{on_both, start};
 
@@ -23,9 +23,11 @@ on_both!(
     renamed,
     made_anew,
     swapped,
+    swapped_among_many,
     partition_exchanged,
     swapped_and_resumed,
     locked,
+    locked_among_many,
     rows_changed,
     server_killed,
     connection_killed,
@@ -126,6 +128,23 @@ fn swapped(flavour: Flavour) {
     }
 }
 
+/// As many as are looked at together.
+fn make_many(server: &Server, schema: &str) {
+    let table =
+        |n| format!("CREATE TABLE t{n} (id INT NOT NULL PRIMARY KEY); INSERT INTO t{n} VALUES ({n});");
+    let tables: String = (0..40).map(table).collect();
+    sql(server, format!("CREATE DATABASE {schema}; USE {schema}; {tables}"));
+}
+
+fn swapped_among_many(flavour: Flavour) {
+    let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
+    make_many(server, "mid_many_swapped");
+    let swap = "USE mid_many_swapped; RENAME TABLE t23 TO gone, t31 TO t23, gone TO t31";
+    let output = meanwhile(server, "mid_many_swapped", dir.path(), |_| drop(sql(server, swap)));
+    output.refused(&["table `mid_many_swapped`.`t", "was renamed after the snapshot was taken"]);
+    assert_unfinished(flavour, dir.path());
+}
+
 fn partition_exchanged(flavour: Flavour) {
     let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
     sql(
@@ -160,6 +179,29 @@ fn swapped_and_resumed(flavour: Flavour) {
     let manifest = manifest(dir.path());
     let rows = |name: &str| table(&manifest, "mid_resumed", name)["files"][0]["rows"].as_u64().unwrap();
     assert_eq!([rows("a"), rows("b")], [2, 5000]);
+}
+
+/// Of tables that are looked at together, those that somebody has locked are waited for by themselves.
+fn locked_among_many(flavour: Flavour) {
+    let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
+    make_many(server, "mid_many_locked");
+    let mut session = Session::open(server);
+    let line = "big mid_many_locked --threads 1 --compress gzip:9";
+    let mut dump = Running::start(&mut dump(server, line, dir.path()));
+    dump.freeze_when("the first rows are written", || has_rows(dir.path()));
+    session.run("LOCK TABLES mid_many_locked.t5 WRITE, mid_many_locked.t30 WRITE");
+    dump.signal("CONT");
+    let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT%LIMIT 0' AND STATE LIKE '%lock%'";
+    wait_until("the dump waits for a table", || dump.has_ended() || value(server, waiting) == "1");
+    assert!(!dump.has_ended(), "{}", dump.finish());
+    session.run("UNLOCK TABLES");
+    dump.finish().done();
+    run(&mut verify(server, dir.path(), "")).done();
+    let manifest = manifest(dir.path());
+    for number in 0..40 {
+        let files = &table(&manifest, "mid_many_locked", &format!("t{number}"))["files"];
+        assert_eq!(files[0]["rows"], 1, "t{number}: {files}");
+    }
 }
 
 /// A table that somebody locks for a while is waited for; for too long, and the error says who it is.
