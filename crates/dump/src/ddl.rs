@@ -79,6 +79,12 @@ impl CreateTable {
         Self { items: kept.map(|(_, item)| item.clone()).collect(), ..self.clone() }
     }
 
+    /// Whether the table keeps its history (MariaDB), so that a key is not simply added.
+    pub(crate) fn is_versioned(&self) -> bool {
+        let words: Vec<_> = code(&self.tail).collect();
+        words.windows(2).any(|pair| pair[0].is_word("SYSTEM") && pair[1].is_word("VERSIONING"))
+    }
+
     fn column(&self, name: &str) -> Option<usize> {
         let is_it = |item: &Vec<u8>| {
             let first = code(item).next().filter(|token| token.kind == Kind::Quoted);

@@ -72,6 +72,8 @@ const DUMP: &[Setting] = &[
     // Sizes as they are now: they decide the order of the work.
     wanted("information_schema_stats_expiry", "0"),
     wanted("query_cache_type", "OFF"),
+    // Where statements are logged, MariaDB keeps the locks on tables' definitions when a savepoint is undone.
+    wanted("sql_log_bin", "0"),
 ];
 
 const RESTORE: &[Setting] = &[
@@ -203,6 +205,18 @@ pub(crate) fn limit_lock_wait(connection: &mut Connection, seconds: u64) -> Resu
         .execute(format!("SET SESSION lock_wait_timeout = {}", seconds.clamp(1, 31_536_000)))
         .doing(|| "setting lock_wait_timeout")?;
     Ok(())
+}
+
+/// Before a statement: it is refused where it would have to wait for a lock on a table. For servers that
+/// [`can_do_without_waiting`].
+pub(crate) const WITHOUT_WAITING: &str = "SET STATEMENT lock_wait_timeout = 0 FOR ";
+
+/// Whether the server takes 0 for a time to wait: MariaDB from 10.3 on; elsewhere the shortest one is a second.
+pub(crate) fn can_do_without_waiting(connection: &mut Connection) -> Result<bool> {
+    match connection.first(format!("{WITHOUT_WAITING}SELECT @@lock_wait_timeout")) {
+        Err(drover_db::Error::Server(_)) => Ok(false),
+        other => Ok(other.doing(|| "asking for lock_wait_timeout")?.and_then(|row| row.parse(0)) == Some(0)),
+    }
 }
 
 /// Makes `schema` the default one.

@@ -30,6 +30,7 @@ mod foreign;
 mod formats;
 mod globals;
 mod guards;
+mod left_out;
 mod masking;
 mod one_server;
 mod options;

@@ -9,9 +9,10 @@ use drover_db::Connection;
 
 use super::load::Loads;
 use crate::dump::catalog::Name;
+use crate::dump::hold::{self, Patience};
 use crate::dump::journal::{Journal, Kept};
-use crate::dump::ranges::{self, Chunks, Range, Ranges};
-use crate::dump::reader::{self, Job, Patience};
+use crate::dump::ranges::{self, Chunks, Group, Range, Ranges};
+use crate::dump::reader::{self, Job};
 use crate::dump::snapshot::Taken;
 use crate::dump::source::{Source, View};
 use crate::dump::tables;
@@ -35,7 +36,7 @@ impl Worker for Pair {
 }
 
 enum Task<'t> {
-    Copy(Arc<Range<'t>>),
+    Copy(Group<'t>),
     Index(&'t Target<'t>),
 }
 
@@ -86,10 +87,14 @@ impl Filling<'_> {
     fn copy(&self, mut taken: Taken, mut targets: Vec<Connection>) -> Result<Filled> {
         self.expect();
         let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
+        let identity = std::mem::take(&mut taken.identity);
         let patience = Patience {
             lock_timeout: self.source.args.lock_timeout,
             own: &own,
             guard: self.source.guard,
+            identity: &identity,
+            stop: self.restore.stop,
+            progress: self.restore.progress,
             phase: "copying",
         };
         let jobs = Job::all(self.view, &self.source.place, self.journal, self.restore.progress)?;
@@ -154,15 +159,12 @@ impl Filling<'_> {
     ) -> Result<(Chunks, Vec<&'t Target<'t>>)> {
         let (ranges, tasks) = Ranges::begin(locked, self.consistent)?;
         let indexes = std::sync::Mutex::new(Vec::new());
-        let work = |pair: &mut Pair, range: Arc<Range<'t>>| {
-            let target = self.target(&range)?;
-            let is_complete = self.copy_range(pair, &range, patience)?;
-            if is_complete && !target.keys.is_empty() {
-                indexes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(target);
-            }
+        let work = |pair: &mut Pair, group: Group<'t>| {
+            let complete = self.copy_group(pair, &group, patience)?;
+            indexes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(complete);
             Ok(Vec::new())
         };
-        pool::run(pair, tasks, self.restore.stop, work, pool::nothing_to_seek)?;
+        pool::run(pair, ranges::in_groups(tasks, 1), self.restore.stop, work, pool::nothing_to_seek)?;
         let indexes = indexes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         Ok((ranges.into_chunks(), indexes))
     }
@@ -176,16 +178,12 @@ impl Filling<'_> {
     ) -> Result<(Chunks, Duration)> {
         let (ranges, copies) = Ranges::begin(free, self.consistent)?;
         let indexes = waiting.into_iter().map(Task::Index);
+        let copies = ranges::in_groups(copies, patience.identity.most_at_once());
         let tasks = indexes.chain(copies.into_iter().map(Task::Copy)).collect();
         let work = |pair: &mut Pair, task: Task<'t>| match task {
-            Task::Copy(range) => {
-                let target = self.target(&range)?;
-                let is_complete = self.copy_range(pair, &range, patience)?;
-                Ok(if is_complete && !target.keys.is_empty() {
-                    vec![Task::Index(target)]
-                } else {
-                    Vec::new()
-                })
+            Task::Copy(group) => {
+                let complete = self.copy_group(pair, &group, patience)?;
+                Ok(complete.into_iter().map(Task::Index).collect())
             }
             Task::Index(target) => {
                 target.add_keys(&mut pair.target)?;
@@ -194,25 +192,32 @@ impl Filling<'_> {
             }
         };
         let seek = |pair: &mut Pair| {
-            let taken = reader::and_let_go(&mut pair.source, |source| ranges.take(source))?;
-            Ok(taken.map(Task::Copy))
+            let taken = hold::and_let_go(&mut pair.source, |source| ranges.take(source))?;
+            Ok(taken.map(|range| Task::Copy(vec![range])))
         };
         let tail = pool::run(pairs, tasks, self.restore.stop, work, seek)?;
         Ok((ranges.into_chunks(), tail))
     }
 
-    /// Copies a range; whether its table is complete then.
-    fn copy_range(&self, pair: &mut Pair, range: &Range<'_>, patience: Patience<'_>) -> Result<bool> {
-        let mut loads = Loads::new(&mut pair.target, self.target(range)?, self.steps, self.again);
-        let mut read = |source: &mut Connection| {
-            reader::read(source, range, &mut loads, patience, self.restore.progress)
-        };
-        // What is locked is in no transaction, and there is nothing to let go of.
-        let read = match range.job.plan.is_locked {
-            true => read(&mut pair.source)?,
-            false => reader::and_let_go(&mut pair.source, read)?,
-        };
-        range.is_in(read.chunks)?;
-        Ok(read.was_last)
+    /// Copies ranges; gives the targets that are complete then and have keys to add.
+    fn copy_group<'t>(
+        &'t self,
+        pair: &mut Pair,
+        group: &[Arc<Range<'t>>],
+        patience: Patience<'_>,
+    ) -> Result<Vec<&'t Target<'t>>> {
+        let mut complete = Vec::new();
+        let Pair { source, target: connection } = pair;
+        hold::read_all(source, group, patience, |source, range, hold| {
+            let target = self.target(range)?;
+            let mut loads = Loads::new(connection, target, self.steps, self.again);
+            let read = reader::read(source, range, &mut loads, hold)?;
+            range.is_in(read.chunks)?;
+            if read.was_last && !target.keys.is_empty() {
+                complete.push(target);
+            }
+            Ok(())
+        })?;
+        Ok(complete)
     }
 }

@@ -15,8 +15,9 @@ use super::rows::{Filled, Filling};
 use super::same;
 use super::state::{self, Standing, State};
 use crate::dump::catalog::Name;
+use crate::dump::hold;
 use crate::dump::journal::{self, Journal, Kept, Wanted};
-use crate::dump::reader::{self, Place};
+use crate::dump::reader::Place;
 use crate::dump::snapshot::Taken;
 use crate::dump::source::{Holds, Source, View};
 use crate::dump::tables::TablePlan;
@@ -199,7 +200,7 @@ impl Copy<'_> {
         let (mut taken, view) = self.source.view(source, self.stop, self.progress)?;
         let plan = self.plan(view, target)?;
         let history = match taken.workers.first_mut() {
-            Some(worker) => reader::and_let_go(worker, |worker| lost_history(&self.source, worker))?,
+            Some(worker) => hold::and_let_go(worker, |worker| lost_history(&self.source, worker))?,
             None => Vec::new(),
         };
         let mut report = self.carry_out(plan, Rows { taken, kept, wanted }, state, target)?;
@@ -223,10 +224,10 @@ impl Copy<'_> {
     /// Finds out what the target takes of what the source has; nothing is changed there.
     fn plan(&self, mut view: View, target: &mut Connection) -> Result<Plan> {
         view.manifest.copied = true;
+        let skip = self.args.target.skip_refused;
         let prepared =
-            Prepared::new(self.store(), self.to, self.stop, self.progress, &view.manifest, target, false)?;
-        let Prepared { mut manifest, translator, .. } =
-            prepared.without_refused(self.args.target.skip_refused)?;
+            Prepared::new(self.store(), self.to, self.stop, self.progress, &view.manifest, target, skip)?;
+        let Prepared { mut manifest, translator, .. } = prepared.without_refused(skip)?;
         if let Some(translator) = &translator {
             view.manifest = translator.without_refused(&view.manifest);
         }

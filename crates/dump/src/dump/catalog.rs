@@ -55,6 +55,11 @@ impl Relation {
         self.is_of(&CLUSTERED)
     }
 
+    /// Whether it is one of InnoDB's.
+    pub(crate) fn is_innodb(&self) -> bool {
+        self.is_of(&["INNODB"])
+    }
+
     fn is_of(&self, engines: &[&str]) -> bool {
         self.engine.as_ref().is_some_and(|engine| engines.contains(&engine.to_ascii_uppercase().as_str()))
     }

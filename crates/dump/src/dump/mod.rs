@@ -8,6 +8,8 @@ mod csv_columns;
 pub(crate) mod destination;
 mod generated;
 pub(crate) mod grants;
+pub(crate) mod hold;
+pub(crate) mod identity;
 pub(crate) mod journal;
 mod members;
 mod objects;

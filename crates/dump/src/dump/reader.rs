@@ -8,11 +8,11 @@ use drover_db::{Connection, Vendor};
 use super::by_hand;
 use super::catalog::{self, Name};
 use super::destination::Destination;
+use super::hold::Hold;
 use super::journal::Journal;
 use super::ranges::{Range, Statement};
 use super::source::View;
 use super::tables::{self, Bounds, TablePlan};
-use super::waits;
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
 use crate::format::csv::{self, Csv};
@@ -21,7 +21,6 @@ use crate::format::inserts::Inserts;
 use crate::format::manifest::{Chunk, RowFormat, Table};
 use crate::format::names;
 use crate::format::row_file::{Form, RowWriter};
-use crate::guard::Guard;
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Lines, Meter, Part, Shape, Sums};
 use crate::store::Store;
@@ -200,45 +199,6 @@ impl<'a> Job<'a> {
     }
 }
 
-/// How long a worker waits for a table that somebody else has locked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience<'a> {
-    /// One attempt, in seconds; the workers' lock_wait_timeout.
-    pub(crate) lock_timeout: u64,
-    /// Connections of drover's own, which are in nobody's way.
-    pub(crate) own: &'a [u32],
-    /// What makes workers wait.
-    pub(crate) guard: &'a Guard<'a>,
-    /// What is being done, in a word.
-    pub(crate) phase: &'static str,
-}
-
-impl Patience<'_> {
-    /// So many times as long as for the snapshot: nobody else waits meanwhile.
-    const ATTEMPTS: u64 = 30;
-
-    /// Takes the lock on the table's definition that every reader has, for as long as the transaction or its savepoint.
-    fn open(self, connection: &mut Connection, name: &Name, progress: &Progress) -> Result<()> {
-        let sql = format!("SELECT 1 FROM {name} LIMIT 0");
-        for _ in 0..Self::ATTEMPTS {
-            match connection.query(&sql) {
-                Err(error) if waits::is_timeout(&error) => {
-                    progress.phase(&format!("waiting for a lock on {name}"));
-                }
-                other => return other.map(drop).doing(|| format!("opening table {name}")),
-            }
-        }
-        Err(Error::with_hint(
-            format!(
-                "table {name} was locked for {} s after the snapshot was taken; in the way:\n  {}",
-                self.lock_timeout * Self::ATTEMPTS,
-                waits::blockers(connection, self.own)
-            ),
-            "end that session or wait until it is done, and try again; --lock-timeout makes drover wait longer",
-        ))
-    }
-}
-
 /// What came of a range.
 pub(crate) struct Read {
     pub(crate) chunks: Vec<Chunk>,
@@ -246,23 +206,20 @@ pub(crate) struct Read {
     pub(crate) was_last: bool,
 }
 
-/// Reads a range to its end.
+/// Reads a range of an open table to its end.
 pub(crate) fn read(
     connection: &mut Connection,
     range: &Range<'_>,
     destination: &mut impl Destination,
-    patience: Patience<'_>,
-    progress: &Progress,
+    hold: &mut Hold<'_>,
 ) -> Result<Read> {
     let name = range.job.name();
     let mut read = |connection: &mut Connection| {
-        patience.open(connection, name, progress)?;
-        progress.phase(patience.phase);
         if let Some(chunks) = still_same(connection, range, destination)? {
             return Ok(chunks);
         }
         let shape = range.job.plan.shape(range.job.table);
-        Reader::new(range, &shape, patience.guard, destination).read(connection)
+        Reader::new(range, &shape, hold, destination).read(connection)
     };
     let chunks = read(connection).map_err(|error| explain(error, name))?;
     // The rows hold a lock on the table's definition until the savepoint is undone: what it is now, it was then.
@@ -272,17 +229,6 @@ pub(crate) fn read(
         check_count(connection, range.job, rows)?;
     }
     Ok(Read { chunks, was_last: all.is_some() })
-}
-
-/// Undoing a savepoint gives back the locks on tables' definitions, so that DDL need not wait until all is read.
-pub(crate) fn and_let_go<T>(
-    connection: &mut Connection,
-    work: impl FnOnce(&mut Connection) -> Result<T>,
-) -> Result<T> {
-    connection.execute("SAVEPOINT drover").doing(|| "setting a savepoint")?;
-    let result = work(connection)?;
-    connection.execute("ROLLBACK TO SAVEPOINT drover").doing(|| "undoing a savepoint")?;
-    Ok(result)
 }
 
 /// The chunks that an earlier run left of this range, if they hold the rows as they are now; else they are taken away.
@@ -350,7 +296,7 @@ fn check_count(connection: &mut Connection, job: &Job<'_>, rows: u64) -> Result<
 }
 
 /// Errors that mean that the table is not what it was when the snapshot was taken.
-fn explain(error: Error, name: &Name) -> Error {
+pub(super) fn explain(error: Error, name: &Name) -> Error {
     let Error::Server { source, .. } = &error else { return error };
     let what = match source.code() {
         Some(1146 | 1932) => "was dropped or renamed",
@@ -377,11 +323,11 @@ fn check_definition(connection: &mut Connection, plan: &TablePlan) -> Result<()>
 }
 
 /// Reads the rows of one range in chunks.
-struct Reader<'a, D> {
+struct Reader<'a, 'h, D> {
     range: &'a Range<'a>,
     lines: Lines<'a>,
     meter: Meter<'a>,
-    guard: &'a Guard<'a>,
+    hold: &'a mut Hold<'h>,
     destination: &'a mut D,
     /// The name of the chunk that is being read.
     file: String,
@@ -396,15 +342,14 @@ enum Given {
     Refused,
 }
 
-impl<'a, D: Destination> Reader<'a, D> {
-    fn new(range: &'a Range<'a>, shape: &'a Shape, guard: &'a Guard<'a>, destination: &'a mut D) -> Self {
+impl<'a, 'h, D: Destination> Reader<'a, 'h, D> {
+    fn new(range: &'a Range<'a>, shape: &'a Shape, hold: &'a mut Hold<'h>, destination: &'a mut D) -> Self {
         let (lines, meter) = (Lines::new(shape), Meter::new(&range.job.share));
-        Self { range, lines, meter, guard, destination, file: String::new(), chunks: Vec::new() }
+        Self { range, lines, meter, hold, destination, file: String::new(), chunks: Vec::new() }
     }
 
     fn read(mut self, connection: &mut Connection) -> Result<Vec<Chunk>> {
         let mut bytes_a_row = None;
-        self.guard.pass()?;
         self.range.begin(connection)?;
         self.begin()?;
         loop {
@@ -417,11 +362,11 @@ impl<'a, D: Destination> Reader<'a, D> {
                     }
                     Given::Refused => self.go_back()?,
                 }
-                self.guard.pass()?;
+                self.hold.pass(connection, self.range)?;
             }
             match self.cut(self.range.end())? {
                 Some(bytes) => {
-                    self.guard.spend(bytes);
+                    self.hold.guard().spend(bytes);
                     return Ok(self.chunks);
                 }
                 None => self.go_back()?,
@@ -437,10 +382,11 @@ impl<'a, D: Destination> Reader<'a, D> {
     /// Keeps to the rate and the limits amid a statement. Between statements is the better place to wait: amid one, the
     /// server waits too. But one that has no limit has no end before that of the table.
     fn obey(&self, bytes: u64, statement: &Statement) -> Result<()> {
-        self.guard.spend(bytes);
+        let guard = self.hold.guard();
+        guard.spend(bytes);
         match statement.limit {
-            Some(_) => self.guard.check(),
-            None => self.guard.pass(),
+            Some(_) => guard.check(),
+            None => guard.pass(),
         }
     }
 

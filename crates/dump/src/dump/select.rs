@@ -19,6 +19,8 @@ pub(crate) struct Selected {
     pub(crate) relations: Vec<Relation>,
     /// Schemas of which everything is dumped: routines and events too.
     pub(crate) whole: BTreeSet<String>,
+    /// Directories, such as `lost+found`, that the server takes for schemas.
+    pub(crate) odd_directories: Vec<String>,
 }
 
 impl Selected {
@@ -35,8 +37,13 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
     for text in &args.what {
         names.add(text, schemas, &all)?;
     }
+    let mut odd_directories = Vec::new();
     if args.what.is_empty() {
-        names.whole = schemas.iter().filter(|schema| !is_system(schema)).cloned().collect();
+        let is_odd = |schema: &&String| is_odd_directory(schema, &all);
+        let (odd, whole): (Vec<_>, Vec<_>) =
+            schemas.iter().filter(|schema| !is_system(schema)).partition(is_odd);
+        names.whole = whole.into_iter().cloned().collect();
+        odd_directories = odd.into_iter().cloned().collect();
     }
     let (include, exclude) = (patterns(&args.include)?, patterns(&args.exclude)?);
     let chosen = |relation: &Relation| {
@@ -53,7 +60,13 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
             "no schema but the server's own is visible to this account, or --include and --exclude leave none",
         ));
     }
-    Ok(Selected { relations, whole: if filtered { BTreeSet::new() } else { names.whole } })
+    let whole = if filtered { BTreeSet::new() } else { names.whole };
+    Ok(Selected { relations, whole, odd_directories })
+}
+
+/// Whether it is a directory that no CREATE DATABASE of a server since 5.1 could have made, in which there are no tables.
+fn is_odd_directory(schema: &str, all: &[Relation]) -> bool {
+    schema.starts_with("#mysql50#") && !all.iter().any(|relation| relation.name.schema == schema)
 }
 
 pub(crate) fn is_system(schema: &str) -> bool {

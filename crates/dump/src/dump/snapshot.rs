@@ -9,6 +9,7 @@ use drover_db::wire::{Batch, Breaker};
 use drover_db::{Connection, Stop, Vendor, Watched};
 
 use super::catalog::{self, Name};
+use super::identity::{Identity, Numbering, Numbers};
 use super::position::Asks;
 use super::waits;
 use crate::error::Doing;
@@ -34,9 +35,17 @@ pub(crate) struct Wish<'a> {
     pub(crate) stop: &'a Stop,
     /// Whether these are still all tables that were listed to be read; asked while nobody can create, drop or rename one, where that can
     /// be had.
-    pub(crate) is_as_listed: &'a dyn Fn(&[Name]) -> Result<bool>,
+    pub(crate) is_as_listed: &'a dyn Fn(Now) -> Result<bool>,
+    /// What tells tables apart whose names are exchanged.
+    pub(crate) numbering: Option<Numbering>,
     /// The longest that writers may be held back.
     pub(crate) max_lock_time: Duration,
+}
+
+/// What there is at the moment.
+pub(crate) struct Now {
+    pub(crate) names: Vec<Name>,
+    pub(crate) numbers: Option<Numbers>,
 }
 
 /// A snapshot that was taken.
@@ -47,6 +56,8 @@ pub(crate) struct Taken {
     /// them might have to wait for a third one's global lock, which waits for this lock to go.
     pub(crate) table_locks: Option<Connection>,
     pub(crate) snapshot: Snapshot,
+    /// Which tables had the names at that moment.
+    pub(crate) identity: Identity,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -107,7 +118,7 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
     let (mut snapshot, is_as_listed) = held.release(coordinator, wish, seen)?;
     limit_silence(coordinator, PATIENCE)?;
     snapshot.taken_at = taken_at.to_string();
-    if !is_as_listed || holds_ddl && !(wish.is_as_listed)(&names(coordinator)?)? {
+    if !is_as_listed || holds_ddl && !(wish.is_as_listed)(now(coordinator, wish.numbering)?)? {
         release_ddl(coordinator)?;
         return Ok(None);
     }
@@ -115,7 +126,7 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
     for worker in &mut workers {
         session::limit_lock_wait(worker, wish.lock_timeout)?;
     }
-    Ok(Some(Taken { workers, table_locks, snapshot, warnings }))
+    Ok(Some(Taken { workers, table_locks, snapshot, identity: Identity::default(), warnings }))
 }
 
 /// Whether DDL can be held off until the definitions have been read: MySQL has a lock for that from 8.0 on. Without it, or without the
@@ -133,10 +144,29 @@ const MOST_AT_ONCE: usize = 32 << 10;
 
 const HOLD_DDL: &str = "LOCK INSTANCE FOR BACKUP";
 
-/// The names of all tables now.
-fn names(connection: &mut Connection) -> Result<Vec<Name>> {
-    let rows = connection.query(catalog::names()).doing(|| "listing the tables' names")?;
-    Ok(catalog::named(&rows))
+/// What there is now.
+fn now(connection: &mut Connection, numbering: Option<Numbering>) -> Result<Now> {
+    let mut batch = Batch::default();
+    ask_for_now(&mut batch, numbering);
+    connection.send_batch(&mut batch).doing(|| LISTING)?;
+    receive_now(connection, numbering)
+}
+
+const LISTING: &str = "listing the tables' names";
+
+fn ask_for_now(batch: &mut Batch, numbering: Option<Numbering>) {
+    batch.query(catalog::names());
+    if let Some(numbering) = numbering {
+        batch.query(numbering.all());
+    }
+}
+
+/// Both answers are read, whatever came of the first one.
+fn receive_now(connection: &mut Connection, numbering: Option<Numbering>) -> Result<Now> {
+    let names = connection.next_rows();
+    let numbers = numbering.map(|_| connection.next_rows()).transpose();
+    let names = catalog::named(&names.doing(|| LISTING)?);
+    Ok(Now { names, numbers: numbers.doing(|| LISTING)?.map(|rows| Numbers::read(&rows)) })
 }
 
 /// Ends a watch over time when it is dropped.
@@ -192,16 +222,16 @@ impl Held {
         }
         self.asks.send(&mut batch);
         if looks {
-            batch.query(catalog::names());
+            ask_for_now(&mut batch, wish.numbering);
         }
         coordinator.send_batch(&mut batch).doing(|| DOING)?;
 
         // All answers are read before one of them may end it: then the lock can be given back.
         let held = if self.holds_ddl { coordinator.next_rows().map(drop).doing(|| HOLD_DDL) } else { Ok(()) };
         let snapshot = self.asks.receive(coordinator);
-        let names = looks.then(|| coordinator.next_rows().doing(|| "listing the tables' names"));
+        let now = looks.then(|| receive_now(coordinator, wish.numbering));
         held?;
-        let (snapshot, names) = (snapshot?, names.transpose()?);
+        let (snapshot, now) = (snapshot?, now.transpose()?);
         for worker in workers {
             worker.next_rows().doing(|| "starting a worker's transaction")?;
         }
@@ -209,7 +239,7 @@ impl Held {
             let locked = connection.next_rows().map(drop);
             locked_or_why(connection, locked, wish)?;
         }
-        let is_as_listed = names.map_or(Ok(true), |rows| (wish.is_as_listed)(&catalog::named(&rows)))?;
+        let is_as_listed = now.map_or(Ok(true), wish.is_as_listed)?;
         Ok((snapshot, is_as_listed))
     }
 
@@ -339,7 +369,7 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Staged>
     let _watched = watch(&connection, wish)?;
     for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
         match connection.execute(format!("BACKUP STAGE {stage}")) {
-            Ok(_) if stage == "BLOCK_DDL" && !(wish.is_as_listed)(&names(coordinator)?)? => {
+            Ok(_) if stage == "BLOCK_DDL" && !(wish.is_as_listed)(now(coordinator, wish.numbering)?)? => {
                 release(coordinator, Lock::BackupStage(connection))?;
                 return Ok(Staged::OtherTables);
             }

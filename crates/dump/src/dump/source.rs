@@ -9,9 +9,10 @@ use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop, Vendor, server};
 
 use super::args::SourceArgs;
-use super::catalog::{self, Name, Relation, RelationKind};
+use super::catalog::{self, ColumnFacts, Name, Relation, RelationKind};
 use super::chosen;
 use super::grants;
+use super::identity::{Identity, Numbering};
 use super::objects::Scripts;
 use super::ranges::{self, Chunks};
 use super::reader::Place;
@@ -20,7 +21,7 @@ use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
 use super::waits;
-use super::warnings::{about_rows, kept_elsewhere};
+use super::warnings::{about_rows, kept_elsewhere, no_schema, not_told_apart, without_history};
 use crate::ddl::{with_inherited_collations, without_auto_increment};
 use crate::error::Doing;
 use crate::format::digest::Digest;
@@ -105,10 +106,10 @@ impl View {
     /// kept has it as it was.
     pub(crate) fn shapes(&self) -> BTreeMap<Name, Table> {
         let definitions: BTreeMap<_, _> =
-            self.plans.iter().map(|plan| (&plan.relation.name, &plan.definition)).collect();
+            self.plans.iter().map(|plan| (&plan.relation.name, [&*plan.definition, &*plan.mark])).collect();
         let shape = |(schema, table): (&Schema, &Table)| {
             let name = Name::new(&schema.name, &table.name);
-            let of_definition = Digest::of(definitions.get(&name)?);
+            let of_definition = Digest::of(&definitions.get(&name)?.concat());
             let script = match table.script.bytes {
                 Some(_) => table.script.clone(),
                 None => Script { checksum: of_definition, ..table.script.clone() },
@@ -274,7 +275,10 @@ impl<'a> Source<'a> {
         if !locked.is_empty() {
             session::limit_lock_wait(coordinator, 1)?;
         }
-        let (schemas, plans) = self.describe(coordinator, taken.table_locks.as_mut(), locked)?;
+        let (schemas, mut plans) = self.describe(coordinator, taken.table_locks.as_mut(), locked)?;
+        for plan in &mut plans {
+            plan.mark = taken.identity.mark(coordinator, &plan.relation.name)?;
+        }
         session::limit_lock_wait(coordinator, self.args.lock_timeout)?;
         let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
         snapshot::release_ddl(coordinator)?;
@@ -315,8 +319,14 @@ impl<'a> Source<'a> {
             copied: false,
             schemas,
             users,
-            warnings: self.hidden.iter().cloned().chain(std::mem::take(&mut self.warnings)).collect(),
+            warnings: self.standing_warnings().chain(std::mem::take(&mut self.warnings)).collect(),
         })
+    }
+
+    /// What is to be said whenever the tables are looked at.
+    fn standing_warnings(&self) -> impl Iterator<Item = String> + use<> {
+        let odd = self.selected.odd_directories.iter().map(|schema| no_schema(schema));
+        self.hidden.iter().cloned().chain(odd).collect::<Vec<_>>().into_iter()
     }
 
     fn tables(&self) -> impl Iterator<Item = &Relation> {
@@ -362,6 +372,8 @@ impl<'a> Source<'a> {
         let tables: Vec<_> = self.tables().map(|table| table.name.clone()).collect();
         let workers = self.tables().map(|table| ranges::most_workers(table, &self.place)).sum();
         let without_transactions: Vec<_> = without_transactions.iter().cloned().collect();
+        let (numbering, warning) = self.numbering(coordinator)?;
+        let numbers = RefCell::default();
         let wish = Wish {
             options: self.options,
             vendor: self.server.vendor,
@@ -372,17 +384,37 @@ impl<'a> Source<'a> {
             own: &[],
             stop,
             is_as_listed: &|now| {
-                *others.borrow_mut() = self.others(now)?;
+                *others.borrow_mut() = self.others(&now.names)?;
+                *numbers.borrow_mut() = now.numbers;
                 Ok(others.borrow().0.is_empty())
             },
+            numbering,
             max_lock_time: Duration::from_secs(self.args.max_lock_time),
         };
         let Some(mut taken) = snapshot::take(coordinator, &wish)? else { return Ok(None) };
+        let known = numbering.zip(numbers.into_inner());
+        taken.identity = Identity::new(self.options, coordinator, self.server.vendor, known)?;
+        taken.warnings.extend(warning);
         if !self.conditions.is_empty() {
             let connections = taken.workers.iter_mut().chain(&mut taken.table_locks);
             taken.warnings.extend(chosen::stop_clock(connections, &taken.snapshot.taken_at)?);
         }
         Ok(Some(taken))
+    }
+
+    /// What tells tables apart whose names are exchanged, and what of it there is to be warned of.
+    fn numbering(&self, coordinator: &mut Connection) -> Result<(Option<Numbering>, Option<String>)> {
+        let is_read = |table: &&Relation| self.contents.has_rows() && table.is_innodb();
+        let tables: Vec<_> = self.tables().filter(is_read).map(|table| table.name.clone()).collect();
+        if tables.is_empty() {
+            return Ok((None, None));
+        }
+        Ok(match Numbering::choose(coordinator, &tables)? {
+            None => (None, Some(not_told_apart(&tables))),
+            Some((numbering, left_out)) => {
+                (Some(numbering), (!left_out.is_empty()).then(|| not_told_apart(&left_out)))
+            }
+        })
     }
 
     /// Writes all scripts; gives the schemas without their rows, and how each table is to be read.
@@ -425,12 +457,16 @@ impl<'a> Source<'a> {
 
     /// How a table is read, and the statement that creates it.
     fn plan(&mut self, connection: &mut Connection, mut table: Relation) -> Result<(TablePlan, Vec<u8>)> {
-        let leaves_history = !self.holds.history && table.kind == RelationKind::VersionedTable;
+        let leaves_history = table.kind == RelationKind::VersionedTable
+            && (!self.holds.history || self.has_numbered_history(connection, &table.name)?);
         if leaves_history {
             table.kind = RelationKind::Table;
         }
         let format = self.place.format;
         let (mut plan, create) = TablePlan::new(connection, table, format, &self.masks, &mut self.warnings)?;
+        if plan.has_small_partitions(self.place.statement_bytes()) {
+            plan.partitions.clear();
+        }
         plan.condition = self.conditions.get(&plan.relation.name).cloned();
         if leaves_history {
             // A partition that is named shows its rows of the past too.
@@ -440,6 +476,17 @@ impl<'a> Source<'a> {
             plan.without_negative_zeros();
         }
         Ok((plan, create))
+    }
+
+    /// Whether rows of the past are told by numbers of transactions, which only the server that gave them understands: loaded, they would
+    /// be rows of now.
+    fn has_numbered_history(&mut self, connection: &mut Connection, name: &Name) -> Result<bool> {
+        let is_number = |facts: &ColumnFacts| facts.is_row_time() && facts.data_type == "bigint";
+        let found = catalog::columns(connection, name)?.iter().any(is_number);
+        if found {
+            self.warnings.push(without_history(name));
+        }
+        Ok(found)
     }
 
     /// How many rows of the past each table has, whose rows of now are read.

@@ -19,6 +19,8 @@ pub(crate) struct TablePlan {
     pub(crate) relation: Relation,
     /// As the server gave it when the dump began, without AUTO_INCREMENT's value.
     pub(crate) definition: Vec<u8>,
+    /// What tells it from another table of the same definition.
+    pub(crate) mark: Vec<u8>,
     pub(crate) columns: Vec<ReadColumn>,
     pub(crate) partitions: Vec<Partition>,
     /// Whether one session has it locked until its rows are read, since no transaction shows them as they were.
@@ -85,6 +87,7 @@ impl TablePlan {
         let plan = Self {
             relation,
             definition,
+            mark: Vec::new(),
             columns,
             partitions,
             is_locked: false,
@@ -110,6 +113,15 @@ impl TablePlan {
     pub(crate) fn read_whole(&mut self) {
         self.key = None;
         self.partitions.clear();
+    }
+
+    /// Whether the partitions are too many and too small to be read each for itself: each statement and each look at the definition has the
+    /// server go through all of them.
+    pub(crate) fn has_small_partitions(&self, statement_bytes: u64) -> bool {
+        /// So many are read each for itself, however small they are.
+        const FEW: usize = 64;
+        let bytes: u64 = self.partitions.iter().map(|partition| partition.bytes).sum();
+        self.partitions.len() > FEW && bytes / (self.partitions.len() as u64) < statement_bytes
     }
 
     /// The table as the manifest describes it, with no files yet.

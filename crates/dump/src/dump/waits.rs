@@ -2,7 +2,8 @@
 
 use drover_db::{Connection, Row};
 
-use crate::Error;
+use crate::error::Doing;
+use crate::{Error, Result};
 
 /// Sessions that hold the locks which a global read lock waits for, where the server tells (MySQL's performance schema).
 const HOLDERS: &str = "SELECT DISTINCT t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST_TIME, \
@@ -37,6 +38,15 @@ pub(super) fn has_timed_out(error: &Error) -> bool {
 /// Whether the server ended a wait for a lock since others waited for what this session held: another time it may go well.
 pub(super) fn is_deadlock(error: &Error) -> bool {
     matches!(error, Error::Server { source, .. } if source.code() == Some(1213))
+}
+
+/// Whether a session has waited for a lock on a table for so many seconds: for whichever table, since not every server tells, and as far
+/// as this account may see it.
+pub(super) fn has_waiter(connection: &mut Connection, seconds: u64) -> Result<bool> {
+    let sql = format!(
+        "SELECT 1 FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table%' AND TIME >= {seconds} LIMIT 1"
+    );
+    Ok(connection.first(sql).doing(|| "looking who waits for a table")?.is_some())
 }
 
 /// The sessions in the way, one a line, as far as this account may see them; `own` are drover's connections.

@@ -73,6 +73,31 @@ fn tables(schemas: &[Schema]) -> impl Iterator<Item = (Name, &Table)> {
     tables.map(|(schema, table)| (Name::new(&schema.name, &table.name), table))
 }
 
+/// That nothing tells these tables from others of the same definition that take their names while rows are read.
+pub(super) fn not_told_apart(tables: &[Name]) -> String {
+    let first: Vec<_> = tables.iter().take(3).map(Name::to_string).collect();
+    let more = tables.len().saturating_sub(first.len());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more tables") };
+    format!(
+        "the server does not show this account the numbers of {}{more} (the privilege PROCESS does): if a table takes the name of          another one of the same definition (RENAME TABLE, EXCHANGE PARTITION) while rows are read, its rows are taken for that one's",
+        first.join(", ")
+    )
+}
+
+/// That rows of the past are left out.
+pub(super) fn without_history(name: &Name) -> String {
+    format!(
+        "table {name} tells its rows of the past by numbers of transactions (BIGINT UNSIGNED … AS ROW START), which no other server          understands: the rows of now are in the dump, those of the past are not"
+    )
+}
+
+/// That a directory is taken for a schema.
+pub(super) fn no_schema(schema: &str) -> String {
+    format!(
+        "schema '{schema}' is not in the dump: it is a directory in the server's data directory that no CREATE DATABASE made, and holds          no tables (the server's option ignore_db_dirs hides it)"
+    )
+}
+
 /// That a table's rows are not its own.
 pub(super) fn kept_elsewhere(name: &Name) -> String {
     format!("table {name} shows rows that are kept elsewhere: they are not in the dump")

@@ -145,6 +145,11 @@ impl<'a> Guard<'a> {
         result
     }
 
+    /// Whether [`Guard::pass`] would wait.
+    pub(crate) fn has_reason_to_pause(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| reason_to_pause(&shared.lock()).is_some())
+    }
+
     /// The same without waiting, for work that would hold others up if it waited.
     pub(crate) fn check(&self) -> Result<()> {
         self.shared.as_ref().map_or(Ok(()), |shared| check(&shared.lock()))

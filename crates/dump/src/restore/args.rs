@@ -20,7 +20,7 @@ pub struct TargetArgs {
     #[arg(long)]
     pub drop_existing: bool,
 
-    /// On a server of another vendor, leave out what it cannot hold instead of changing nothing
+    /// Try everything on the target first, and leave out what it does not take instead of changing nothing
     #[arg(long)]
     pub skip_refused: bool,
 

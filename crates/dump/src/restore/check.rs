@@ -7,6 +7,7 @@ use drover_db::{Connection, Server, Stop, server};
 use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
+use super::cluster::Cluster;
 use super::rename::Renames;
 use super::run::grouped;
 use super::trial::{Outcome, Trial, both_mysql};
@@ -148,7 +149,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Translates the dump, and tries it on a target of another vendor, or on any if `always`.
+    /// Translates the dump, and tries it on a target of another vendor or in a cluster, or on any if `always`.
     pub(crate) fn new(
         store: &Store,
         options: &ConnectOptions,
@@ -163,7 +164,12 @@ impl Prepared {
             return Ok(Self { manifest: manifest.clone(), translator: None, outcome: Outcome::default() });
         }
         let server = Server::of(connection).doing(|| "asking for the server's version")?;
-        let translator = Translator::new(connection, store, manifest, &server)?;
+        let cluster = Cluster::of(connection)?;
+        let always = always || cluster.is_some();
+        let translator = match always {
+            true => Some(Translator::always(connection, store, manifest, &server)?),
+            false => Translator::new(connection, store, manifest, &server)?,
+        };
         let translated = match &translator {
             Some(translator) => translator.manifest(manifest)?,
             None => manifest.clone(),
@@ -177,6 +183,7 @@ impl Prepared {
             manifest: &translated,
             translator: translator.as_ref(),
             both_mysql: both_mysql(server.vendor, manifest.server.vendor),
+            cluster,
             progress,
         };
         let outcome = trial.run(options, stop)?;
@@ -211,6 +218,6 @@ fn refusal(refused: &[Refusal]) -> Error {
             "the target cannot hold {count} objects of the dump: nothing was changed{}{more}",
             lines.collect::<String>()
         ),
-        "--skip-refused restores everything else; restore --check lists all that is rewritten or lost",
+        "--skip-refused leaves these out and restores everything else; restore --check lists all that is rewritten or lost",
     )
 }

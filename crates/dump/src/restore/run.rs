@@ -86,8 +86,9 @@ pub fn restore(
     let renames = Renames::new(&args.target.into, &manifest)?;
     let mut coordinator = session::open(options, Purpose::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
-    let translated = Prepared::new(store, options, stop, progress, &manifest, &mut coordinator, false)
-        .and_then(|prepared| prepared.without_refused(args.target.skip_refused));
+    let skip = args.target.skip_refused;
+    let translated = Prepared::new(store, options, stop, progress, &manifest, &mut coordinator, skip)
+        .and_then(|prepared| prepared.without_refused(skip));
     let Prepared { manifest, translator, .. } = match translated {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
         other => other?,

@@ -217,7 +217,8 @@ fn split(scripts: &Scripts<'_>, table: &Table, bytes: u64, both_mysql: bool) -> 
     if both_mysql {
         parts.inherit_collations();
     }
-    Ok(parts.split(bytes >= SMALL && table.engine == "InnoDB" && !table.with_history))
+    let can_wait = bytes >= SMALL && table.engine == "InnoDB" && !parts.is_versioned();
+    Ok(parts.split(can_wait))
 }
 
 /// Whether rows and a step can be committed together.

@@ -6,6 +6,7 @@ use drover_db::sql::Dialect;
 use drover_db::sql::events::off_as_on_a_replica;
 use drover_db::{Connection, Stop, Vendor, quote};
 
+use super::cluster::Cluster;
 use super::objects::{Scripts, each};
 use super::rename::Renames;
 use super::views;
@@ -34,6 +35,7 @@ pub(super) struct Trial<'a> {
     pub(super) manifest: &'a Manifest,
     pub(super) translator: Option<&'a Translator>,
     pub(super) both_mysql: bool,
+    pub(super) cluster: Option<Cluster>,
     pub(super) progress: &'a Progress,
 }
 
@@ -222,9 +224,28 @@ impl Trial<'_> {
             };
             translator.leave_out(&table.script.file, &without, &scripts.renames.undo(&reason));
             // The places of what follows have changed.
-            return self.foreign_keys(scripts, target, table).map(Some);
+            let made = self.foreign_keys(scripts, target, table)?;
+            return self.taken_by_all(connection, schema, made, outcome);
         }
-        Ok(Some(Made { target: quote::qualified(target, &table.name), table, foreign_keys }))
+        let made = Made { target: quote::qualified(target, &table.name), table, foreign_keys };
+        self.taken_by_all(connection, schema, made, outcome)
+    }
+
+    /// The table, if the cluster that the target is in takes its rows.
+    fn taken_by_all<'t>(
+        &self,
+        connection: &mut Connection,
+        schema: &Schema,
+        made: Made<'t>,
+        outcome: &mut Outcome,
+    ) -> Result<Option<Made<'t>>> {
+        let Some(cluster) = self.cluster else { return Ok(Some(made)) };
+        let Some(reason) = cluster.refuses(connection, &made.target, made.table)? else {
+            return Ok(Some(made));
+        };
+        let label = format!("table {}", quote::qualified(&schema.name, &made.table.name));
+        outcome.refused.push((made.table.script.file.clone(), label, reason));
+        Ok(None)
     }
 
     fn foreign_keys<'t>(&self, scripts: &Scripts<'_>, target: &str, table: &'t Table) -> Result<Made<'t>> {

@@ -18,8 +18,8 @@ use super::users;
 use crate::ddl::without_auto_increment;
 use crate::dump::catalog::{self, Name};
 use crate::dump::chosen;
+use crate::dump::hold;
 use crate::dump::programs::{definition, schema_collation};
-use crate::dump::reader;
 use crate::dump::tables::{self, Bounds};
 use crate::dump::views;
 use crate::error::Doing;
@@ -291,7 +291,7 @@ impl Verify<'_> {
         let share = Share::new(self.progress, expected.bytes / 4, expected.rows);
         let mut meter = Meter::new(&share);
         // A RENAME waits for all that have the table open, and other readers wait behind it.
-        let found = match reader::and_let_go(connection, |connection| read(connection, part, &mut meter)) {
+        let found = match hold::and_let_go(connection, |connection| read(connection, part, &mut meter)) {
             // The table or a column of it is not there.
             Err(Error::Server { source: drover_db::Error::Server(error), .. }) if is_missing(error.code) => {
                 Err(error.message)

@@ -68,15 +68,25 @@ impl Translator {
         if version(server) == version(&manifest.server) {
             return Ok(None);
         }
+        Self::always(connection, store, manifest, server).map(Some)
+    }
+
+    /// One for any target: it also notes what the target refuses.
+    pub(crate) fn always(
+        connection: &mut Connection,
+        store: &Store,
+        manifest: &Manifest,
+        server: &Server,
+    ) -> Result<Self> {
         let target = Target::ask(connection, server)?;
-        Ok(Some(Self {
+        Ok(Self {
             store: store.clone(),
             old: manifest.server.clone(),
             new: server.clone(),
             target,
             objects: origins(manifest),
             state: Mutex::default(),
-        }))
+        })
     }
 
     /// The same for a connection that only reads.

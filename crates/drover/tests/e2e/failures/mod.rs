@@ -2,6 +2,7 @@
 
 mod damage;
 pub(crate) mod disk_full;
+mod gives_way;
 mod locks;
 mod login;
 mod mid_dump;

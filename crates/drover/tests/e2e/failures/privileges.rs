@@ -17,6 +17,7 @@ on_both!(
     view_without_privilege,
     trigger_hidden,
     event_and_routine_hidden,
+    numbers_of_tables_hidden,
     may_not_create
 );
 
@@ -51,6 +52,26 @@ fn one_table_hidden(flavour: Flavour) {
     refused("hidden_table.open hidden_table.secret", "'hidden_table.secret'");
     refused("hidden_table.secret", "'hidden_table.secret'");
     run(&mut dump_as(server, "hidden_table", "hidden_table.open", &out)).done();
+}
+
+/// They tell a table from another one of the same definition that takes its name.
+fn numbers_of_tables_hidden(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    schema_and_account(server, "hidden_number");
+    sql(
+        server,
+        "GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, EXECUTE ON hidden_number.* TO hidden_number@localhost",
+    );
+    let is_said = |out: &str| {
+        let output =
+            run(&mut dump_as(server, "hidden_number", "hidden_number", &dir.path().join(out))).done();
+        output
+            .stderr
+            .contains("`hidden_number`.`open`, `hidden_number`.`secret` (the privilege PROCESS does)")
+    };
+    assert!(!is_said("with"), "a warning without need");
+    sql(server, "REVOKE PROCESS ON *.* FROM hidden_number@localhost");
+    assert!(is_said("without"), "no warning");
 }
 
 /// All schemas are asked for, and one is not shown: by partial revokes, too, where there are such; `_` in a name is no pattern then.

@@ -7,14 +7,14 @@ use std::time::Duration;
 use drover_db::{Connection, Stop};
 
 use super::super::destination::Files;
+use super::super::hold::{self, Patience};
 use super::super::journal::Journal;
-use super::super::ranges::{self, Chunks, Range, Ranges};
-use super::super::reader::{self, Job, Patience};
+use super::super::ranges::{self, Chunks, Group, Range, Ranges};
+use super::super::reader::{self, Job};
 use super::super::snapshot::Taken;
 use super::super::source::View;
 use super::super::tables;
 use super::Dump;
-use crate::format::manifest::Chunk;
 use crate::progress::Progress;
 use crate::{Result, pool};
 
@@ -31,15 +31,21 @@ impl Dump<'_> {
         progress.expect(view.plans.iter().map(|plan| tables::weight(&plan.relation)).sum());
         let source = &self.source;
         let own: Vec<_> = taken.workers.iter().chain(&taken.table_locks).map(Connection::id).collect();
+        let identity = std::mem::take(&mut taken.identity);
         let patience = Patience {
             lock_timeout: source.args.lock_timeout,
             own: &own,
             guard: source.guard,
+            identity: &identity,
+            stop,
+            progress,
             phase: "dumping",
         };
-        let read = |connection: &mut Connection, range: &Range<'_>| {
-            let mut files = Files::new(range.job);
-            reader::read(connection, range, &mut files, patience, progress).map(|read| read.chunks)
+        let read = |connection: &mut Connection, group: Group<'_>| {
+            hold::read_all(connection, &group, patience, |connection, range, hold| {
+                let mut files = Files::new(range.job);
+                range.is_in(reader::read(connection, range, &mut files, hold)?.chunks)
+            })
         };
         let jobs = Job::all(view, &source.place, journal, progress)?;
         let (locked, free): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.plan.is_locked);
@@ -48,35 +54,33 @@ impl Dump<'_> {
         let mut chunks = BTreeMap::new();
         if let Some(connection) = taken.table_locks.take() {
             // Dropped at the end, it gives the locks back.
-            (chunks, _) = self.read_ranges(&mut [connection], locked, stop, read)?;
+            (chunks, _) = self.read_ranges(&mut [connection], locked, 1, stop, read)?;
         }
-        let then_let_go = |connection: &mut Connection, range: &Range<'_>| {
-            reader::and_let_go(connection, |connection| read(connection, range))
-        };
-        let (others, tail) = self.read_ranges(&mut taken.workers, free, stop, then_let_go)?;
+        let at_once = identity.most_at_once();
+        let (others, tail) = self.read_ranges(&mut taken.workers, free, at_once, stop, read)?;
         chunks.extend(others);
         Ok((chunks, tail))
     }
 
     /// Reads ranges, the largest first, and parts of them when there are no more.
-    fn read_ranges(
+    fn read_ranges<'r>(
         &self,
         workers: &mut [Connection],
-        ranges: Vec<Arc<Range<'_>>>,
+        ranges: Vec<Arc<Range<'r>>>,
+        at_once: usize,
         stop: &Stop,
-        read: impl Fn(&mut Connection, &Range<'_>) -> Result<Vec<Chunk>> + Sync,
+        read: impl Fn(&mut Connection, Group<'r>) -> Result<()> + Sync,
     ) -> Result<(Chunks, Duration)> {
         let (ranges, tasks) = Ranges::begin(ranges, self.wanted.consistent)?;
-        let work = |connection: &mut Connection, range: Arc<Range<'_>>| {
-            range.is_in(read(connection, &range)?)?;
-            Ok(Vec::new())
-        };
+        let work = |connection: &mut Connection, group| read(connection, group).map(|()| Vec::new());
         let can_be_cut = !self.source.place.format.is_one_file();
-        let seek = |connection: &mut Connection| match can_be_cut {
-            true => reader::and_let_go(connection, |connection| ranges.take(connection)),
-            false => Ok(None),
-        };
-        let tail = pool::run(workers, tasks, stop, work, seek)?;
+        let seek =
+            |connection: &mut Connection| match can_be_cut {
+                true => Ok(hold::and_let_go(connection, |connection| ranges.take(connection))?
+                    .map(|range| vec![range])),
+                false => Ok(None),
+            };
+        let tail = pool::run(workers, ranges::in_groups(tasks, at_once), stop, work, seek)?;
         Ok((ranges.into_chunks(), tail))
     }
 }

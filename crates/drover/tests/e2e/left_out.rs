@@ -1,0 +1,141 @@
+//! What a dump cannot hold, and what a target or the cluster that it is in cannot take: said before the first row, and left out if asked.
+
+use std::fs;
+
+use drover_sandbox::{Cluster, Flavour, StartOptions, Topology};
+
+use crate::client::{sql, value};
+use crate::compare;
+use crate::drover::{copy, dump, restore, run};
+use crate::files::{manifest, table};
+use crate::servers::{is_wanted, on_both, source, start_unsynced, target};
+
+on_both!(
+    refused_by_the_same_vendor,
+    directories_that_are_no_schemas,
+    many_small_partitions,
+    tables_that_a_cluster_does_not_replicate
+);
+
+/// MySQL has no such tablespace, MariaDB no partitions.
+fn refused_by_the_same_vendor(flavour: Flavour) {
+    let (source, dir) = (start_unsynced(flavour, &[]), tempfile::tempdir().unwrap());
+    let (options, make): (&[&str], _) = match flavour {
+        Flavour::MariaDb => (&["--skip-partition"], "PARTITION BY HASH (id) PARTITIONS 2"),
+        Flavour::MySql => (&[], "TABLESPACE apart"),
+    };
+    if flavour == Flavour::MySql {
+        sql(&source, "CREATE TABLESPACE apart ADD DATAFILE 'apart.ibd'");
+    }
+    let target = start_unsynced(flavour, options);
+    sql(
+        &source,
+        format!(
+            "CREATE DATABASE lo_same; USE lo_same; CREATE TABLE plain (id INT PRIMARY KEY); INSERT INTO plain VALUES (1), (2); \
+             CREATE TABLE special (id INT PRIMARY KEY) {make}; INSERT INTO special VALUES (3)"
+        ),
+    );
+    let out = dir.path().join("dump");
+    run(&mut dump(&source, "lo_same", &out)).done();
+    let said = ["refused   table `lo_same`.`special`", "verified  identical"];
+    run(&mut restore(&target, &out, "--skip-refused")).found(&said);
+    assert_eq!(value(&target, "SELECT GROUP_CONCAT(id) FROM lo_same.plain"), "1,2");
+    sql(&target, "DROP DATABASE lo_same");
+    run(&mut copy(&source, &target, "lo_same --skip-refused", &dir.path().join("state"))).found(&said);
+    let tables =
+        "SELECT GROUP_CONCAT(TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'lo_same'";
+    assert_eq!(value(&target, tables), "plain");
+}
+
+/// MariaDB takes each directory for a schema.
+fn directories_that_are_no_schemas(flavour: Flavour) {
+    let (source, dir) = (start_unsynced(flavour, &[]), tempfile::tempdir().unwrap());
+    sql(
+        &source,
+        "CREATE DATABASE lo_dirs; CREATE TABLE lo_dirs.t (id INT PRIMARY KEY); INSERT INTO lo_dirs.t VALUES (1)",
+    );
+    for name in ["lost+found", ".snapshot"] {
+        fs::create_dir(source.datadir().join(name)).unwrap();
+    }
+    let dumped = run(&mut dump(&source, "", dir.path())).done();
+    let schemas = &manifest(dir.path())["schemas"];
+    let schemas: Vec<_> =
+        schemas.as_array().unwrap().iter().map(|schema| schema["name"].as_str().unwrap()).collect();
+    assert!(
+        schemas.contains(&"lo_dirs") && !schemas.iter().any(|name| name.contains("mysql50")),
+        "{schemas:?}"
+    );
+    let is_said = dumped.stderr.contains("schema '#mysql50#lost+found' is not in the dump");
+    assert_eq!(is_said, flavour == Flavour::MariaDb, "{dumped}");
+    run(&mut restore(&start_unsynced(flavour, &[]), dir.path(), "")).done();
+}
+
+/// They are read together: the server goes through all of them for each statement, and prints all of them in each definition.
+fn many_small_partitions(flavour: Flavour) {
+    let (source, dir) = (start_unsynced(flavour, &[]), tempfile::tempdir().unwrap());
+    sql(
+        &source,
+        "CREATE DATABASE lo_parts; CREATE TABLE lo_parts.t (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 100; \
+         INSERT INTO lo_parts.t VALUES (1), (2), (3), (150), (199)",
+    );
+    let shown = || -> u32 {
+        let status = "SHOW GLOBAL STATUS LIKE 'Com_show_create_table'";
+        sql(&source, status)[0][1].parse().unwrap()
+    };
+    let before = shown();
+    run(&mut dump(&source, "lo_parts", dir.path())).done();
+    assert!(shown() - before < 10, "the definition was asked for {} times", shown() - before);
+    assert_eq!(table(&manifest(dir.path()), "lo_parts", "t")["files"].as_array().unwrap().len(), 1);
+    run(&mut restore(target(flavour), dir.path(), "")).done();
+    compare::assert_same(&compare::rows(&source, "lo_parts"), &compare::rows(target(flavour), "lo_parts"));
+}
+
+/// Group Replication takes no change of a table without a key or without transactions, Galera keeps those of MyISAM to one node.
+fn tables_that_a_cluster_does_not_replicate(flavour: Flavour) {
+    let (topology, refused, words): (_, &[&str], _) = match flavour {
+        Flavour::MariaDb => (Topology::Galera, &["old"], "they would be on this node only"),
+        Flavour::MySql => (Topology::GroupReplication, &["keyless", "old"], "with a primary key only"),
+    };
+    let (source, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    sql(
+        source,
+        "CREATE DATABASE lo_nodes; USE lo_nodes; CREATE TABLE good (id INT PRIMARY KEY); INSERT INTO good VALUES (1); \
+         CREATE TABLE keyless (id INT); INSERT INTO keyless VALUES (2); \
+         CREATE TABLE old (id INT PRIMARY KEY) ENGINE = MyISAM; INSERT INTO old VALUES (3)",
+    );
+    run(&mut dump(source, "lo_nodes", dir.path())).done();
+    let cluster = Cluster::start(topology, &StartOptions::ephemeral(flavour)).unwrap();
+    let node = &cluster.nodes()[cluster.primary().unwrap()];
+    let table = |name: &&str| format!("table `lo_nodes`.`{name}`");
+    let tables: Vec<_> = refused.iter().map(table).collect();
+    let mut said: Vec<_> = tables.iter().map(String::as_str).collect();
+    said.push(words);
+    run(&mut restore(node, dir.path(), "--check")).found(&said);
+    run(&mut restore(node, dir.path(), ""))
+        .refused(&[&said[..], &["nothing was changed", "--skip-refused"]].concat());
+    let there = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'lo_nodes'";
+    assert_eq!(value(node, there), "0");
+    run(&mut restore(node, dir.path(), "--skip-refused")).found(&said);
+    assert_eq!(value(node, "SELECT GROUP_CONCAT(id) FROM lo_nodes.good"), "1");
+}
+
+/// Loaded, rows of the past would be rows of now: their times are numbers of transactions of another server.
+#[test]
+fn history_by_transactions() {
+    if !is_wanted(Flavour::MariaDb) {
+        return;
+    }
+    let (source, target) = (source(Flavour::MariaDb), target(Flavour::MariaDb));
+    let dir = tempfile::tempdir().unwrap();
+    sql(
+        source,
+        "CREATE DATABASE lo_past; USE lo_past; CREATE TABLE t (id INT PRIMARY KEY, v INT, rs BIGINT UNSIGNED GENERATED ALWAYS AS ROW \
+         START, re BIGINT UNSIGNED GENERATED ALWAYS AS ROW END, KEY (v), PERIOD FOR SYSTEM_TIME (rs, re)) WITH SYSTEM VERSIONING; \
+         INSERT INTO t (id, v) VALUES (1, 1), (2, 2); UPDATE t SET v = 10 WHERE id = 1; DELETE FROM t WHERE id = 2",
+    );
+    let dumped = run(&mut dump(source, "lo_past", dir.path())).done();
+    assert!(dumped.stderr.contains("table `lo_past`.`t` tells its rows of the past by numbers"), "{dumped}");
+    run(&mut restore(target, dir.path(), "")).done();
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(id, ':', v) FROM lo_past.t"), "1:10");
+    assert_eq!(value(target, "SELECT COUNT(*) FROM lo_past.t FOR SYSTEM_TIME ALL"), "1");
+}
