@@ -20,9 +20,8 @@ soak: setup ## Storms, for an hour (SOAK_MINUTES)
 
 lint: ## Formatting and clippy, warnings denied
 	$(CARGO) fmt --all --check
-	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+	$(CARGO) clippy --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --document-private-items --quiet
 
 deny: ## Licences, sources and duplicates of dependencies
 	@command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
@@ -43,11 +42,10 @@ fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz
 
 docs: ## The crates' documentation
-	$(CARGO) doc --workspace --no-deps --open
+	$(CARGO) doc --no-deps --open
 
 ci: ## What continuous integration runs
 	.ci/run
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf fuzz/target
