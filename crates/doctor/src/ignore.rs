@@ -41,7 +41,10 @@ pub fn default_file() -> Option<PathBuf> {
 /// If it cannot be read, or is not what [`add`] writes.
 pub fn read(file: &Path) -> Result<Vec<Ignored>> {
     let text = match fs::read_to_string(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // Accounts of services have homes such as /dev/null.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         other => other.map_err(Error::file(file))?,
     };
     serde_json::from_str(&text).map_err(|error| {

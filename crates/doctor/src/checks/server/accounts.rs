@@ -206,10 +206,9 @@ impl Account {
             false => "each user and each program of the host",
         };
         let may = if self.may_all { "may do everything" } else { "may do what the account may" };
-        let whom = if self.user.is_empty() { "an account without a name has" } else { "an account has" };
         Finding::observed(
             if from_far { Weight::Red } else { Weight::Yellow },
-            format!("{whom} no password: {}", self.name()),
+            format!("{} has no password", self.name()),
             "give it a password (ALTER USER … IDENTIFIED BY …) and tell its clients, let the socket prove who it is, lock it, or drop it",
         )
         .about(self.name())

@@ -169,23 +169,31 @@ impl Counter {
             true => format!("{} is at the end of its type {}", self.name(), self.of_type),
             false => format!("{} has used {}", self.name(), self.used()),
         };
-        let finding = Finding::observed(
-            if at_stake { Weight::Red } else { Weight::Yellow },
-            what,
-            "make it a BIGINT, with the columns that refer to it: the statement rewrites the table, and clients must be able to hold the \
-             larger values",
-        )
-        .about(self.name())
-        .seen(format!(
-            "information_schema: AUTO_INCREMENT is {}, the column is {}",
-            size::count(self.next),
-            self.of_type
-        ));
+        let finding =
+            Finding::observed(if at_stake { Weight::Red } else { Weight::Yellow }, what, self.advice())
+                .about(self.name())
+                .seen(format!(
+                    "information_schema: AUTO_INCREMENT is {}, the column is {}",
+                    size::count(self.next),
+                    self.of_type
+                ));
         match inserts {
             Some(inserts) => finding.seen(inserts.told()),
             None => finding,
         }
         .effect(self.effect(inserts, days))
+    }
+
+    fn advice(&self) -> &'static str {
+        match self.largest {
+            u64::MAX => {
+                "see who has inserted the large value, delete that row if it is none of yours, and set AUTO_INCREMENT anew"
+            }
+            _ => {
+                "make it a BIGINT UNSIGNED, with the columns that refer to it: the statement rewrites the table, and clients must be able \
+                 to hold the larger values"
+            }
+        }
     }
 
     fn effect(&self, inserts: Option<Inserts>, days: Option<f64>) -> String {

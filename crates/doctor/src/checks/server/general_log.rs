@@ -25,6 +25,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         return Ok(Outcome::fine("general_log is ON, and log_output is NONE: nothing is written"));
     }
     let (statements, seconds) = facts.growth("Questions")?;
+    let average = facts.status("Questions")? / facts.status("Uptime")?.max(1.0);
     Ok(Outcome::found(
         Finding::observed(
             Weight::Yellow,
@@ -32,10 +33,11 @@ fn look(facts: &Facts) -> Seen<Outcome> {
             "turn it off, here and in the option file, unless somebody looks for something just now; what was written stays where it is",
         )
         .seen(format!("general_log is ON, and log_output is {output}: {}", place(facts, &output)?))
-        .seen(format!("Questions: {statements:.1} statements a second over {seconds:.1} s, doctor's own among them"))
+        .seen(format!("Questions: {statements:.1} statements a second over {seconds:.1} s, some of them doctor's own"))
         .effect(format!(
-            "{} statements a day at that rate; nothing removes old ones, and who may read the log reads what clients send",
-            size::count((statements * 86_400.0) as u64)
+            "{} statements a day, as they came on average since the server started; nothing removes old ones, and who may read the log \
+             reads what clients send",
+            size::count((average * 86_400.0) as u64)
         ))
         .sql("SET GLOBAL general_log = OFF", Some("SET GLOBAL general_log = ON".into())),
     ))
