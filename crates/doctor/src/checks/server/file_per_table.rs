@@ -1,5 +1,6 @@
 //! Tables of InnoDB in the system tablespace, which does not give back what they took.
 
+use drover_db::Vendor;
 use drover_report::size;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -63,13 +64,13 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 }
 
 fn finding(facts: &Facts, is_on: bool, names: &[String]) -> Finding {
-    const MOVE: &str = "ALTER TABLE … ENGINE=InnoDB moves a table into a file of its own; the system tablespace stays as large as it is";
+    let how = mover(facts);
     let many = size::things(names.len() as u64, "table");
     let finding = if is_on {
-        Finding::observed(Weight::Note, format!("the system tablespace holds {many}"), MOVE)
+        Finding::observed(Weight::Note, format!("the system tablespace holds {many}"), how)
     } else {
         let what = "each new table of InnoDB goes into the system tablespace";
-        Finding::observed(Weight::Yellow, what, format!("turn it on, here and in the option file; {MOVE}"))
+        Finding::observed(Weight::Yellow, what, format!("turn it on, here and in the option file; {how}"))
             .sql(format!("SET GLOBAL {NAME} = ON"), Some(format!("SET GLOBAL {NAME} = OFF")))
     };
     let mut finding = finding.seen(format!("{NAME} is {}", if is_on { "ON" } else { "OFF" }));
@@ -83,6 +84,19 @@ fn finding(facts: &Facts, is_on: bool, names: &[String]) -> Finding {
     finding.effect(format!(
         "{now}what a dropped or rebuilt table leaves there is not given back to the file system"
     ))
+}
+
+/// MySQL keeps a table in the tablespace that it is in, unless it is told another one.
+fn mover(facts: &Facts) -> &'static str {
+    match facts.vendor() {
+        Ok(Vendor::MySql) => {
+            "ALTER TABLE … TABLESPACE = innodb_file_per_table moves a table into a file of its own; the system tablespace stays as large as \
+             it is"
+        }
+        _ => {
+            "ALTER TABLE … ENGINE = InnoDB moves a table into a file of its own; the system tablespace stays as large as it is"
+        }
+    }
 }
 
 /// Of the system tablespace's files: MySQL's views tell it, or MariaDB's.

@@ -119,11 +119,16 @@ impl Capacity {
         }
     }
 
-    /// MySQL has the variable since it can be set (8.0.30), MariaDB sets its own from 10.9 on.
+    /// Whether it can be set to more, and back. MySQL has the variable since it can be set (8.0.30); MariaDB sets its own from 10.9 on,
+    /// but to nothing below innodb_log_buffer_size (error 1210).
     fn can_be_set(&self, facts: &Facts) -> bool {
         match facts.vendor() {
             Ok(Vendor::MySql) => self.name == "innodb_redo_log_capacity",
-            Ok(Vendor::MariaDb) => facts.version().is_ok_and(|version| version >= (10, 9, 0)),
+            Ok(Vendor::MariaDb) => {
+                let has_room =
+                    facts.number("innodb_log_buffer_size").is_ok_and(|buffer| self.value >= buffer);
+                has_room && facts.version().is_ok_and(|version| version >= (10, 9, 0))
+            }
             Err(_) => false,
         }
     }

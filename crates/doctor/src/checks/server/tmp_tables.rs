@@ -21,6 +21,8 @@ pub(crate) const CHECK: Check = Check {
 /// Tables a second on disk from which on they matter, and the share of all.
 const MANY: f64 = 1.0;
 const SHARE: f64 = 0.25;
+/// Temporary tables of doctor's own between its two looks: its questions for the time and the status.
+const OWN: f64 = 2.0;
 /// Seconds from which on an average since the server started tells something.
 const LONG: f64 = 3600.0;
 /// Each of a session's temporary tables may take so much: nothing larger is proposed.
@@ -56,7 +58,8 @@ impl Rates {
 fn look(facts: &Facts) -> Seen<Outcome> {
     let (all, seconds) = facts.growth("Created_tmp_tables")?;
     let (on_disk, _) = facts.growth("Created_tmp_disk_tables")?;
-    let now = Rates { all, on_disk };
+    let of_others = |rate: f64| (rate - OWN / seconds).max(0.0);
+    let now = Rates { all: of_others(all), on_disk: of_others(on_disk) };
     let uptime = facts.status("Uptime")?;
     let average = |name| Ok(facts.status(name)? / uptime.max(1.0));
     let ever = Rates { all: average("Created_tmp_tables")?, on_disk: average("Created_tmp_disk_tables")? };

@@ -103,7 +103,14 @@ fn system_tablespace(flavour: Flavour) {
         found.len() == 1 && found[0].0 == "note" && found[0].1.contains("1 table in it: d.shared"),
         "{report}"
     );
-    sql(server, "ALTER TABLE d.shared ENGINE=InnoDB");
+    // As doctor says.
+    let told = findings(&report, RULE)[0].1.clone();
+    let clause = match flavour {
+        Flavour::MySql => "TABLESPACE = innodb_file_per_table",
+        Flavour::MariaDb => "ENGINE = InnoDB",
+    };
+    assert!(told.contains(&format!("ALTER TABLE … {clause} moves")), "{told}");
+    sql(server, format!("ALTER TABLE d.shared {clause}"));
     let moved = quick(server, "server");
     assert_eq!(state(&moved, RULE), "fine", "{moved}");
 }
