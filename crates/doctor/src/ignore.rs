@@ -88,6 +88,7 @@ mod tests {
             since: "2026-01-01T00:00:00Z".into(),
         };
         assert_eq!(read(&file).unwrap(), []);
+        assert_eq!(read(Path::new("/dev/null/ignore.json")).unwrap(), []);
         add(&file, of("host.swap", None, "a test machine")).unwrap();
         add(&file, of("server.no-key", Some("a.b"), "small")).unwrap();
         add(&file, of("host.swap", None, "still one")).unwrap();

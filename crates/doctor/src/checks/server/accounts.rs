@@ -134,18 +134,11 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     }
     let mut found: Vec<_> = accounts.iter().flat_map(|account| account.findings(&network)).collect();
     found.sort_by_key(|finding| finding.weight);
-    let more = found.len().saturating_sub(TOLD);
-    outcome.findings.extend(found.into_iter().take(TOLD));
-    if more > 0 {
-        let what = format!(
-            "{} more are without a password, or may do all from anywhere",
-            size::things(more as u64, "account")
-        );
-        outcome.findings.push(
-            Finding::observed(Weight::Yellow, what, "begin with those that are told one by one")
-                .seen("mysql.user"),
-        );
+    if let Some(next) = found.get(TOLD) {
+        outcome.findings.push(more(found.len() - TOLD, next.weight));
     }
+    found.truncate(TOLD);
+    outcome.findings.splice(0..0, found);
     if outcome == Outcome::default() {
         outcome.fine.push(format!(
             "of {} that may log in, each proves who it is, and none with all privileges may come from anywhere",
@@ -153,6 +146,15 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         ));
     }
     Ok(outcome)
+}
+
+fn more(findings: usize, weight: Weight) -> Finding {
+    let what = format!(
+        "{} more about accounts without a password, or with all privileges from anywhere",
+        size::things(findings as u64, "finding")
+    );
+    Finding::observed(weight, what, "begin with those that are told one by one")
+        .seen("mysql.user; the weightiest are told one by one")
 }
 
 /// From where the server can be reached.

@@ -92,7 +92,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 fn judged(facts: &Facts, last: &Last, outcome: &mut Outcome) {
     let Last { table, ended, age } = last;
     let kept = logs_kept(facts);
-    let told = format!("{table}: the last whole backup ended {ended}, {} ago", size::seconds(*age as f64));
+    let told = format!("{table}: the last whole backup ended {ended}, {} ago", days(*age));
     let is_old = *age >= OLD * DAY;
     let cannot_reach = kept.is_some_and(|kept| kept < *age);
     if !is_old && !cannot_reach {
@@ -111,15 +111,20 @@ fn judged(facts: &Facts, last: &Last, outcome: &mut Outcome) {
         ),
         _ => format!(
             "to restore it takes the binary logs of {}, which lie on the same server unless they are kept elsewhere too",
-            size::seconds(*age as f64)
+            days(*age)
         ),
     };
     let finding = Finding::observed(
         Weight::Yellow,
-        format!("the last backup that is known here is {} days old", age / DAY),
+        format!("the last backup that is known here is {} old", days(*age)),
         "look whether the job that makes backups still runs, and restore one to see that it can be; `drover dump` makes one, too",
     );
     outcome.findings.push(finding.seen(told).effect(lost));
+}
+
+/// A length of time in days, or in hours where it is short.
+fn days(seconds: u64) -> String {
+    if seconds < 2 * DAY { size::seconds(seconds as f64) } else { size::things(seconds / DAY, "day") }
 }
 
 fn none_in(tables: &[&str]) -> Finding {

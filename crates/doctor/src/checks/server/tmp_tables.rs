@@ -78,7 +78,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         "see which statements make them (performance_schema, or the slow log, tells): an index or fewer columns of BLOB and TEXT may spare \
          them; else a larger limit, if there is the memory for it in many sessions",
     )
-    .effect(format!("{:.0} tables a day are written to and read from disk at that rate", high.on_disk * 86_400.0));
+    .effect(format!("{} tables a day are written to and read from disk at that rate", size::count((high.on_disk * 86_400.0) as u64)));
     finding.seen = seen.into();
     let limits = limits(facts)?;
     Ok(Outcome::found(with_cause(facts, finding, &limits)))

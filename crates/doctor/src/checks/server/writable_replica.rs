@@ -58,7 +58,7 @@ fn finding(facts: &Facts, seen: Vec<String>, has_super: bool) -> Finding {
     let name = if has_super { "super_read_only" } else { "read_only" };
     let advice = match Cluster::of(facts) {
         Some(_) => {
-            "the other nodes take the writes of this one: have one node replicate, and clients write to none meanwhile"
+            "have clients write to no node of its cluster as long as one of them replicates from elsewhere"
         }
         None => "make it read-only, here and in the option file, if nobody writes to it on purpose",
     };
