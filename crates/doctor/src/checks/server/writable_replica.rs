@@ -106,6 +106,9 @@ fn own_transactions(facts: &Facts) -> Seen<Option<String>> {
             Ok(told(of_source(&facts.variable("gtid_executed")?, &own), "gtid_executed"))
         }
         Vendor::MariaDb => {
+            if !facts.is_on("log_bin")? {
+                return Err(Unseen::NotAsked("no binary log is written".into()));
+            }
             let (own, state) = (facts.variable("server_id")?, facts.variable("gtid_binlog_state")?);
             let last = last_of_server(&state, &own);
             Ok(last.map(|gtid| format!("gtid_binlog_state has {gtid}, which began on it, {SINCE}")))
