@@ -41,7 +41,7 @@ pub fn default_file() -> Option<PathBuf> {
 /// If it cannot be read, or is not what [`add`] writes.
 pub fn read(file: &Path) -> Result<Vec<Ignored>> {
     let text = match fs::read_to_string(file) {
-        // Accounts of services have a home that is none, below /dev/null or /nonexistent.
+        // Accounts of services have homes such as /dev/null.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
         }
@@ -88,6 +88,7 @@ mod tests {
             since: "2026-01-01T00:00:00Z".into(),
         };
         assert_eq!(read(&file).unwrap(), []);
+        assert_eq!(read(Path::new("/dev/null/ignore.json")).unwrap(), []);
         add(&file, of("host.swap", None, "a test machine")).unwrap();
         add(&file, of("server.no-key", Some("a.b"), "small")).unwrap();
         add(&file, of("host.swap", None, "still one")).unwrap();

@@ -124,9 +124,13 @@ fn open(options: &ConnectOptions) -> drover_db::Result<Connection> {
     connection.execute("SET SESSION sql_mode = ''")?;
     // INNODB_TRX has the times of the host's zone (storage/innobase/handler/i_s.cc, field_store_time_t: localtime_r).
     connection.execute("SET SESSION time_zone = 'SYSTEM'")?;
-    // The first is MariaDB's, in seconds, the other one MySQL's, in milliseconds; old servers have neither.
-    for limit in ["max_statement_time = 2", "max_execution_time = 2000"] {
-        match connection.execute(format!("SET SESSION {limit}")) {
+    // The first is MariaDB's, in seconds, the others are MySQL's, the limit in milliseconds; old servers have none of them. MySQL would tell
+    // AUTO_INCREMENT and sizes as they were up to a day ago, and keep in a table of its own what it tells (manual, Optimizing
+    // INFORMATION_SCHEMA Queries).
+    for setting in
+        ["max_statement_time = 2", "max_execution_time = 2000", "information_schema_stats_expiry = 0"]
+    {
+        match connection.execute(format!("SET SESSION {setting}")) {
             // ER_UNKNOWN_SYSTEM_VARIABLE
             Err(error) if error.code() == Some(1193) => {}
             other => drop(other?),

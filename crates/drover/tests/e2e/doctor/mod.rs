@@ -1,8 +1,10 @@
 //! `drover doctor`: what it says of real servers and of this host.
 
 mod binlog;
+mod load;
 mod memory;
 mod plan;
+mod safety;
 mod scheduler;
 mod server;
 mod upgrade;
