@@ -59,6 +59,10 @@ const COMMON: &[Setting] = &[
     // Tables without a primary key show the one that MySQL generated for them, and keep it.
     wanted("show_gipk_in_create_table_and_information_schema", "ON"),
     wanted("sql_quote_show_create", "1"),
+    // MySQL: a definition has what was said when the table was made, no more (a row format that was nobody's choice) and no less.
+    wanted("show_create_table_verbosity", "OFF"),
+    wanted("show_create_table_skip_secondary_engine", "OFF"),
+    wanted("show_old_temporals", "OFF"),
     wanted("group_concat_max_len", "CAST(GREATEST(@@SESSION.group_concat_max_len, 1048576) AS UNSIGNED)"),
 ];
 

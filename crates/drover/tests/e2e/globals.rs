@@ -60,7 +60,7 @@ fn mend(calm: &mut Session<'_>, names: &[&str]) {
     names.iter().for_each(|name| calm.run(&format!("SET GLOBAL {name} = DEFAULT")));
 }
 
-const SHOP: &str = "CREATE DATABASE shop; USE shop;
+pub(crate) const SHOP: &str = "CREATE DATABASE shop; USE shop;
     CREATE TABLE keyed (id INT PRIMARY KEY, word VARCHAR(200), price DECIMAL(9,2)) ROW_FORMAT=COMPRESSED;
     CREATE TABLE bare (n INT, note TEXT);
     CREATE TABLE `by word` (word VARCHAR(200) CHARACTER SET utf8mb4 PRIMARY KEY, n INT);

@@ -29,6 +29,7 @@ mod failures;
 mod foreign;
 mod formats;
 mod globals;
+mod globals_storm;
 mod guards;
 mod left_out;
 mod masking;
