@@ -58,7 +58,12 @@ const COMMON: &[Setting] = &[
     wanted("max_execution_time", "0"),
     // Tables without a primary key show the one that MySQL generated for them, and keep it.
     wanted("show_gipk_in_create_table_and_information_schema", "ON"),
+    // MariaDB's limits on temporary tables and memory: catalogues are read by way of both.
+    wanted("tmp_disk_table_size", "18446744073709551615"),
+    wanted("max_session_mem_used", "9223372036854775807"),
     wanted("sql_quote_show_create", "1"),
+    // MySQL adds it to the statements of views.
+    wanted("sql_buffer_result", "0"),
     // MySQL: a definition has what was said when the table was made, no more (a row format that was nobody's choice) and no less.
     wanted("show_create_table_verbosity", "OFF"),
     wanted("show_create_table_skip_secondary_engine", "OFF"),
