@@ -1,6 +1,8 @@
 //! What each variable of a session is at its extremes, as a global setting of others: a storm picks some of the server's own list, and
 //! nothing of what comes over may be another. `DROVER_STORM_ROUNDS` goes further than `make test` does.
 
+use std::io::Write as _;
+
 use drover_sandbox::{Flavour, Server};
 
 use crate::chance::{Chance, rounds};
@@ -20,6 +22,16 @@ const NOT_OURS: [(&str, &str); 2] = [
         "what a target has new tables encrypted with is its own; verification says so",
     ),
 ];
+
+struct ToldIfItFails(String);
+
+impl Drop for ToldIfItFails {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            drop(writeln!(std::io::stderr(), "{}", self.0));
+        }
+    }
+}
 
 /// A variable and the values at its ends.
 struct Variable {
@@ -50,7 +62,7 @@ fn a_storm_of_settings(flavour: Flavour) {
                 variables.swap_remove(at);
             }
         }
-        eprintln!("round {round}: {settings:?}");
+        let _told = ToldIfItFails(format!("round {round}: {settings:?}"));
         for session in &mut calm {
             for (name, value) in &settings {
                 session.run(&format!("SET @was_{name} = @@GLOBAL.{name}"));

@@ -1,6 +1,7 @@
 //! A dump that is killed, again and again, goes on and ends with all rows; also with rows of tables without a key.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use drover_sandbox::{Flavour, Server};
@@ -104,6 +105,9 @@ fn assert_done(server: &Server, schema: &str, out: &Path, flavour: Flavour) {
 }
 
 fn assert_same_as_source(server: &Server, schema: &str, out: &Path, flavour: Flavour) {
+    // Several of these tests have a schema of the same name, each on a source of its own.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let target = target(flavour);
     run(&mut restore(target, out, "")).done();
     compare::assert_same(&compare::everything(server, schema), &compare::everything(target, schema));
