@@ -9,9 +9,9 @@ use drover_db::Connection;
 
 use super::load::Loads;
 use crate::dump::catalog::Name;
-use crate::dump::hold::{self, Patience};
+use crate::dump::hold::{self, Group, Patience};
 use crate::dump::journal::{Journal, Kept};
-use crate::dump::ranges::{self, Chunks, Group, Range, Ranges};
+use crate::dump::ranges::{self, Chunks, Range, Ranges};
 use crate::dump::reader::{self, Job};
 use crate::dump::snapshot::Taken;
 use crate::dump::source::{Source, View};
@@ -164,7 +164,7 @@ impl Filling<'_> {
             indexes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(complete);
             Ok(Vec::new())
         };
-        pool::run(pair, ranges::in_groups(tasks, 1), self.restore.stop, work, pool::nothing_to_seek)?;
+        pool::run(pair, hold::in_groups(tasks, 1), self.restore.stop, work, pool::nothing_to_seek)?;
         let indexes = indexes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         Ok((ranges.into_chunks(), indexes))
     }
@@ -178,7 +178,7 @@ impl Filling<'_> {
     ) -> Result<(Chunks, Duration)> {
         let (ranges, copies) = Ranges::begin(free, self.consistent)?;
         let indexes = waiting.into_iter().map(Task::Index);
-        let copies = ranges::in_groups(copies, patience.identity.most_at_once());
+        let copies = hold::in_groups(copies, patience.identity.most_at_once());
         let tasks = indexes.chain(copies.into_iter().map(Task::Copy)).collect();
         let work = |pair: &mut Pair, task: Task<'t>| match task {
             Task::Copy(group) => {

@@ -18,6 +18,26 @@ use crate::progress::Progress;
 use crate::session;
 use crate::{Error, Result};
 
+/// A worker's next ranges.
+pub(crate) type Group<'a> = Vec<Arc<Range<'a>>>;
+
+/// Tables of fewer bytes are read by the group.
+const SMALL: u64 = 64 << 10;
+
+/// Ranges as they are given out: each by itself, or up to `most` of small tables.
+pub(crate) fn in_groups(ranges: Vec<Arc<Range<'_>>>, most: usize) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for range in ranges {
+        let is_small = |range: &Range<'_>| range.kept().is_empty() && range.weight() < SMALL;
+        let takes = |group: &&mut Group<'_>| group.len() < most && group.iter().all(|other| is_small(other));
+        match groups.last_mut().filter(takes) {
+            Some(group) if is_small(&range) => group.push(range),
+            _ => groups.push(vec![range]),
+        }
+    }
+    groups
+}
+
 /// How long a worker waits for a table that somebody else has locked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience<'a> {

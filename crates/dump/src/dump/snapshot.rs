@@ -42,7 +42,7 @@ pub(crate) struct Wish<'a> {
     pub(crate) max_lock_time: Duration,
 }
 
-/// What there is at the moment.
+/// The tables that exist when it is asked for, and their numbers.
 pub(crate) struct Now {
     pub(crate) names: Vec<Name>,
     pub(crate) numbers: Option<Numbers>,
@@ -144,7 +144,7 @@ const MOST_AT_ONCE: usize = 32 << 10;
 
 const HOLD_DDL: &str = "LOCK INSTANCE FOR BACKUP";
 
-/// What there is now.
+/// Asks for both.
 fn now(connection: &mut Connection, numbering: Option<Numbering>) -> Result<Now> {
     let mut batch = Batch::default();
     ask_for_now(&mut batch, numbering);

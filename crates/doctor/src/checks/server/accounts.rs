@@ -153,8 +153,8 @@ fn more(findings: usize, weight: Weight) -> Finding {
         "{} more about accounts without a password, or with all privileges from anywhere",
         size::things(findings as u64, "finding")
     );
-    Finding::observed(weight, what, "begin with those that are told one by one")
-        .seen("mysql.user; the weightiest are told one by one")
+    Finding::observed(weight, what, "begin with those that are listed")
+        .seen("mysql.user; the gravest are listed")
 }
 
 /// From where the server can be reached.

@@ -82,7 +82,7 @@ fn more(all: usize) -> Finding {
         format!("{} such columns in all", size::count(all as u64)),
         "begin with those that rows are inserted into most",
     )
-    .seen("information_schema.TABLES and COLUMNS; the fullest are told one by one")
+    .seen("information_schema.TABLES and COLUMNS; the fullest are listed")
 }
 
 /// A column that the server gives values to.

@@ -21,7 +21,7 @@ pub(crate) const CHECK: Check = Check {
 const NAME: &str = "innodb_file_per_table";
 /// More are counted no further.
 const MOST: usize = 1000;
-/// Names that are told.
+/// How many names a message lists.
 const TOLD: usize = 5;
 
 /// MySQL's view, and that of MariaDB and of MySQL before 8.0. InnoDB's own tables there belong to no schema.

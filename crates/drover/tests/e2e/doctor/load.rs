@@ -60,7 +60,7 @@ fn auto_increment(flavour: Flavour) {
     );
 }
 
-/// Of many only the fullest are told one by one.
+/// Of many only the fullest are listed.
 fn many_columns(flavour: Flavour) {
     let server = &start_unsynced(flavour, &[]);
     let tables = (0..12).map(|n| {

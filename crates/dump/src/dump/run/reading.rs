@@ -7,9 +7,9 @@ use std::time::Duration;
 use drover_db::{Connection, Stop};
 
 use super::super::destination::Files;
-use super::super::hold::{self, Patience};
+use super::super::hold::{self, Group, Patience};
 use super::super::journal::Journal;
-use super::super::ranges::{self, Chunks, Group, Range, Ranges};
+use super::super::ranges::{self, Chunks, Range, Ranges};
 use super::super::reader::{self, Job};
 use super::super::snapshot::Taken;
 use super::super::source::View;
@@ -80,7 +80,7 @@ impl Dump<'_> {
                     .map(|range| vec![range])),
                 false => Ok(None),
             };
-        let tail = pool::run(workers, ranges::in_groups(tasks, at_once), stop, work, seek)?;
+        let tail = pool::run(workers, hold::in_groups(tasks, at_once), stop, work, seek)?;
         Ok((ranges.into_chunks(), tail))
     }
 }
