@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use drover_sandbox::{Flavour, Server};
 
-use crate::client::{client, feed, sql};
+use crate::client::{client, feed, sql, try_sql, wait_until};
 use crate::compare::{self, Contents};
 use crate::drover::{NO_HOME, Running, run};
 use crate::servers::{on_both, start};
@@ -60,15 +60,13 @@ fn a_server_is_rebuilt(flavour: Flavour) {
     let [up_to, undo] = [up_to, undo].map(|line| named(line, &position));
 
     run(&mut shell(dry_run, &rebuilt)).done();
-    let began = Instant::now();
     run(&mut shell(replay, &rebuilt)).done();
-    let took = began.elapsed();
     run(&mut shell(resume, &rebuilt)).done();
     assert_same("rebuilt", &after, &servers[0]);
     run(&mut shell(&undo, &rebuilt)).done();
     assert_same("undone", &before, &servers[0]);
 
-    let kills = replay_killed(&up_to, &killed, took);
+    let kills = replay_killed(&up_to, &killed, &servers[1]);
     assert!(kills >= KILLS / 2, "only {kills} of {KILLS} came while there was work");
     assert_same("killed", &before, &servers[1]);
 }
@@ -115,26 +113,21 @@ fn assert_same(what: &str, expected: &Contents, server: &Server) {
     assert!(differences.is_empty(), "{what}: {}", differences.join("\n"));
 }
 
-/// The replay killed again and again, within half the time that it took when nothing stopped it; tells how often it was at work then.
-fn replay_killed(line: &str, dir: &tempfile::TempDir, took: Duration) -> u32 {
+/// The replay killed again and again, each time when it has noted another position; tells how often it was at work then.
+fn replay_killed(line: &str, dir: &tempfile::TempDir, target: &Server) -> u32 {
+    let noted = || try_sql(target, "SELECT * FROM drover.replay").unwrap_or_default();
     let resuming = format!("{line} --resume");
     let mut kills = 0;
     for number in 0..KILLS {
+        let before = noted();
         let mut running = Running::start(&mut shell(if number == 0 { line } else { &resuming }, dir));
-        thread::sleep(took / (2 * KILLS));
+        wait_until("another position is noted", || noted() != before || running.has_ended());
         if running.has_ended() {
-            let ended = running.finish();
-            if !ended.stderr.contains("holds no position") {
-                ended.done();
-                continue;
-            }
-            // It was killed before it had noted anything.
-            running = Running::start(&mut shell(line, dir));
-            thread::sleep(took / KILLS);
+            running.finish().done();
+            break;
         }
         running.signal("KILL");
-        assert_eq!(running.finish().code, None);
-        kills += 1;
+        kills += u32::from(running.finish().code.is_none());
     }
     run(&mut shell(&resuming, dir)).done();
     kills
