@@ -65,8 +65,8 @@ struct Storm {
     objects: usize,
     /// Objects of tasks that may be there or not.
     rolled_back: HashSet<usize>,
-    /// Shepherds that something came over, by the numbers of their processes.
-    disturbed: HashSet<u32>,
+    /// Shepherds that nothing came over, by the numbers of their processes.
+    undisturbed: HashSet<u32>,
 }
 
 fn whole() -> LinkSettings {
@@ -94,12 +94,13 @@ impl Storm {
             chance,
             objects: 0,
             rolled_back: HashSet::new(),
-            disturbed: HashSet::new(),
+            undisturbed: HashSet::new(),
         };
         for _ in 0..SHEPHERDS {
             let link = Link::in_threads(storm.queue.server.port(), whole()).unwrap();
             let url = format!("mysql://storm@127.0.0.1:{}/{}", link.port(), storm.queue.schema);
             let child = storm.start(&url);
+            storm.undisturbed.insert(child.id());
             storm.shepherds.push(Shepherd { link, url, child });
         }
         storm
@@ -183,7 +184,7 @@ impl Storm {
     /// While it lasts tasks go on to come.
     fn strike(&mut self, victim: usize, blow: Blow) {
         std::thread::sleep(self.chance.millis(0, 300));
-        self.disturbed.insert(self.shepherds[victim].child.id());
+        self.undisturbed.remove(&self.shepherds[victim].child.id());
         match blow {
             Blow::Stall(time) => {
                 self.shepherds[victim].link.set(LinkSettings { is_down: true, ..whole() }).unwrap();
@@ -199,6 +200,7 @@ impl Storm {
                 self.shepherds[victim].child.kill().unwrap();
                 let _status = self.shepherds[victim].child.wait().unwrap();
                 self.shepherds[victim].child = self.start(&self.shepherds[victim].url);
+                self.undisturbed.insert(self.shepherds[victim].child.id());
                 self.insert();
             }
             Blow::KillWorkers => {
@@ -252,10 +254,12 @@ impl Storm {
         assert!(never.is_empty(), "these never ran: {never:?}");
         let wrong: Vec<_> = ran.keys().filter(|object| self.rolled_back.contains(object)).collect();
         assert!(wrong.is_empty(), "these were rolled back: {wrong:?}");
+        // Where a shepherd was killed before its worker asked for it, another process is the worker's parent.
         let twice: Vec<_> = ran
             .iter()
-            .filter(|(_, by)| by.len() > 1 && !by.iter().any(|shepherd| self.disturbed.contains(shepherd)))
+            .filter(|(_, by)| by.len() > 1 && by.iter().all(|shepherd| self.undisturbed.contains(shepherd)))
             .collect();
+        assert!(ran.values().flatten().any(|shepherd| self.undisturbed.contains(shepherd)), "none is known");
         assert!(twice.is_empty(), "these ran twice, and nothing came over their shepherds: {twice:?}");
         let nobodies = "SELECT COUNT(*) FROM queue_lane WHERE owner NOT IN (0, 4294967295) \
                         AND owner NOT IN (SELECT shepherd FROM queue_shepherd)";
