@@ -2,6 +2,7 @@
 //! does not let this account change it, answers with an error that is passed over unless the setting is needed.
 
 use drover_db::options::{ConnectOptions, Logged};
+use drover_db::table::column::SET_NEVER;
 use drover_db::{Connection, quote};
 
 use crate::Result;
@@ -195,6 +196,9 @@ pub(crate) fn set(connection: &mut Connection, purpose: Purpose) -> Result<()> {
             Err(drover_db::Error::Server(_)) if !setting.needed => {}
             other => drop(other.doing(|| format!("setting {}", setting.name))?),
         }
+    }
+    if purpose == Purpose::Restore {
+        connection.execute(SET_NEVER).doing(|| "asking for the last TIMESTAMP")?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use drover_db::{Connection, Row, Vendor, quote, server};
 
 use crate::event::{Query, TableMap};
 use crate::log::Header;
-use crate::rows::{Kept, KeptColumn, Table};
+use crate::rows::{Kept, KeptColumn, KeptHistory, Table};
 use crate::server::Origin;
 use crate::source::log_number;
 use crate::{Error, Result};
@@ -163,14 +163,28 @@ impl Sink<'_> {
         let rows = self.connection.query(columns);
         let rows = rows.map_err(|source| self.destination.failed("asking for a table's columns", source))?;
         let is_versioned = rows.rows.first().is_some_and(|row| row.string(3) == "1");
+        let history = if is_versioned { Some(self.history(&schema, &name)?) } else { None };
         let column = |row: Row| KeptColumn {
             name: row.string(0),
             data_type: row.string(1),
             most: row.string(2).parse().unwrap_or(0),
         };
-        let kept = Arc::new(Kept { columns: rows.into_iter().map(column).collect(), is_versioned });
+        let kept = Arc::new(Kept { columns: rows.into_iter().map(column).collect(), history });
         self.kept.insert(key, Arc::clone(&kept));
         Ok(Some(kept))
+    }
+
+    /// How the target keeps the history of a table; its names are literals.
+    fn history(&mut self, schema: &str, table: &str) -> Result<KeptHistory> {
+        let sql = format!(
+            "SELECT FROM_UNIXTIME(4294967295) IS NOT NULL, (SELECT ORDINAL_POSITION FROM information_schema.COLUMNS WHERE \
+             TABLE_SCHEMA = {schema} AND TABLE_NAME = {table} AND GENERATION_EXPRESSION = 'ROW END')"
+        );
+        let row = self.connection.first(sql);
+        let row = row.map_err(|source| self.destination.failed("asking for a table's history", source))?;
+        let place = row.as_ref().and_then(|row| row.parse::<usize>(1));
+        let ends_later = row.is_some_and(|row| row.string(0) == "1");
+        Ok(KeptHistory { until: place.and_then(|place| place.checked_sub(1)), ends_later })
     }
 
     /// In a dry run, a table that is not there is a problem, unless the log may make it.

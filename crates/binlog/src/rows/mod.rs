@@ -16,7 +16,7 @@ pub use column::{Column, ColumnType};
 pub(crate) use defined::{DefinedColumn, Definition, words};
 pub(crate) use image::is_set;
 pub use image::{Field, Row, RowReader, Spans};
-pub(crate) use retyped::{Kept, KeptColumn, Retyped, Untellable};
+pub(crate) use retyped::{Kept, KeptColumn, KeptHistory, Retyped, Untellable};
 pub use table::{NotUnderstood, Table, Tables};
 pub use temporal::{Date, DateTime, Time};
 pub use value::{Value, inflate, write_decimal};

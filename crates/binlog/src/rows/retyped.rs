@@ -1,7 +1,8 @@
 //! Rows for a server that keeps some of their columns as another type than the server of the log, since it has not that type: they are
 //! described and written as that server keeps them. What a type becomes is what `drover copy` makes of it.
 //!
-//! Where that server keeps no history of a system-versioned table, only what happens to the rows that are valid now is left.
+//! Where that server keeps no history of a system-versioned table, only what happens to the rows that are valid now is left. Where it
+//! does, rows that are valid until further notice are so until its own last TIMESTAMP.
 
 use crate::event::{Rows, TableMap, rows_masks_start};
 use crate::json;
@@ -18,8 +19,17 @@ use super::value::{Value, inflate};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) columns: Vec<KeptColumn>,
-    /// Whether it keeps a history itself.
-    pub(crate) is_versioned: bool,
+    /// How it keeps a history itself, if it does.
+    pub(crate) history: Option<KeptHistory>,
+}
+
+/// How a server keeps the history of a system-versioned table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeptHistory {
+    /// Which column tells until when a row is valid; `None` for one that the server has added by itself, behind all others.
+    pub(crate) until: Option<usize>,
+    /// Whether the last TIMESTAMP is the one that MariaDB has from 11.5 on.
+    pub(crate) ends_later: bool,
 }
 
 /// A column of such a table.
@@ -55,7 +65,13 @@ enum Becomes {
     Gone,
     /// This, behind a length of so many bytes.
     Other(To, u8),
+    /// The time until which a row is valid: where that is the log's last one, the server's.
+    Until { never: [u8; 7], is: [u8; 7] },
 }
+
+/// The last TIMESTAMP(6) as rows hold it, before MariaDB 11.5 and from there on.
+const NEVER: [[u8; 7]; 2] =
+    [[0x7f, 0xff, 0xff, 0xff, 0x0f, 0x42, 0x3f], [0xff, 0xff, 0xff, 0xff, 0x0f, 0x42, 0x3f]];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
@@ -91,7 +107,7 @@ impl Retyped {
         if kept.columns.is_empty() || format.post_header(Kind::TABLE_MAP) == Some(6) {
             return None;
         }
-        let period = if kept.is_versioned { None } else { period(table, kept, format.is_mariadb()) };
+        let period = if kept.history.is_some() { None } else { period(table, kept, format.is_mariadb()) };
         let mut retyped = Self {
             table: Table { columns: Vec::new(), primary_key: Vec::new(), ..table.clone() },
             types: Vec::new(),
@@ -111,6 +127,9 @@ impl Retyped {
                 continue;
             }
             retyped.push(column, (number, described), columns.next(), format.is_mariadb());
+        }
+        if let Some((until, becomes)) = kept.history.and_then(|history| ends(history, table, format)) {
+            retyped.becomes[until] = becomes;
         }
         let is_same = retyped.becomes.iter().all(|becomes| *becomes == Becomes::Same);
         if is_same { None } else { Some(retyped) }
@@ -275,7 +294,13 @@ impl Retyped {
                         damaged => damaged,
                     })?;
                 }
-                _ => out.extend_from_slice(image.get(range).ok_or(Short)?),
+                (becomes, _) => {
+                    let bytes = image.get(range).ok_or(Short)?;
+                    match becomes {
+                        Becomes::Until { never, is } if bytes == never => out.extend_from_slice(&is),
+                        _ => out.extend_from_slice(bytes),
+                    }
+                }
             }
         }
         Ok(())
@@ -308,6 +333,16 @@ fn other(column: &Column, kept: &KeptColumn, is_mariadb: bool) -> Option<(To, Co
     let kind = ColumnType::of_text(&kept.data_type, kept.most)?;
     // A BLOB has a limit of its own.
     Some((to, kind, u16::try_from(kept.most).unwrap_or(0)))
+}
+
+/// Which column tells until when a row is valid, and what becomes of it, where the log's server and the one that is to take the rows have
+/// different last TIMESTAMPs.
+fn ends(history: KeptHistory, table: &Table, format: &Format) -> Option<(usize, Becomes)> {
+    let ended_later = format.is_at_least((11, 5));
+    let until = history.until.unwrap_or(table.columns.len().checked_sub(1)?);
+    let is_time = table.columns.get(until)?.kind == ColumnType::Timestamp(6);
+    let [never, is] = [ended_later, history.ends_later].map(|later| NEVER[usize::from(later)]);
+    (format.is_mariadb() && is_time && never != is).then_some((until, Becomes::Until { never, is }))
 }
 
 /// The columns that tell from when to when a row is valid, where the table lacks them that takes the rows: two of one type which are
@@ -417,7 +452,7 @@ mod tests {
             data_type: data_type.into(),
             most,
         };
-        Kept { columns: columns.iter().map(column).collect(), is_versioned: false }
+        Kept { columns: columns.iter().map(column).collect(), history: None }
     }
 
     const UNENDING: [u8; 7] = [0x7f, 0xff, 0xff, 0xff, 0x0f, 0x42, 0x3f];
@@ -492,7 +527,7 @@ mod tests {
         same.columns[2].data_type = "varchar".into();
         let until = |kept: &Kept| Retyped::of(&map, &table, kept, &format).and_then(|retyped| retyped.until);
         assert_eq!(until(&same), Some(4));
-        same.is_versioned = true;
+        same.history = Some(KeptHistory { until: None, ends_later: false });
         assert_eq!(until(&same), None);
         assert!(Retyped::of(&map, &table, &Kept::default(), &format).is_none());
     }

@@ -74,7 +74,7 @@ impl Table {
     /// Whether its last columns may be those that MariaDB gives a system-versioned table: not every log has their names.
     pub(crate) fn may_be_versioned(&self) -> bool {
         let is_one = |column: &Column| column.kind == ColumnType::Timestamp(6) && !column.is_nullable;
-        self.columns.len() > 2 && self.columns.iter().rev().take(2).all(is_one)
+        self.columns.len() > 2 && self.columns.iter().filter(|column| is_one(column)).count() > 1
     }
 
     /// Whether it has times in the formats of before MySQL 5.6.4 and MariaDB 10.1. MariaDB may log others as if they were these, and

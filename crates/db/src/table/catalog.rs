@@ -22,7 +22,12 @@ pub struct ColumnFacts {
 }
 
 impl ColumnFacts {
-    /// Whether it tells since when or until when a row was the living one (system-versioned tables of MariaDB).
+    /// Whether it tells the time until which a row is valid (system-versioned tables of MariaDB).
+    pub fn is_row_end(&self) -> bool {
+        self.generation.eq_ignore_ascii_case("ROW END") && self.data_type == "timestamp"
+    }
+
+    /// Whether it tells since when or until when a row is valid.
     pub fn is_row_time(&self) -> bool {
         matches!(self.generation.to_ascii_uppercase().as_str(), "ROW START" | "ROW END")
     }

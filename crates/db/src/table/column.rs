@@ -7,6 +7,14 @@ use super::{ColumnFacts, Literal, ValueKind};
 use crate::quote;
 use crate::sql::{Dialect, Kind, tokens};
 
+/// The last TIMESTAMP of MariaDB before 11.5.
+pub const NEVER: &str = "2038-01-19 03:14:07.999999";
+/// The last TIMESTAMP from MariaDB 11.5 on.
+pub const LATER_NEVER: &str = "2106-02-07 06:28:15.999999";
+/// Has `@never` be the server's own last TIMESTAMP, for the columns that are loaded with it; the session's zone must be UTC.
+pub const SET_NEVER: &str =
+    "SET @never = COALESCE(FROM_UNIXTIME(4294967295.999999), FROM_UNIXTIME(2147483647.999999))";
+
 /// A column as the text of rows holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
@@ -85,7 +93,7 @@ pub fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn> {
     let mut columns: Vec<_> = facts
         .iter()
         .filter(|facts| facts.generation.is_empty() || versioned && facts.is_row_time())
-        .map(read_column)
+        .map(|facts| if facts.is_row_end() { row_end(&facts.name) } else { read_column(facts) })
         .collect();
     columns.extend(implicit(facts, versioned));
     columns
@@ -95,16 +103,30 @@ pub fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn> {
 /// names.
 pub fn implicit(facts: &[ColumnFacts], versioned: bool) -> impl Iterator<Item = ReadColumn> {
     let adds = versioned && !facts.iter().any(ColumnFacts::is_row_time);
-    let column = |name: &str| ReadColumn {
-        column: Column { name: name.into(), read: None, load: None },
+    let columns =
+        || [row_time(Column { name: "row_start".into(), read: None, load: None }), row_end("row_end")];
+    adds.then(columns).into_iter().flatten()
+}
+
+/// Until when a row is valid. Of one that is valid until further notice that is the last TIMESTAMP, which is a later one from MariaDB 11.5
+/// on: it is read as the older one, and loaded as `@never`, the server's own: otherwise the row would be one of the past there.
+fn row_end(name: &str) -> ReadColumn {
+    let read = format!("COALESCE(NULLIF({}, '{LATER_NEVER}'), '{NEVER}')", quote::identifier(name));
+    let load = format!("COALESCE(NULLIF(@value, '{NEVER}'), @never)");
+    row_time(Column { name: name.into(), read: Some(read), load: Some(load) })
+}
+
+/// No key is walked along it: on another server it may have another place in its order.
+fn row_time(column: Column) -> ReadColumn {
+    ReadColumn {
+        column,
         stored: None,
         error_mark: None,
         literal: None,
         kind: ValueKind::Word,
         loses: None,
         signed_zero: false,
-    };
-    ["row_start", "row_end"].into_iter().filter(move |_| adds).map(column)
+    }
 }
 
 /// How a column is read and loaded.

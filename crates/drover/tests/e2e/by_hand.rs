@@ -98,6 +98,7 @@ fn load(table: &Value, file: &Path) -> String {
     format!(
         r"SET time_zone = '+00:00', foreign_key_checks = 0,
     sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES';
+SET @never = COALESCE(FROM_UNIXTIME(4294967295.999999), FROM_UNIXTIME(2147483647.999999));
 LOAD DATA LOCAL INFILE '{}' INTO TABLE `{}` CHARACTER SET binary
   FIELDS TERMINATED BY '\t' ESCAPED BY '\\' LINES TERMINATED BY '\n'
   ({}) {set};

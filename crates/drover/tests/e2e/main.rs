@@ -32,6 +32,7 @@ mod formats;
 mod globals;
 mod globals_storm;
 mod guards;
+mod history;
 mod left_out;
 mod masking;
 mod one_server;

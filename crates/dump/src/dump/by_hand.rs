@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use drover_db::Vendor;
+use drover_db::table::column::SET_NEVER;
 
 use super::catalog::Name;
 use super::tables::TablePlan;
@@ -39,6 +40,9 @@ pub(crate) fn head(vendor: Vendor, plan: &TablePlan, table: &Table) -> Vec<u8> {
         head.extend(use_line(&plan.relation.name.schema).into_bytes());
     }
     head.extend(settings.iter().flat_map(|setting| format!("SET {setting};\n").into_bytes()));
+    if table.with_history {
+        head.extend(format!("{SET_NEVER};\n").into_bytes());
+    }
     head
 }
 

@@ -1,5 +1,7 @@
 //! Rows that the target takes in another form: of a table with history only those of now.
 
+use drover_db::table::column;
+
 use crate::Result;
 use crate::format::manifest::{Chunk, Manifest, Script, Table};
 use crate::format::row_file::RowReader;
@@ -8,8 +10,7 @@ use crate::store::Store;
 
 /// When a row ends that has not ended, in UTC: the last TIMESTAMP of MariaDB before 11.5 and from there on, and the last
 /// transaction.
-const NEVER: [&[u8]; 3] =
-    [b"2038-01-19 03:14:07.999999", b"2106-02-07 06:28:15.999999", b"18446744073709551615"];
+const NEVER: [&[u8]; 3] = [column::NEVER.as_bytes(), column::LATER_NEVER.as_bytes(), b"18446744073709551615"];
 
 /// Text is read from the decompressor in pieces of this many bytes.
 const PIECE: usize = 256 << 10;
