@@ -11,9 +11,9 @@ use crate::sql::{Dialect, Kind, tokens};
 pub const NEVER: &str = "2038-01-19 03:14:07.999999";
 /// The last TIMESTAMP from MariaDB 11.5 on.
 pub const LATER_NEVER: &str = "2106-02-07 06:28:15.999999";
-/// Has `@never` be the server's own last TIMESTAMP, for the columns that are loaded with it; the session's zone must be UTC.
-pub const SET_NEVER: &str =
-    "SET @never = COALESCE(FROM_UNIXTIME(4294967295.999999), FROM_UNIXTIME(2147483647.999999))";
+/// Sets what such columns are loaded with: `@never` is the server's own last TIMESTAMP, if the session's zone is UTC.
+pub const SET_NEVER: &str = "SET @older_never = '2038-01-19 03:14:07.999999', \
+     @never = COALESCE(FROM_UNIXTIME(4294967295.999999), FROM_UNIXTIME(2147483647.999999))";
 
 /// A column as the text of rows holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,8 +111,10 @@ pub fn implicit(facts: &[ColumnFacts], versioned: bool) -> impl Iterator<Item = 
 /// Until when a row is valid. Of one that is valid until further notice that is the last TIMESTAMP, which is a later one from MariaDB 11.5
 /// on: it is read as the older one, and loaded as `@never`, the server's own: otherwise the row would be one of the past there.
 fn row_end(name: &str) -> ReadColumn {
-    let read = format!("COALESCE(NULLIF({}, '{LATER_NEVER}'), '{NEVER}')", quote::identifier(name));
-    let load = format!("COALESCE(NULLIF(@value, '{NEVER}'), @never)");
+    let read = format!("REPLACE({}, '{LATER_NEVER}', '{NEVER}')", quote::identifier(name));
+    // No other literal stands beside the value: it is found again in an INSERT by its quotes. With NULLIF, MariaDB gives all rows of a
+    // bulk the first one's value.
+    let load = "REPLACE(@value, @older_never, @never)".into();
     row_time(Column { name: name.into(), read: Some(read), load: Some(load) })
 }
 

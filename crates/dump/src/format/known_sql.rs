@@ -7,7 +7,7 @@ use drover_db::{quote, table::Column};
 use super::manifest::{Chunk, Manifest, Table};
 
 /// Functions in the expressions by which columns are read and loaded.
-const FUNCTIONS: [&str; 8] = ["ABS", "CAST", "COALESCE", "CONVERT", "GREATEST", "IF", "LEAST", "NULLIF"];
+const FUNCTIONS: [&str; 7] = ["ABS", "CAST", "CONVERT", "GREATEST", "IF", "LEAST", "REPLACE"];
 /// Other words in them, besides character sets.
 const WORDS: [&str; 5] = ["AS", "BINARY", "CHAR", "DOUBLE", "JSON"];
 /// What objects are, besides tables.
@@ -113,7 +113,7 @@ fn is_expression(text: &str, column: &Column) -> bool {
             Kind::Quoted => is_column(token),
             Kind::Word if calls => is_one_of(&FUNCTIONS),
             Kind::Word if before.is_some_and(|before| before.is_symbol(b'@')) => {
-                is_one_of(&["value", "never"])
+                is_one_of(&["value", "never", "older_never"])
             }
             Kind::Word => {
                 is_number(token)
