@@ -85,9 +85,7 @@ fn relation(connection: &mut Connection, reference: &Reference) -> Result<Relati
         quote::string(&name.name)
     );
     let rows = connection.query(sql).doing(|| format!("looking for {name}"))?;
-    let folds = server::variable(connection, "lower_case_table_names")
-        .doing(|| "reading lower_case_table_names")?
-        .is_some_and(|value| value != "0");
+    let folds = server::takes_any_case(connection).doing(|| "reading lower_case_table_names")?;
     // The catalogue takes `Shop` and `shop` for the same, also where the server does not.
     let is_it = |row: &&Row| folds || row.string(0) == name.schema && row.string(1) == name.name;
     let row = rows.rows.iter().find(is_it).ok_or_else(|| {

@@ -82,6 +82,15 @@ pub fn variable(connection: &mut Connection, name: &str) -> Result<Option<String
     }
 }
 
+/// Whether the server takes names of schemas and tables in any case for the same (`lower_case_table_names` is not 0), as on Windows and
+/// where a managed server was made so.
+///
+/// # Errors
+/// If the server refuses to tell it, or the connection is lost.
+pub fn takes_any_case(connection: &mut Connection) -> Result<bool> {
+    Ok(variable(connection, "GLOBAL.lower_case_table_names")?.is_some_and(|value| value != "0"))
+}
+
 /// Whether both connections lead to one server. Addresses do not tell, nor do ids, which are copied along with data directories: but
 /// a lock by name is seen on its own server only. `one` must hold none that it needs, as old servers let it hold one only.
 ///

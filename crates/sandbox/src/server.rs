@@ -136,7 +136,7 @@ impl Server {
     ) -> Result<Self, Error> {
         options::check(&options.server_options)?;
         let binaries = ServerBinaries::find(options.flavour, options.server.as_deref())?;
-        let template = template::ensure(&binaries, &template_cache()?)?;
+        let template = template::ensure(&binaries, &options.server_options, &template_cache()?)?;
         let mut setup = Setup::claim(options, binaries, port)?;
         match prepare(&mut setup).and_then(|()| setup.first_launch(&template)) {
             Ok(launched) => Ok(Self { setup, launched }),

@@ -15,6 +15,9 @@ use crate::binaries::path_option;
 use crate::log::{SHOWN_LINES, last_lines};
 use crate::{Error, Flavour, ServerBinaries, options};
 
+/// Options that a data directory keeps as they were when it was made.
+const KEPT: [&str; 2] = ["lower-case-table-names", "innodb-page-size"];
+
 /// Part of every template's name; to be raised when this code makes them differently.
 const GENERATION: u32 = 1;
 
@@ -48,9 +51,10 @@ fn mariadb_last(scripts: &[u8]) -> String {
     )
 }
 
-/// The template for this server in `cache`, made now if it isn't there.
-pub(crate) fn ensure(binaries: &ServerBinaries, cache: &Path) -> Result<PathBuf, Error> {
-    let key = key(binaries);
+/// The template for this server with these options in `cache`, made now if it isn't there.
+pub(crate) fn ensure(binaries: &ServerBinaries, options: &[String], cache: &Path) -> Result<PathBuf, Error> {
+    let kept: Vec<_> = options.iter().filter(|option| is_kept(option)).collect();
+    let key = key(binaries, &kept);
     let template = cache.join(&key);
     if template.is_dir() {
         return Ok(template);
@@ -60,7 +64,7 @@ pub(crate) fn ensure(binaries: &ServerBinaries, cache: &Path) -> Result<PathBuf,
     let lock = File::create(&lock_path).map_err(Error::io("create", &lock_path))?;
     lock.lock().map_err(Error::io("lock", &lock_path))?;
     if !template.is_dir() {
-        make(binaries, cache, &key)?;
+        make(binaries, &kept, cache, &key)?;
     }
     Ok(template)
 }
@@ -80,22 +84,27 @@ pub(crate) fn copy(template: &Path, datadir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn key(binaries: &ServerBinaries) -> String {
+fn is_kept(option: &str) -> bool {
+    let name = option.trim_start_matches("--").split('=').next().unwrap_or_default();
+    KEPT.contains(&name.replace('_', "-").as_str())
+}
+
+fn key(binaries: &ServerBinaries, kept: &[&String]) -> String {
     let mut hasher = DefaultHasher::new();
-    (GENERATION, binaries.server(), binaries.version()).hash(&mut hasher);
+    (GENERATION, binaries.server(), binaries.version(), kept).hash(&mut hasher);
     let version: Vec<String> = binaries.version_numbers().iter().map(u32::to_string).collect();
     format!("{}-{}-{:016x}", binaries.flavour(), version.join("."), hasher.finish())
 }
 
 /// Makes the template `key` while its lock is held.
-fn make(binaries: &ServerBinaries, cache: &Path, key: &str) -> Result<(), Error> {
+fn make(binaries: &ServerBinaries, kept: &[&String], cache: &Path, key: &str) -> Result<(), Error> {
     let prefix = format!(".making-{key}-");
     remove_leftovers(cache, &prefix);
     let work = tempfile::Builder::new()
         .prefix(&prefix)
         .tempdir_in(cache)
         .map_err(Error::io("create a directory in", cache))?;
-    initialise(binaries, work.path())?;
+    initialise(binaries, kept, work.path())?;
     // The server's UUID: each copy makes its own at its first start.
     remove_if_there(&work.path().join("auto.cnf"))?;
     fs::rename(work.path(), cache.join(key)).map_err(Error::io("rename", work.path()))
@@ -117,13 +126,14 @@ fn remove_if_there(path: &Path) -> Result<(), Error> {
     }
 }
 
-fn initialise(binaries: &ServerBinaries, datadir: &Path) -> Result<(), Error> {
+fn initialise(binaries: &ServerBinaries, kept: &[&String], datadir: &Path) -> Result<(), Error> {
     let mut command = binaries.server_command();
     command.args(options::as_root()).arg(path_option("--datadir", datadir)).stdin(Stdio::null());
     match binaries.flavour() {
         Flavour::MySql => command.args(["--initialize-insecure", "--loose-innodb-redo-log-capacity=64M"]),
         Flavour::MariaDb => command.args(mariadb_bootstrap()).stdin(mariadb_scripts(binaries)?),
     };
+    command.args(kept);
     run(binaries, &mut command)
 }
 
@@ -187,7 +197,7 @@ mod tests {
     fn made_at_once_by(threads: usize, flavour: Flavour) {
         let cache = tempfile::tempdir().unwrap();
         let binaries = ServerBinaries::find(Some(flavour), None).unwrap();
-        let make = || ensure(&binaries, cache.path()).unwrap();
+        let make = || ensure(&binaries, &[], cache.path()).unwrap();
         let templates: Vec<PathBuf> = std::thread::scope(|scope| {
             let makers: Vec<_> = (0..threads).map(|_| scope.spawn(make)).collect();
             makers.into_iter().map(|maker| maker.join().unwrap()).collect()
@@ -219,6 +229,14 @@ mod tests {
         assert_eq!(fs::read(copied.join("mysql/user.frm")).unwrap(), b"x");
         let error = copy(&template, &copied).unwrap_err();
         assert!(error.to_string().starts_with("cannot create"), "{error}");
+    }
+
+    #[test]
+    fn options_that_a_directory_keeps_have_templates_of_their_own() {
+        assert!(is_kept("--lower-case-table-names=1") && is_kept("--innodb_page_size=4k"));
+        assert!(!is_kept("--lower-case-table") && !is_kept("--log-bin"));
+        let binaries = ServerBinaries::find(Some(Flavour::MariaDb), None).unwrap();
+        assert_ne!(key(&binaries, &[]), key(&binaries, &[&"--innodb-page-size=4k".to_owned()]));
     }
 
     #[test]

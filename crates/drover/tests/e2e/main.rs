@@ -16,6 +16,7 @@ mod loops;
 mod servers;
 
 mod across;
+mod any_case;
 mod bench;
 mod binlog;
 mod by_hand;

@@ -72,7 +72,7 @@ impl Earlier<'_> {
     }
 
     fn target(&self, name: &Name) -> Name {
-        Name::new(self.renames.schema(&name.schema), &name.name)
+        self.renames.relation(&name.schema, &name.name)
     }
 
     fn check_owners(&self, there: &BTreeMap<Name, RelationKind>) -> Result<()> {
@@ -110,10 +110,9 @@ impl Earlier<'_> {
 /// The tables, views and sequences of the target.
 pub(super) fn relations(manifest: &Manifest, renames: &Renames) -> BTreeSet<Name> {
     let of_schema = |schema: &Schema| -> Vec<Name> {
-        let target = renames.schema(&schema.name);
         let objects = schema.views.iter().chain(&schema.sequences).map(|object| &object.name);
         let names = schema.tables.iter().map(|table| &table.name).chain(objects);
-        names.map(|name| Name::new(target, name)).collect()
+        names.map(|name| renames.relation(&schema.name, name)).collect()
     };
     manifest.schemas.iter().flat_map(of_schema).collect()
 }

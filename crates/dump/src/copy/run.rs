@@ -28,7 +28,7 @@ use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::restore::begun::Begun;
 use crate::restore::check::Prepared;
-use crate::restore::rename::Renames;
+use crate::restore::rename::{Case, Renames};
 use crate::restore::run::Restore;
 use crate::restore::steps::Steps;
 use crate::restore::targets::{Coming, Target, is_transactional};
@@ -231,7 +231,7 @@ impl Copy<'_> {
         if let Some(translator) = &translator {
             view.manifest = translator.without_refused(&view.manifest);
         }
-        let renames = Renames::new(&self.args.target.into, &view.manifest)?;
+        let renames = Renames::new(&self.args.target.into, &view.manifest, Case::of(target)?)?;
         if !manifest.contents.has_definitions() {
             manifest = rows_only::on_target(target, manifest, &renames)?;
         }
@@ -347,7 +347,7 @@ impl Copy<'_> {
     /// A copy that was ended when all was done but to say so.
     fn finished(&self, state: &State, target: &mut Connection) -> Result<CopyReport> {
         let manifest = Manifest::read(self.store())?;
-        let renames = Renames::new(&self.args.target.into, &manifest)?;
+        let renames = Renames::new(&self.args.target.into, &manifest, Case::of(target)?)?;
         let server = Server::of(target).doing(|| "asking for the server's version")?;
         let translator = Translator::new(target, self.store(), &manifest, &server)?;
         let held = match &translator {

@@ -18,9 +18,7 @@ pub(super) fn refuse(
     if !server::is_same(source, target).doing(doing)? {
         return Ok(false);
     }
-    let folds = server::variable(target, "GLOBAL.lower_case_table_names")
-        .doing(|| "reading lower_case_table_names")?
-        .is_some_and(|value| value != "0");
+    let folds = server::takes_any_case(target).doing(|| "reading lower_case_table_names")?;
     let known = |name: &str| if folds { name.to_lowercase() } else { name.to_owned() };
     let schemas = selected.schemas();
     let new = |name: &String| {

@@ -38,7 +38,7 @@ pub(super) struct Context<'a> {
 impl Context<'_> {
     /// A name of the dump as it is on the target.
     pub(super) fn target(&self, name: &Name) -> Name {
-        Name::new(self.renames.schema(&name.schema), &name.name)
+        self.renames.relation(&name.schema, &name.name)
     }
 
     /// Whether a statement is to be run; what is left out for a reason that a person should know is noted.

@@ -12,6 +12,7 @@ use super::script::{Script, Session, Statement, is_system};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::kind::Kind;
+use crate::restore::rename::{Case, Rename, Renames};
 use crate::{Error, Result};
 
 /// What a dump holds, by its own names.
@@ -135,11 +136,17 @@ impl Inventory {
         self.has_tables |= other.has_tables;
     }
 
-    /// What may stand behind a schema's name in a text, for `--into`.
-    pub(super) fn objects(&self) -> BTreeSet<(String, String)> {
+    /// What it holds under its new names.
+    ///
+    /// # Errors
+    /// If a schema is renamed that it does not hold, or two things would have one name.
+    pub(super) fn renames(&self, into: &[Rename], case: Case) -> Result<Renames> {
         let names =
             self.created.iter().chain(self.filled.keys()).chain(self.programs.iter().map(|(_, name)| name));
-        names.map(|name| (name.schema.clone(), name.name.clone())).collect()
+        let objects = names.map(|name| (name.schema.clone(), name.name.clone())).collect();
+        let renames = Renames::of(into, &self.schemas, objects, case)?;
+        renames.check_relations(self.created.iter().cloned())?;
+        Ok(renames)
     }
 
     /// Refuses a target that has something of the dump already, or drops it if that was asked for.

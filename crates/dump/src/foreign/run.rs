@@ -25,7 +25,7 @@ use crate::guard::{self, Guard, Side};
 use crate::progress::Progress;
 use crate::restore::RestoreArgs;
 use crate::restore::global::{LocalInfile, RedoLog};
-use crate::restore::rename::Renames;
+use crate::restore::rename::{Case, Renames};
 use crate::session::{self, Purpose};
 use crate::{Error, Result};
 
@@ -329,9 +329,10 @@ fn mydumper_plan(pieces: Vec<mydumper::Piece>, name_of: &dyn Fn((String, String)
 fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Result<ForeignReport> {
     let Shared { args, options, default, stop, progress, guard } = *shared;
     let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
+    let case = Case::of(coordinator)?;
     let renames = match &found.inventory {
-        Some(inventory) => Renames::of(&args.target.into, &inventory.schemas, inventory.objects())?,
-        None => Renames::default(),
+        Some(inventory) => inventory.renames(&args.target.into, case)?,
+        None => Renames::in_case(case),
     };
     let dir = if args.dir.is_dir() { Some(args.dir.as_path()) } else { args.dir.parent() };
     let tally = Tally::default();

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
 use super::cluster::Cluster;
-use super::rename::Renames;
+use super::rename::{Case, Renames};
 use super::run::grouped;
 use super::trial::{Outcome, Trial, both_mysql};
 use super::users::{Users, UsersReport};
@@ -128,7 +128,7 @@ fn accounts(
     manifest: &Manifest,
     warnings: &mut Vec<String>,
 ) -> Result<UsersReport> {
-    let renames = Renames::new(&args.into, manifest)?;
+    let renames = Renames::new(&args.into, manifest, Case::of(connection)?)?;
     let mut prepare = |may_drop| Users::prepare(connection, store, manifest, &renames, |_| may_drop);
     let users = match prepare(args.drop_existing) {
         Err(Error::Found { what, .. }) => {

@@ -127,14 +127,13 @@ impl Scripts<'_> {
         let there = crate::dump::catalog::relations(connection)?;
         let mut existing = Vec::new();
         for schema in &manifest.schemas {
-            let target = self.renames.schema(&schema.name);
             let tables = schema.tables.iter().map(|table| &table.name);
             let names = tables.chain(schema.views.iter().chain(&schema.sequences).map(|object| &object.name));
             for name in names {
-                let found = there.iter().find(|r| r.name.schema == target && r.name.name == *name);
-                existing.extend(
-                    found.map(|relation| (drop_word(relation.kind).to_owned(), relation.name.to_string())),
-                );
+                let name = self.renames.relation(&schema.name, name);
+                let found = there.iter().find(|relation| relation.name == name);
+                existing
+                    .extend(found.map(|relation| (drop_word(relation.kind).to_owned(), name.to_string())));
             }
         }
         Ok(existing)

@@ -1,14 +1,18 @@
-//! Restoring a schema under another name, also in the text of the objects that name it.
+//! Restoring a schema under another name, also in the text of the objects that name it; and what a server that takes names in any case
+//! makes of them.
 //!
 //! In a text, `a`.`b` may be a schema and a table or a table and a column. It is taken for the schema only if the dump
 //! holds something called `b` in schema `a`, or if a third name follows.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use drover_db::quote;
 use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
+use drover_db::{Connection, quote, server};
 
+use crate::dump::catalog::Name;
+use crate::error::Doing;
 use crate::format::manifest::Manifest;
 use crate::format::script;
 use crate::{Error, Result};
@@ -38,53 +42,110 @@ pub(crate) struct Renames {
     new: BTreeMap<String, String>,
     /// What the dump holds in each of those schemas.
     objects: BTreeSet<(String, String)>,
+    case: Case,
+}
+
+/// In which case a server has the names of schemas and tables.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Case {
+    /// As they were given.
+    #[default]
+    Kept,
+    /// As they were given, or in lower case; both are found in any case.
+    Lower,
+}
+
+impl Case {
+    pub(crate) fn of(connection: &mut Connection) -> Result<Self> {
+        let takes_any = server::takes_any_case(connection).doing(|| "reading lower_case_table_names")?;
+        Ok(if takes_any { Self::Lower } else { Self::Kept })
+    }
+
+    fn of_name<'a>(self, name: &'a str) -> Cow<'a, str> {
+        match self {
+            Self::Kept => name.into(),
+            Self::Lower => name.to_lowercase().into(),
+        }
+    }
 }
 
 impl Renames {
-    pub(crate) fn new(renames: &[Rename], manifest: &Manifest) -> Result<Self> {
-        let mut new = BTreeMap::new();
-        for rename in renames {
-            if !manifest.schemas.iter().any(|schema| schema.name == rename.old) {
-                return Err(Error::found(format!("--into: the dump holds no schema '{}'", rename.old)));
-            }
-            new.insert(rename.old.clone(), rename.new.clone());
-        }
-        let targets: Vec<_> = manifest.schemas.iter().map(|s| new.get(&s.name).unwrap_or(&s.name)).collect();
-        if let Some(twice) =
-            targets.iter().find(|name| targets.iter().filter(|other| other == name).count() > 1)
-        {
-            return Err(Error::found(format!(
-                "--into: two schemas of the dump would both be restored as '{twice}'"
-            )));
-        }
-        Ok(Self { objects: objects(manifest), new })
+    /// # Errors
+    /// If a schema is renamed that the dump does not hold, or two things of the dump would have one name.
+    pub(crate) fn new(renames: &[Rename], manifest: &Manifest, case: Case) -> Result<Self> {
+        let schemas = manifest.schemas.iter().map(|schema| schema.name.clone()).collect();
+        let new = Self::of(renames, &schemas, objects(manifest), case)?;
+        new.check_relations(manifest.schemas.iter().flat_map(|schema| {
+            let objects = schema.views.iter().chain(&schema.sequences).map(|object| &object.name);
+            let names = schema.tables.iter().map(|table| &table.name).chain(objects);
+            names.map(|name| Name::new(&schema.name, name))
+        }))?;
+        Ok(new)
     }
 
     /// New names for the schemas of a dump without a manifest, which holds these objects (schema and name).
+    ///
+    /// # Errors
+    /// If a schema is renamed that the dump does not hold, or two would have one name.
     pub(crate) fn of(
         renames: &[Rename],
         schemas: &BTreeSet<String>,
         objects: BTreeSet<(String, String)>,
+        case: Case,
     ) -> Result<Self> {
-        let new: BTreeMap<_, _> =
+        let mut new: BTreeMap<_, _> =
             renames.iter().map(|rename| (rename.old.clone(), rename.new.clone())).collect();
         if let Some(unknown) = new.keys().find(|old| !schemas.contains(*old)) {
             return Err(Error::found(format!("--into: the dump holds no schema '{unknown}'")));
         }
-        let mut targets = BTreeSet::new();
-        match schemas.iter().map(|name| new.get(name).unwrap_or(name)).find(|name| !targets.insert(*name)) {
-            Some(twice) => Err(Error::found(format!(
-                "--into: two schemas of the dump would both be restored as '{twice}'"
-            ))),
-            None => Ok(Self { new, objects }),
+        for old in schemas {
+            let name = case.of_name(new.get(old).unwrap_or(old)).into_owned();
+            if name != *old {
+                new.insert(old.clone(), name);
+            }
         }
+        let mut targets = BTreeMap::new();
+        for old in schemas {
+            let name = new.get(old).unwrap_or(old);
+            if let Some(other) = targets.insert(name, old) {
+                return Err(Error::with_hint(
+                    format!("schemas `{other}` and `{old}` of the dump would both be restored as `{name}`"),
+                    "--into OLD=NEW restores a schema under another name",
+                ));
+            }
+        }
+        Ok(Self { new, objects, case })
+    }
+
+    /// Names that stay as they are, but for the server's case.
+    pub(crate) fn in_case(case: Case) -> Self {
+        Self { case, ..Self::default() }
+    }
+
+    /// # Errors
+    /// If the server would take two of these tables, views or sequences for one.
+    pub(crate) fn check_relations(&self, names: impl Iterator<Item = Name>) -> Result<()> {
+        let mut targets = BTreeMap::new();
+        for name in names {
+            let target = self.relation(&name.schema, &name.name);
+            if let Some(other) = targets.insert(target, name.clone()) {
+                return Err(Error::with_hint(
+                    format!(
+                        "the server takes names in any case (lower_case_table_names is not 0), and {other} and {name} for one: nothing was \
+                         changed"
+                    ),
+                    "rename one of them where the dump is from; or dump each by itself, and restore one --into another schema",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Every schema under a name of its own that begins with `prefix`.
     pub(super) fn to_scratch(manifest: &Manifest, prefix: &str) -> Self {
         let new = manifest.schemas.iter().enumerate();
         let new = new.map(|(number, schema)| (schema.name.clone(), format!("{prefix}{number}"))).collect();
-        Self { new, objects: objects(manifest) }
+        Self { new, objects: objects(manifest), case: Case::Kept }
     }
 
     /// A message with the schemas' old names.
@@ -97,6 +158,23 @@ impl Renames {
     /// The name under which a schema of the dump is restored.
     pub(crate) fn schema<'a>(&'a self, name: &'a str) -> &'a str {
         self.new.get(name).map_or(name, String::as_str)
+    }
+
+    /// A table, view or sequence of the dump as it is named where it is restored.
+    pub(crate) fn relation(&self, schema: &str, name: &str) -> Name {
+        Name::new(&self.case.of_name(self.schema(schema)), &self.case.of_name(name))
+    }
+
+    /// A definition as it can be compared with what the server shows, which may have the names in another case.
+    pub(crate) fn comparable(&self, text: Vec<u8>) -> Vec<u8> {
+        if self.case == Case::Kept {
+            return text;
+        }
+        let lower = |token: Token<'_>| match token.is_code() && token.kind != Kind::String {
+            true => String::from_utf8_lossy(token.text).to_lowercase().into_bytes(),
+            false => token.text.to_vec(),
+        };
+        tokens_in_comments(&text, Dialect::default()).flat_map(lower).collect()
     }
 
     /// The statements of a script, with the new names.
@@ -176,6 +254,7 @@ mod tests {
         Renames {
             new: BTreeMap::from([("shop".into(), "new`shop".into())]),
             objects: [("shop", "orders"), ("shop", "shop")].map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
+            case: Case::Kept,
         }
     }
 
@@ -213,6 +292,31 @@ mod tests {
         };
         assert!(script("ANSI_QUOTES").starts_with(b"select * from `new``shop`"));
         assert!(script("").starts_with(b"select * from \"shop\""));
+    }
+
+    fn of_schemas(renames: &[&str], schemas: &[&str], case: Case) -> Result<Renames> {
+        let renames: Vec<Rename> = renames.iter().map(|text| text.parse().unwrap()).collect();
+        let schemas = schemas.iter().map(|&name| name.to_owned()).collect();
+        Renames::of(&renames, &schemas, BTreeSet::new(), case)
+    }
+
+    #[test]
+    fn a_server_that_takes_any_case_has_lower_case() {
+        let renames = of_schemas(&["A=New"], &["A", "Shop", "low"], Case::Lower).unwrap();
+        assert_eq!(["A", "Shop", "low"].map(|name| renames.schema(name)), ["new", "shop", "low"]);
+        assert_eq!(renames.relation("Shop", "Größe"), Name::new("shop", "größe"));
+        let comparable = |text: &str| String::from_utf8(renames.comparable(text.into())).unwrap();
+        assert_eq!(
+            comparable("CREATE TABLE `Big` (`A` int COMMENT 'Big')"),
+            comparable("CREATE TABLE `big` (`A` int COMMENT 'Big')")
+        );
+        assert_ne!(comparable("`a` int COMMENT 'Big'"), comparable("`a` int COMMENT 'big'"));
+        assert!(of_schemas(&[], &["Shop", "shop"], Case::Lower).is_err());
+        assert!(of_schemas(&["Shop=old"], &["Shop", "shop"], Case::Lower).is_ok());
+        let kept = of_schemas(&[], &["Shop", "shop"], Case::Kept).unwrap();
+        assert_eq!(kept.relation("Shop", "Orders"), Name::new("Shop", "Orders"));
+        let both = || ["Orders", "orders"].map(|name| Name::new("Shop", name)).into_iter();
+        assert!(renames.check_relations(both()).is_err() && kept.check_relations(both()).is_ok());
     }
 
     #[test]

@@ -30,8 +30,7 @@ fn targets(connection: &mut Connection, manifest: &Manifest, renames: &Renames) 
     let there = catalog::relations(connection)?;
     let is_table =
         |relation: &&Relation| matches!(relation.kind, RelationKind::Table | RelationKind::VersionedTable);
-    let names =
-        || manifest.tables().map(|(schema, table)| Name::new(renames.schema(&schema.name), &table.name));
+    let names = || manifest.tables().map(|(schema, table)| renames.relation(&schema.name, &table.name));
     let find = |name: Name| match there.iter().filter(is_table).find(|relation| relation.name == name) {
         Some(relation) => Ok(relation.clone()),
         None => Err(name),

@@ -12,7 +12,7 @@ use super::args::{RestoreArgs, TargetArgs};
 use super::begun::Begun;
 use super::check::Prepared;
 use super::load::Load;
-use super::rename::Renames;
+use super::rename::{Case, Renames};
 use super::rows_only;
 use super::steps::Steps;
 use super::targets::{Coming, Target, is_transactional, kill};
@@ -83,9 +83,9 @@ pub fn restore(
     if manifest.row_format == RowFormat::Csv && manifest.contents.has_rows() {
         return Err(row_file::not_read_back(store));
     }
-    let renames = Renames::new(&args.target.into, &manifest)?;
     let mut coordinator = session::open(options, Purpose::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
+    let renames = Renames::new(&args.target.into, &manifest, Case::of(&mut coordinator)?)?;
     let skip = args.target.skip_refused;
     let translated = Prepared::new(store, options, stop, progress, &manifest, &mut coordinator, skip)
         .and_then(|prepared| prepared.without_refused(skip));

@@ -134,7 +134,7 @@ impl<'a> Restore<'a> {
         session::bear_old_tables(coordinator)?;
         let mut targets = Vec::new();
         for (schema, table) in self.manifest.tables() {
-            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let name = self.renames.relation(&schema.name, &table.name);
             session::use_schema(coordinator, &name.schema)?;
             let Coming { bytes, keeps } = coming(&Name::new(&schema.name, &table.name), table);
             let split = split(&scripts, table, bytes, both_mysql)?;
@@ -167,7 +167,7 @@ impl<'a> Restore<'a> {
         begun: &mut Begun,
     ) -> Result<()> {
         for (schema, sequence) in each(self.manifest, |schema| &schema.sequences) {
-            let name = Name::new(self.renames.schema(&schema.name), &sequence.name);
+            let name = self.renames.relation(&schema.name, &sequence.name);
             let step = format!("sequence {name}");
             if begun.steps.has(&step) {
                 continue;
@@ -192,7 +192,7 @@ impl<'a> Restore<'a> {
     ) -> Result<Vec<Target<'a>>> {
         let mut targets = Vec::new();
         for (schema, table) in self.manifest.tables() {
-            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let name = self.renames.relation(&schema.name, &table.name);
             let Coming { bytes, keeps } = coming(&Name::new(&schema.name, &table.name), table);
             let keeps = goes_on && keeps;
             if goes_on && !keeps {

@@ -13,7 +13,7 @@ use super::args::VerifyArgs;
 use super::events::as_where_it_runs;
 use super::files;
 use super::objects::{Scripts, each};
-use super::rename::Renames;
+use super::rename::{Case, Renames};
 use super::users;
 use crate::ddl::without_auto_increment;
 use crate::dump::catalog::{self, Name};
@@ -88,8 +88,8 @@ pub fn verify(
     let store = &Store::open(&args.dir, &args.store)?;
     let _store_watched = store.watch(stop);
     let manifest = Manifest::read(store)?;
-    let renames = Renames::new(&args.into, &manifest)?;
     let mut connection = session::open(options, Purpose::Dump)?;
+    let renames = Renames::new(&args.into, &manifest, Case::of(&mut connection)?)?;
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
         None => session::default_threads(&mut connection)?,
@@ -198,7 +198,7 @@ impl Verify<'_> {
     /// Compares how many rows there are in the tables of which no more is to be compared.
     fn count_rows(&self, connection: &mut Connection, report: &mut VerifyReport) -> Result<()> {
         for (schema, table) in self.manifest.tables().filter(|(_, table)| self.is_only_counted(table)) {
-            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let name = self.renames.relation(&schema.name, &table.name);
             let masked = quote::identifiers(table.masks.keys().map(String::as_str));
             report
                 .only_counted
@@ -229,7 +229,7 @@ impl Verify<'_> {
             if self.is_only_counted(table) {
                 continue;
             }
-            let target = Name::new(self.renames.schema(&schema.name), &table.name);
+            let target = self.renames.relation(&schema.name, &table.name);
             let condition = table.condition.as_deref().filter(|_| self.is_source);
             let part = |chunk| Part { table, target: target.clone(), chunk, condition };
             match table.key.is_none() {
@@ -253,7 +253,7 @@ impl Verify<'_> {
         let suspects: BTreeSet<_> = found.differences.drain(..).map(|difference| difference.object).collect();
         drop(found);
         let whole = |(schema, table): (&Schema, &Table)| {
-            let target = Name::new(self.renames.schema(&schema.name), &table.name);
+            let target = self.renames.relation(&schema.name, &table.name);
             if !suspects.contains(&target.to_string()) {
                 return Ok(None);
             }
@@ -330,7 +330,7 @@ impl Verify<'_> {
             return self.compare_columns(connection, report);
         }
         for (schema, table) in self.manifest.tables() {
-            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let name = self.renames.relation(&schema.name, &table.name);
             let shown = |create: &[u8]| vec![as_shown(&without_auto_increment(create))];
             let now = catalog::create_table(connection, &name).map(|create| shown(&create));
             let then = self.script(&table.script)?.pop().map(|create| shown(&create));
@@ -350,7 +350,7 @@ impl Verify<'_> {
                     "EVENT" => (now.map(|now| as_where_it_runs(&now)), as_where_it_runs(&then)),
                     _ => (now, then),
                 };
-                if now.as_ref().is_ok_and(|now| *now == then)
+                if now.as_ref().is_ok_and(|now| self.is_alike(now, &then))
                     || !self.is_same_view(connection, &name, object)?
                 {
                     self.compare(report, &name, now, then)?;
@@ -365,7 +365,7 @@ impl Verify<'_> {
     /// Where definitions are written otherwise, looks at least for columns that the dump does not have: no row tells of them.
     fn compare_columns(&self, connection: &mut Connection, report: &mut VerifyReport) -> Result<()> {
         for (schema, table) in self.manifest.tables() {
-            let name = Name::new(self.renames.schema(&schema.name), &table.name);
+            let name = self.renames.relation(&schema.name, &table.name);
             let columns = columns(connection, &name).doing(|| format!("listing the columns of {name}"))?;
             let known = table.columns.iter().chain(&table.generated).map(|column| &column.name);
             let known: BTreeSet<_> = known.chain(&table.computed).collect();
@@ -388,6 +388,12 @@ impl Verify<'_> {
         Ok(views::from_catalogue(connection, name)?.is_some_and(|now| now.into_bytes() == then))
     }
 
+    /// Whether these are the same definitions, in whatever case the server has names.
+    fn is_alike(&self, now: &[Vec<u8>], then: &[Vec<u8>]) -> bool {
+        let comparable = |text: &Vec<u8>| self.renames.comparable(text.clone());
+        now == then || now.iter().map(comparable).eq(then.iter().map(comparable))
+    }
+
     fn script(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
         Scripts { store: self.store, renames: self.renames, translator: None }.read(script)
     }
@@ -401,7 +407,7 @@ impl Verify<'_> {
     ) -> Result<()> {
         report.definitions += 1;
         let what = match now {
-            Ok(now) if now == then => return Ok(()),
+            Ok(now) if self.is_alike(&now, &then) => return Ok(()),
             Ok(now) => format!("its definition differs: {}", first_difference(&now, &then)),
             Err(error) => error.refusal()?,
         };

@@ -103,7 +103,7 @@ fn mysqldump_command(server: &Server) -> Command {
 }
 
 /// Runs the vendor's mysqldump and gives what it wrote.
-fn mysqldump(server: &Server, options: &str) -> Vec<u8> {
+pub(crate) fn mysqldump(server: &Server, options: &str) -> Vec<u8> {
     let mut command = mysqldump_command(server);
     command.args(options.split_whitespace());
     let output = command.output().unwrap();
