@@ -100,7 +100,8 @@ fn schedules_that_have_ended(flavour: Flavour) {
     let over = ["past", "past_kept", "past_once"];
     let assert_said = |output: &Output| {
         for name in over {
-            let said = format!("event `ended`.`{name}` was to run until a time that is over: it stays off");
+            let said =
+                format!("event `ended`.`{name}` stays off, since it was to run until a time that is over");
             assert!(output.stderr.contains(&said), "no word of {name}: {output}");
         }
     };

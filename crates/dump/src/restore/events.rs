@@ -73,13 +73,11 @@ impl Scripts<'_> {
             match event.standing(connection)? {
                 Standing::Off => events.push(event),
                 Standing::On => {}
-                Standing::Over => {
-                    warnings.push(format!(
-                        "event {} was to run until a time that is over: it stays off",
-                        event.name
-                    ));
-                }
-                Standing::Dropped => warnings.push(format!("event {} is not there: {DROPPED}", event.name)),
+                Standing::Over => warnings.push(format!(
+                    "event {} stays off, since it was to run until a time that is over",
+                    event.name
+                )),
+                Standing::Dropped => warnings.push(format!("event {} is not there, {DROPPED}", event.name)),
             }
         }
         Ok(events)
@@ -99,7 +97,8 @@ impl Scripts<'_> {
 }
 
 /// Why an event may not be there.
-const DROPPED: &str = "it was to run until a time that is over, and the server drops such events by itself";
+const DROPPED: &str =
+    "since it was to run until a time that is over, and the server drops such events by itself";
 
 /// How an event stands on the server that is filled.
 enum Standing {

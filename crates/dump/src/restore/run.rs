@@ -298,12 +298,14 @@ impl<'t> Filling<'t> {
     }
 }
 
-/// The same warning of many scripts becomes one.
+/// The same warning of many scripts becomes one; those that name their objects stay as they are.
 pub(super) fn grouped(warnings: &[String]) -> Vec<String> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for warning in warnings {
-        // No script's name holds a colon.
-        let (script, message) = warning.split_once(": ").unwrap_or(("", warning));
+        // No script's name holds a colon or a backtick.
+        let of_script =
+            warning.split_once(": ").filter(|(script, _)| script.contains(".sql") && !script.contains('`'));
+        let (script, message) = of_script.unwrap_or(("", warning));
         match groups.iter_mut().find(|(known, _)| *known == message) {
             Some((_, scripts)) if !scripts.contains(&script) => scripts.push(script),
             Some(_) => {}
@@ -311,6 +313,7 @@ pub(super) fn grouped(warnings: &[String]) -> Vec<String> {
         }
     }
     let show = |(message, scripts): &(&str, Vec<&str>)| match scripts.as_slice() {
+        [""] => (*message).to_owned(),
         [one] => format!("{one}: {message}"),
         [first, rest @ ..] => format!("{first} and {} more: {message}", rest.len()),
         [] => (*message).to_owned(),
@@ -324,7 +327,8 @@ mod tests {
 
     #[test]
     fn warnings_of_many_scripts_become_one() {
-        let warnings = ["a.sql: x", "b.sql: y: z", "c.sql: x", "a.sql: x"].map(str::to_owned);
-        assert_eq!(grouped(&warnings), ["a.sql and 1 more: x", "b.sql: y: z"]);
+        let warnings = ["a.sql: x", "b.sql: y: z", "c.sql: x", "a.sql: x", "view `a.sql`: x", "view `b`: x"];
+        let expected = ["a.sql and 1 more: x", "b.sql: y: z", "view `a.sql`: x", "view `b`: x"];
+        assert_eq!(grouped(&warnings.map(str::to_owned)), expected);
     }
 }
