@@ -18,43 +18,50 @@ impl Failure {
 
     /// A dump that failed leaves a directory that must not be taken for a dump.
     pub(crate) fn dump(error: drover_dump::Error, directory: &Path) -> Self {
-        let stopped = matches!(error, drover_dump::Error::Stopped);
-        let failure = Self::from(error);
         let place = directory.display();
-        let hint = if drover_dump::is_object_store(directory) {
-            format!("{place} may hold an unfinished dump, which restore refuses; --resume goes on with it")
-        } else if directory.exists() && !directory.join(drover_dump::manifest::FILE_NAME).exists() {
-            format!("{place} holds an unfinished dump, which restore refuses")
-        } else {
-            return failure;
+        let holds = match drover_dump::is_object_store(directory) {
+            true => "may hold",
+            false if is_unfinished(directory) => "holds",
+            false => return Self::from(error),
         };
-        if stopped { Self { hint: Some(hint), ..failure } } else { failure }
+        let how = format!(
+            "{place} {holds} an unfinished dump, which restore refuses: the same command with --resume goes on with it"
+        );
+        Self::resumable(error, &how, "go on with --resume, or choose another place with --out")
     }
 
-    /// A copy that was stopped leaves tables behind, and a directory that tells which.
+    /// A copy that was interrupted leaves tables behind, and a directory that tells which.
     pub(crate) fn copy(error: drover_dump::Error) -> Self {
-        let stopped = matches!(error, drover_dump::Error::Stopped);
-        let failure = Self::from(error);
-        let hint = "the same command with --resume goes on";
-        if stopped { Self { hint: Some(hint.into()), ..failure } } else { failure }
+        let full = "go on with --resume, or begin anew with another directory: --state";
+        Self::resumable(error, "the same command with --resume goes on", full)
     }
 
-    /// A restore that was stopped leaves tables behind.
+    /// A restore that was interrupted leaves tables behind.
     pub(crate) fn restore(error: drover_dump::Error) -> Self {
-        let stopped = matches!(error, drover_dump::Error::Stopped);
-        let failure = Self::from(error);
-        let hint = "the target may hold a part of the dump: the same command with --resume goes on with it";
-        if stopped { Self { hint: Some(hint.into()), ..failure } } else { failure }
+        let how = "the target may hold a part of the dump: the same command with --resume goes on with it";
+        Self::resumable(error, how, how)
     }
 
     /// One of another tool's dump cannot be resumed.
     pub(crate) fn restore_foreign(error: drover_dump::Error) -> Self {
-        let stopped = matches!(error, drover_dump::Error::Stopped);
-        let failure = Self::from(error);
-        let hint =
-            "the target may hold a part of the dump: the same command with --drop-existing begins anew";
-        if stopped { Self { hint: Some(hint.into()), ..failure } } else { failure }
+        let how = "the target may hold a part of the dump: the same command with --drop-existing begins anew";
+        Self::resumable(error, how, how)
     }
+
+    /// Says how an interrupted command goes on, or one for which there was no space, beside what else can be done.
+    fn resumable(error: drover_dump::Error, how: &str, full: &str) -> Self {
+        let next = match () {
+            () if error.is_full_disk() => full,
+            () if error.is_interruption() => how,
+            () => return Self::from(error),
+        };
+        let first = error.hint().map_or_else(String::new, |first| format!("{first}; "));
+        Self { error: error.to_string(), hint: Some(first + next) }
+    }
+}
+
+fn is_unfinished(directory: &Path) -> bool {
+    directory.exists() && !directory.join(drover_dump::manifest::FILE_NAME).exists()
 }
 
 impl From<drover_dump::Error> for Failure {
@@ -102,5 +109,43 @@ impl From<drover_sandbox::Error> for Failure {
 impl From<OptionError> for Failure {
     fn from(error: OptionError) -> Self {
         Self { hint: error.hint(), error: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    fn full() -> drover_dump::Error {
+        drover_dump::Error::File { path: "copy.json".into(), source: io::ErrorKind::StorageFull.into() }
+    }
+
+    fn lost() -> drover_dump::Error {
+        let source = io::ErrorKind::ConnectionReset.into();
+        let source = drover_db::Error::Lost { to: "host".into(), source };
+        drover_dump::Error::Server { doing: "loading".into(), source }
+    }
+
+    #[test]
+    fn interrupted_work_can_be_resumed() {
+        let hint = |failure: Failure| failure.hint.unwrap_or_default();
+        assert!(
+            hint(Failure::copy(full())).contains("--state") && !hint(Failure::copy(full())).contains("--out")
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let dump = |error| hint(Failure::dump(error, dir.path()));
+        assert!(dump(full()).contains("--out"));
+        for error in [|| drover_dump::Error::Stopped, lost] {
+            let hints = [dump(error()), hint(Failure::restore(error())), hint(Failure::copy(error()))];
+            for hint in hints {
+                assert!(hint.contains("with --resume goes on"), "{hint}");
+            }
+            assert!(hint(Failure::restore_foreign(error())).contains("--drop-existing"));
+        }
+        assert!(hint(Failure::restore(lost())).contains("error log"));
+        std::fs::write(dir.path().join(drover_dump::manifest::FILE_NAME), "").unwrap();
+        assert_eq!(dump(drover_dump::Error::Stopped), "");
     }
 }

@@ -82,16 +82,7 @@ pub(crate) fn copy(copy: &CopyReport) -> String {
         copy.from,
         restore.server,
         rows(copy.contents, restore.rows),
-        match copy.threads {
-            0 => format!("{}, there since an earlier run", bytes(restore.bytes)),
-            _ => format!(
-                "{} in {} ({}){}",
-                bytes(restore.bytes),
-                seconds(restore.load_seconds),
-                rate(restore.bytes, restore.load_seconds),
-                paused(restore.paused_seconds)
-            ),
-        },
+        text(restore),
         moment(&copy.snapshot),
         copy.state.display(),
     );
@@ -102,17 +93,33 @@ pub(crate) fn copy(copy: &CopyReport) -> String {
 pub(crate) fn restore(restore: &RestoreReport) -> String {
     let loaded = format!(
         "restored  {} into {}, {}\n\
-         text      {} in {} ({}){}",
+         text      {}",
         things(restore.tables as u64, "table"),
         restore.server,
         things(restore.rows, "row"),
-        bytes(restore.bytes),
-        seconds(restore.load_seconds),
-        rate(restore.bytes, restore.load_seconds),
-        paused(restore.paused_seconds),
+        text(restore),
     );
     let mixed = mixed(restore.mixed.as_deref());
     [loaded].into_iter().chain(mixed).chain(proof(restore)).collect::<Vec<_>>().join("\n")
+}
+
+/// How much text was loaded, and how fast; what an earlier run had loaded says nothing of that.
+fn text(restore: &RestoreReport) -> String {
+    let loaded = restore.bytes.saturating_sub(restore.there_bytes);
+    if loaded == 0 && restore.there_bytes > 0 {
+        return format!("{}, there since an earlier run", bytes(restore.bytes));
+    }
+    let there = match restore.there_bytes {
+        0 => String::new(),
+        there => format!(", and {} there since an earlier run", bytes(there)),
+    };
+    format!(
+        "{} in {} ({}){}{there}",
+        bytes(loaded),
+        seconds(restore.load_seconds),
+        rate(loaded, restore.load_seconds),
+        paused(restore.paused_seconds)
+    )
 }
 
 /// What else than rows became of the target, and whether all is there.

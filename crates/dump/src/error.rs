@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::store;
 
+/// Lock wait timeout, deadlock, limits on a statement's time, interrupted, out of memory, shutdown.
+const PASSING: [u16; 8] = [1205, 1213, 1969, 3024, 1317, 1037, 1041, 1053];
+/// Connection killed; table or disk full.
+const ENDED_OR_FULL: [u16; 3] = [1927, 1114, 1021];
+
 /// An error that ends the command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -55,9 +60,25 @@ impl Error {
     /// Whether the server has something against what was tried. That a lock was waited for in vain, that a statement was ended or that
     /// memory was short says nothing of it: another time it may go well.
     pub(crate) fn is_refusal(&self) -> bool {
-        // Lock wait timeout, deadlock, limits on a statement's time, interrupted, out of memory, shutdown.
-        const PASSING: [u16; 8] = [1205, 1213, 1969, 3024, 1317, 1037, 1041, 1053];
         matches!(self, Self::Server { source: drover_db::Error::Server(error), .. } if !PASSING.contains(&error.code))
+    }
+
+    /// Whether there was no space left for a file of this side.
+    pub fn is_full_disk(&self) -> bool {
+        matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+
+    /// Whether the work was interrupted by what may be over another time: a signal, a server that was ended or restarted or had no space
+    /// left, a connection that broke or was killed.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Self::Stopped => true,
+            Self::Server { source: drover_db::Error::Lost { .. }, .. } => true,
+            Self::Server { source, .. } => {
+                source.code().is_some_and(|code| PASSING.contains(&code) || ENDED_OR_FULL.contains(&code))
+            }
+            _ => false,
+        }
     }
 
     /// The server's words against what was tried; any other error stays one.
@@ -73,9 +94,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Server { source, .. } => server_hint(source),
-            Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
-                "free some space there and go on with --resume, or choose another place with --out".into(),
-            ),
+            Self::File { .. } if self.is_full_disk() => Some("free some space there".into()),
             Self::File { source, .. } => store::Failure::of(source)?.hint.map(Into::into),
             Self::Found { hint, .. } => hint.clone(),
             Self::Stopped => None,
@@ -88,8 +107,8 @@ fn server_hint(error: &drover_db::Error) -> Option<String> {
         Some(1044 | 1142 | 1143 | 1227 | 1370) => {
             Some("grant the account that privilege, or use another account".into())
         }
-        Some(1418) => Some(
-            "the server writes a binary log and trusts no such functions: SET GLOBAL log_bin_trust_function_creators = ON"
+        Some(1418 | 1419) => Some(
+            "the server writes a binary log and trusts no such functions or triggers: SET GLOBAL log_bin_trust_function_creators = ON"
                 .into(),
         ),
         Some(1114 | 1021) => Some("the server's disk or tablespace is full: free some space there".into()),

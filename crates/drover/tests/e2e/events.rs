@@ -4,10 +4,10 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::binlog::sql::logs_of;
 use crate::client::{sql, value, wait_until};
-use crate::drover::{copy, drover_on, dump, restore, run, verify};
+use crate::drover::{Output, copy, drover_on, dump, restore, run, verify};
 use crate::servers::{on_both, start_unsynced};
 
-on_both!(none_runs_beside_its_rows);
+on_both!(none_runs_beside_its_rows, schedules_that_have_ended, switched_on_later);
 
 const SCHEMA: &str = "CREATE DATABASE clocks; USE clocks; CREATE TABLE ticks (id INT AUTO_INCREMENT PRIMARY KEY, at INT);
     INSERT INTO ticks (at) VALUES (1), (2), (3);
@@ -74,4 +74,82 @@ fn none_runs_beside_its_rows(flavour: Flavour) {
         (status(target, "copied").as_str(), value(target, definer).as_str()),
         ("ENABLED", "boss@localhost")
     );
+}
+
+/// The servers drop such events by themselves, but where their scheduler is off.
+fn schedules_that_have_ended(flavour: Flavour) {
+    let source = &start_unsynced(flavour, &["--event-scheduler=OFF"]);
+    let target = &start_unsynced(flavour, &["--event-scheduler=ON"]);
+    sql(
+        source,
+        "CREATE DATABASE ended; USE ended; CREATE TABLE t (id INT PRIMARY KEY); SET timestamp = 1000000, time_zone = '+12:00';
+         CREATE EVENT living ON SCHEDULE EVERY 1 DAY DO SET @a = 1;
+         CREATE EVENT past ON SCHEDULE EVERY 1 SECOND ENDS '1970-02-13 00:00:00' DO SET @a = 1;
+         CREATE EVENT past_disabled ON SCHEDULE EVERY 1 SECOND ENDS '1970-02-13 00:00:00' DISABLE DO SET @a = 1;
+         CREATE EVENT past_replica ON SCHEDULE EVERY 1 SECOND ENDS '1970-02-13 00:00:00' DISABLE ON SLAVE DO SET @a = 1;
+         CREATE EVENT past_kept ON SCHEDULE EVERY 1 SECOND ENDS '1970-02-13 00:00:00' ON COMPLETION PRESERVE DO SET @a = 1;
+         CREATE EVENT past_once ON SCHEDULE AT SYSDATE() - INTERVAL 1 HOUR DO SET @a = 1;
+         CREATE EVENT later_once ON SCHEDULE AT SYSDATE() + INTERVAL 1 HOUR DO SET @a = 1",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("dump");
+    run(&mut dump(source, "ended", &out)).done();
+    let checked = run(&mut restore(target, &out, "--check")).done();
+    assert!(!checked.stderr.contains("in the past"), "{checked}");
+
+    let over = ["past", "past_kept", "past_once"];
+    let assert_said = |output: &Output| {
+        for name in over {
+            let said =
+                format!("event `ended`.`{name}` stays off, since it was to run until a time that is over");
+            assert!(output.stderr.contains(&said), "no word of {name}: {output}");
+        }
+    };
+    let on = "SELECT GROUP_CONCAT(EVENT_NAME ORDER BY EVENT_NAME) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'ended' AND \
+              STATUS = 'ENABLED'";
+    let off = run(&mut restore(target, &out, "--events off")).done();
+    assert_said(&off);
+    assert!(off.stdout.contains("2 events off") && !off.stdout.contains("past"), "{off}");
+    let restored = run(&mut restore(target, &out, "--drop-existing")).done();
+    assert_said(&restored);
+    assert_eq!(value(target, on), "later_once,living");
+    let there = "SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'ended'";
+    assert_eq!(value(target, there), "7");
+
+    // What a scheduler does.
+    sql(
+        target,
+        "USE ended; DROP EVENT past; DROP EVENT past_disabled; DROP EVENT past_replica; DROP EVENT past_once",
+    );
+    run(&mut verify(target, &out, "")).done();
+    sql(target, "DROP EVENT ended.past_kept");
+    run(&mut verify(target, &out, "")).found(&["`ended`.`past_kept`"]);
+}
+
+/// By a run that finds all done but that.
+fn switched_on_later(flavour: Flavour) {
+    let options = ["--event-scheduler=OFF"];
+    let [source, target] = &[(); 2].map(|()| start_unsynced(flavour, &options));
+    sql(
+        source,
+        "CREATE DATABASE clocks; USE clocks; CREATE TABLE ticks (id INT PRIMARY KEY); INSERT INTO ticks VALUES (1);
+         CREATE EVENT tick ON SCHEDULE EVERY 1 DAY DO SET @a = 1",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let (out, state) = (dir.path().join("dump"), dir.path().join("state"));
+    let is_told = |output: &Output| output.stdout.contains("EVENT `clocks`.`tick` ENABLE");
+
+    run(&mut copy(source, target, "clocks", &state)).done();
+    let again = run(&mut copy(source, target, "clocks --resume", &state)).done();
+    assert!(is_told(&again) && status(target, "clocks").ends_with("SIDE_DISABLED"), "{again}");
+    let on = run(&mut copy(source, target, "clocks --resume --events on", &state)).done();
+    assert!(!is_told(&on) && status(target, "clocks") == "ENABLED", "{on}");
+    sql(target, "DROP DATABASE clocks");
+
+    run(&mut dump(source, "clocks", &out)).done();
+    run(&mut restore(target, &out, "--events off")).done();
+    let again = run(&mut restore(target, &out, "--resume")).done();
+    assert!(is_told(&again) && again.stdout.contains("there since an earlier run"), "{again}");
+    run(&mut restore(target, &out, "--resume --events on")).done();
+    assert_eq!(status(target, "clocks"), "ENABLED");
 }

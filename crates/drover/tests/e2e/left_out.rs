@@ -70,6 +70,32 @@ fn directories_that_are_no_schemas(flavour: Flavour) {
     run(&mut restore(&start_unsynced(flavour, &[]), dir.path(), "")).done();
 }
 
+/// One that holds tables is taken along, and restored under a name that servers take.
+#[test]
+fn a_directory_that_holds_tables() {
+    let flavour = Flavour::MariaDb;
+    if !is_wanted(flavour) {
+        return;
+    }
+    let (source, dir) = (start_unsynced(flavour, &[]), tempfile::tempdir().unwrap());
+    sql(
+        &source,
+        "CREATE DATABASE odd; CREATE TABLE odd.t (id INT PRIMARY KEY) ENGINE = MyISAM; INSERT INTO odd.t VALUES (1); FLUSH TABLES",
+    );
+    fs::rename(source.datadir().join("odd"), source.datadir().join("lo-odd")).unwrap();
+    run(&mut dump(&source, "", dir.path())).done();
+    let target = start_unsynced(flavour, &[]);
+    let (name, hint) = ("`#mysql50#lo-odd`", "--into '#mysql50#lo-odd=lo-odd' restores it as `lo-odd`");
+    run(&mut restore(&target, dir.path(), "")).refused(&[name, "nothing was changed", hint]);
+    run(&mut restore(&target, dir.path(), "--check")).found(&[name, hint]);
+    let into = "--into #mysql50#lo-odd=lo-odd";
+    run(&mut restore(&target, dir.path(), &format!("--check {into}"))).done();
+    run(&mut restore(&target, dir.path(), into)).done();
+    assert_eq!(value(&target, "SELECT id FROM `lo-odd`.t"), "1");
+    // Where it is there already, it need not be made.
+    run(&mut restore(&source, dir.path(), "--drop-existing")).done();
+}
+
 /// They are read together: the server goes through all of them for each statement, and prints all of them in each definition.
 fn many_small_partitions(flavour: Flavour) {
     let (source, dir) = (start_unsynced(flavour, &[]), tempfile::tempdir().unwrap());

@@ -25,6 +25,7 @@ mod chunk;
 mod chunks;
 mod consistency;
 mod copy;
+mod definers;
 mod events;
 mod failures;
 mod foreign;

@@ -266,6 +266,7 @@ impl Copy<'_> {
             false => kept = Kept::default(),
         }
         let targets = make_targets(&restore, &plan.view, &kept, &mut begun, target)?;
+        let there_bytes = kept.bytes();
         let earlier = std::mem::take(&mut kept.snapshots);
         let snapshots = earlier.iter().chain([&taken.snapshot]).cloned().collect();
         let journal = Journal::begin(self.store(), &wanted, snapshots, &plan.view.shapes())?;
@@ -292,7 +293,7 @@ impl Copy<'_> {
         plan.view.manifest.store(self.store())?;
         journal.end()?;
         begun.steps.end(target)?;
-        let report = self.report(plan.view.manifest, report);
+        let report = self.report(plan.view.manifest, RestoreReport { there_bytes, ..report });
         Ok(CopyReport { threads, tail_seconds: tail.as_secs_f64(), sent_again: again.into_inner(), ..report })
     }
 
@@ -356,6 +357,8 @@ impl Copy<'_> {
         };
         let restore = self.restore(&held, &renames, translator.as_ref());
         let verify = restore.verify(&held, self.source.threads)?;
+        let mut warnings = Vec::new();
+        let events_off = restore.events_of_earlier(target, verify.as_ref(), &mut warnings)?;
         state.steps(target)?.end(target)?;
         journal::remove(self.store())?;
         let report = RestoreReport {
@@ -363,13 +366,14 @@ impl Copy<'_> {
             tables: held.tables().count(),
             rows: held.rows(),
             bytes: held.bytes(),
+            there_bytes: held.bytes(),
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds: 0.0,
             mixed: None,
-            warnings: Vec::new(),
+            warnings,
             users: None,
-            events_off: Vec::new(),
+            events_off,
             rewrites: translator.as_ref().map(Translator::rewrites).unwrap_or_default(),
             refused: translator.as_ref().map(Translator::refused).unwrap_or_default(),
             verify,

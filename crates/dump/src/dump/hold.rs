@@ -11,7 +11,7 @@ use super::catalog::Name;
 use super::identity::Identity;
 use super::ranges::Range;
 use super::reader::explain;
-use super::waits;
+use super::waits::{self, Blockers};
 use crate::error::Doing;
 use crate::guard::Guard;
 use crate::progress::Progress;
@@ -78,13 +78,14 @@ impl Patience<'_> {
                 }
             }
         }
+        let blockers = Blockers::find(connection, self.own);
         Err(Error::with_hint(
             format!(
                 "table {name} was locked for {} s after the snapshot was taken; in the way:\n  {}",
                 self.lock_timeout * Self::ATTEMPTS,
-                waits::blockers(connection, self.own)
+                blockers.who
             ),
-            "end that session or wait until it is done, and try again; --lock-timeout makes drover wait longer",
+            format!("{}, and try again; --lock-timeout makes drover wait longer", blockers.way_out()),
         ))
     }
 

@@ -316,6 +316,11 @@ impl Kept {
         self.ranges.retain(|range| range.name != *name);
     }
 
+    /// The bytes of the rows' text that is kept.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ranges.iter().flat_map(|range| &range.chunks).map(|chunk| chunk.bytes).sum()
+    }
+
     /// The tables of which something is kept.
     pub(crate) fn names(&self) -> BTreeSet<Name> {
         let has_chunks = self.ranges.iter().filter(|range| !range.chunks.is_empty());

@@ -7,6 +7,7 @@ use globset::{Glob, GlobMatcher};
 
 use super::args::SourceArgs;
 use super::catalog::{Name, Relation};
+use crate::restore::scratch::is_scratch;
 use crate::{Error, Result};
 
 /// Schemas that belong to the server itself.
@@ -19,8 +20,36 @@ pub(crate) struct Selected {
     pub(crate) relations: Vec<Relation>,
     /// Schemas of which everything is dumped: routines and events too.
     pub(crate) whole: BTreeSet<String>,
-    /// Directories, such as `lost+found`, that the server takes for schemas.
-    pub(crate) odd_directories: Vec<String>,
+    /// Schemas that are left out unless they are named, and why.
+    pub(crate) left_out: Vec<(String, LeftOut)>,
+}
+
+/// Why a schema is not dumped unless it is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// A directory, such as `lost+found`, that the server takes for a schema.
+    OddDirectory,
+    /// What drover makes to try definitions in.
+    Scratch,
+    /// Where replays into this server note their positions: of no use to another one.
+    ReplayPositions,
+}
+
+impl LeftOut {
+    fn of(schema: &str, all: &[Relation]) -> Option<Self> {
+        let mut held = all.iter().filter(|relation| relation.name.schema == schema);
+        match schema {
+            // No CREATE DATABASE of a server since 5.1 could have made it.
+            _ if schema.starts_with("#mysql50#") && held.next().is_none() => Some(Self::OddDirectory),
+            _ if is_scratch(schema) => Some(Self::Scratch),
+            "drover"
+                if held.next().is_some_and(|first| first.name.name == "replay") && held.next().is_none() =>
+            {
+                Some(Self::ReplayPositions)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Selected {
@@ -37,13 +66,14 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
     for text in &args.what {
         names.add(text, schemas, &all)?;
     }
-    let mut odd_directories = Vec::new();
+    let mut left_out = Vec::new();
     if args.what.is_empty() {
-        let is_odd = |schema: &&String| is_odd_directory(schema, &all);
-        let (odd, whole): (Vec<_>, Vec<_>) =
-            schemas.iter().filter(|schema| !is_system(schema)).partition(is_odd);
-        names.whole = whole.into_iter().cloned().collect();
-        odd_directories = odd.into_iter().cloned().collect();
+        for schema in schemas.iter().filter(|schema| !is_system(schema)) {
+            match LeftOut::of(schema, &all) {
+                Some(why) => left_out.push((schema.clone(), why)),
+                None => drop(names.whole.insert(schema.clone())),
+            }
+        }
     }
     let (include, exclude) = (patterns(&args.include)?, patterns(&args.exclude)?);
     let chosen = |relation: &Relation| {
@@ -61,12 +91,7 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
         ));
     }
     let whole = if filtered { BTreeSet::new() } else { names.whole };
-    Ok(Selected { relations, whole, odd_directories })
-}
-
-/// Whether it is a directory that no CREATE DATABASE of a server since 5.1 could have made, in which there are no tables.
-fn is_odd_directory(schema: &str, all: &[Relation]) -> bool {
-    schema.starts_with("#mysql50#") && !all.iter().any(|relation| relation.name.schema == schema)
+    Ok(Selected { relations, whole, left_out })
 }
 
 pub(crate) fn is_system(schema: &str) -> bool {

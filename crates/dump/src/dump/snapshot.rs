@@ -11,7 +11,7 @@ use drover_db::{Connection, Stop, Vendor, Watched};
 use super::catalog::{self, Name};
 use super::identity::{Identity, Numbering, Numbers};
 use super::position::Asks;
-use super::waits;
+use super::waits::{self, Blockers};
 use crate::error::Doing;
 use crate::format::manifest::Snapshot;
 use crate::session::{self, Purpose};
@@ -428,10 +428,13 @@ fn locked_or_why(connection: &mut Connection, locked: drover_db::Result<()>, wis
 }
 
 fn in_the_way(connection: &mut Connection, lock: &str, wish: &Wish<'_>) -> Error {
-    let who = waits::blockers(connection, wish.own);
+    let blockers = Blockers::find(connection, wish.own);
     Error::with_hint(
-        format!("{lock} did not get through in {} s; in its way:\n  {who}", wish.lock_timeout),
-        "wait until that is done or KILL it, or give --lock-timeout more seconds; all writers wait as long as it waits",
+        format!("{lock} did not get through in {} s; in its way:\n  {}", wish.lock_timeout, blockers.who),
+        format!(
+            "{}, or give --lock-timeout more seconds; all writers wait as long as it waits",
+            blockers.way_out()
+        ),
     )
 }
 

@@ -21,7 +21,7 @@ use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
 use super::waits;
-use super::warnings::{about_rows, kept_elsewhere, no_schema, not_told_apart, without_history};
+use super::warnings::{about_rows, kept_elsewhere, left_out, not_told_apart, without_history};
 use crate::ddl::{with_inherited_collations, without_auto_increment};
 use crate::error::Doing;
 use crate::format::digest::Digest;
@@ -325,8 +325,8 @@ impl<'a> Source<'a> {
 
     /// What is to be said whenever the tables are looked at.
     fn standing_warnings(&self) -> impl Iterator<Item = String> + use<> {
-        let odd = self.selected.odd_directories.iter().map(|schema| no_schema(schema));
-        self.hidden.iter().cloned().chain(odd).collect::<Vec<_>>().into_iter()
+        let left_out = self.selected.left_out.iter().map(|(schema, why)| left_out(schema, *why));
+        self.hidden.iter().cloned().chain(left_out).collect::<Vec<_>>().into_iter()
     }
 
     fn tables(&self) -> impl Iterator<Item = &Relation> {

@@ -7,20 +7,22 @@ use crate::{Error, Result};
 
 /// Sessions that hold the locks which a global read lock waits for, where the server tells (MySQL's performance schema).
 const HOLDERS: &str = "SELECT DISTINCT t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST_TIME, \
-    COALESCE(t.PROCESSLIST_INFO, 'an open transaction or LOCK TABLES, idle at the moment') \
-    FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.THREAD_ID = l.OWNER_THREAD_ID \
+    COALESCE(t.PROCESSLIST_INFO, 'an open transaction or LOCK TABLES, idle at the moment'), \
+    t.NAME LIKE 'thread/sql/replica%' OR t.NAME LIKE 'thread/sql/slave%' FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.THREAD_ID = l.OWNER_THREAD_ID \
     WHERE l.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID <> CONNECTION_ID() AND t.PROCESSLIST_COMMAND <> 'Daemon' \
     AND ((l.OBJECT_TYPE IN ('GLOBAL', 'COMMIT', 'BACKUP LOCK') AND l.LOCK_TYPE LIKE '%EXCLUSIVE') \
       OR (l.OBJECT_TYPE = 'TABLE' AND (l.LOCK_TYPE IN ('SHARED_NO_READ_WRITE', 'EXCLUSIVE') \
         OR (t.PROCESSLIST_COMMAND = 'Query' AND l.OBJECT_SCHEMA <> 'performance_schema')))) \
     ORDER BY t.PROCESSLIST_TIME DESC LIMIT 3";
 
-/// The longest-running statements: any server has these.
-const RUNNING: &str = "SELECT ID, USER, HOST, TIME, INFO FROM information_schema.PROCESSLIST \
-    WHERE ID <> CONNECTION_ID() AND INFO IS NOT NULL AND COMMAND <> 'Daemon' ORDER BY TIME DESC LIMIT 3";
+/// The longest-running statements: any server has these. MariaDB has what it applies as rows there, in places without a statement.
+const RUNNING: &str = "SELECT ID, USER, HOST, TIME, COALESCE(INFO, 'changes of rows'), USER = 'system user' \
+    FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Daemon' \
+    AND (INFO IS NOT NULL OR COMMAND IN ('Slave_SQL', 'Slave_worker') AND STATE NOT LIKE '%waiting for%') \
+    ORDER BY TIME DESC LIMIT 3";
 
 /// Sessions that do nothing but may hold LOCK TABLES: the last suspects.
-const IDLE: &str = "SELECT ID, USER, HOST, TIME, 'nothing at the moment: it may hold LOCK TABLES' \
+const IDLE: &str = "SELECT ID, USER, HOST, TIME, 'nothing at the moment: it may hold LOCK TABLES', 0 \
     FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND = 'Sleep' \
     AND ID NOT IN (SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'event_scheduler') ORDER BY TIME DESC LIMIT 5";
 
@@ -49,20 +51,48 @@ pub(super) fn has_waiter(connection: &mut Connection, seconds: u64) -> Result<bo
     Ok(connection.first(sql).doing(|| "looking who waits for a table")?.is_some())
 }
 
-/// The sessions in the way, one a line, as far as this account may see them; `own` are drover's connections.
-pub(super) fn blockers(connection: &mut Connection, own: &[u32]) -> String {
-    for sql in [HOLDERS, RUNNING, IDLE] {
-        let rows = connection.query(sql).map(|rows| rows.rows).unwrap_or_default();
-        let lines: Vec<_> = rows.iter().filter(|row| !is_own(row, own)).map(describe).collect();
-        if !lines.is_empty() {
-            return lines.join("\n  ");
+/// Sessions that are in the way, as far as this account may see them.
+#[derive(Debug)]
+pub(super) struct Blockers {
+    /// One a line.
+    pub(super) who: String,
+    /// Whether replication applies changes in one of them.
+    has_applier: bool,
+}
+
+impl Blockers {
+    /// Asks for them; `own` are drover's connections.
+    pub(super) fn find(connection: &mut Connection, own: &[u32]) -> Self {
+        for sql in [HOLDERS, RUNNING, IDLE] {
+            let rows = connection.query(sql).map(|rows| rows.rows).unwrap_or_default();
+            let rows: Vec<_> = rows.iter().filter(|row| !is_own(row, own)).collect();
+            if !rows.is_empty() {
+                let lines: Vec<_> = rows.iter().map(|row| describe(row)).collect();
+                let has_applier = rows.iter().any(|row| is_applier(row));
+                return Self { who: lines.join("\n  "), has_applier };
+            }
+        }
+        let nobody = "a session that this account cannot see (the PROCESS privilege shows all)";
+        Self { who: nobody.into(), has_applier: false }
+    }
+
+    /// What can be done about them: a client can be ended, and what applies is stopped with replication.
+    pub(super) fn way_out(&self) -> &'static str {
+        match self.has_applier {
+            true => {
+                "wait until replication has applied that, or STOP REPLICA SQL_THREAD and START REPLICA SQL_THREAD afterwards"
+            }
+            false => "wait until that is done or KILL it",
         }
     }
-    "a session that this account cannot see (the PROCESS privilege shows all)".into()
 }
 
 fn is_own(row: &Row, own: &[u32]) -> bool {
     row.parse(0).is_some_and(|id| own.contains(&id))
+}
+
+fn is_applier(row: &Row) -> bool {
+    row.parse(5) == Some(1)
 }
 
 fn describe(row: &Row) -> String {
@@ -71,11 +101,11 @@ fn describe(row: &Row) -> String {
     if short.len() < statement.len() {
         short.push('…');
     }
-    format!(
-        "connection {} of {}@{}, for {} s: {short}",
-        row.string(0),
-        row.string(1),
-        row.string(2),
-        row.string(3)
-    )
+    let (id, time) = (row.string(0), row.string(3));
+    match is_applier(row) {
+        true => format!(
+            "replication, which applies a transaction of its source (connection {id}), for {time} s: {short}"
+        ),
+        false => format!("connection {id} of {}@{}, for {time} s: {short}", row.string(1), row.string(2)),
+    }
 }

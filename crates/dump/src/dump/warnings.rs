@@ -3,6 +3,7 @@
 use drover_db::quote;
 
 use super::catalog::Name;
+use super::select::LeftOut;
 use crate::format::manifest::{RowFormat, Schema, Table};
 
 /// What loading cannot keep is said for each table.
@@ -79,7 +80,8 @@ pub(super) fn not_told_apart(tables: &[Name]) -> String {
     let more = tables.len().saturating_sub(first.len());
     let more = if more == 0 { String::new() } else { format!(" and {more} more tables") };
     format!(
-        "the server does not show this account the numbers of {}{more} (the privilege PROCESS does): if a table takes the name of          another one of the same definition (RENAME TABLE, EXCHANGE PARTITION) while rows are read, its rows are taken for that one's",
+        "the server does not show this account the numbers of {}{more} (the privilege PROCESS does): if a table takes the name of \
+         another one of the same definition (RENAME TABLE, EXCHANGE PARTITION) while rows are read, its rows are taken for that one's",
         first.join(", ")
     )
 }
@@ -87,15 +89,26 @@ pub(super) fn not_told_apart(tables: &[Name]) -> String {
 /// That rows of the past are left out.
 pub(super) fn without_history(name: &Name) -> String {
     format!(
-        "table {name} tells its rows of the past by numbers of transactions (BIGINT UNSIGNED … AS ROW START), which no other server          understands: the rows of now are in the dump, those of the past are not"
+        "table {name} tells its rows of the past by numbers of transactions (BIGINT UNSIGNED … AS ROW START), which no other server \
+         understands: the rows of now are in the dump, those of the past are not"
     )
 }
 
-/// That a directory is taken for a schema.
-pub(super) fn no_schema(schema: &str) -> String {
-    format!(
-        "schema '{schema}' is not in the dump: it is a directory in the server's data directory that no CREATE DATABASE made, and holds          no tables (the server's option ignore_db_dirs hides it)"
-    )
+/// That a schema was not named, and is left out.
+pub(super) fn left_out(schema: &str, why: LeftOut) -> String {
+    let why = match why {
+        LeftOut::OddDirectory => {
+            "it is a directory in the server's data directory that no CREATE DATABASE made, and holds no tables (the server's option \
+             ignore_db_dirs hides it)"
+        }
+        LeftOut::Scratch => {
+            "drover made it to try definitions in (restore --check, restore or copy to another server); name it to dump it"
+        }
+        LeftOut::ReplayPositions => {
+            "it holds how far drover binlog replay has come on this server, and nothing else; name it to dump it"
+        }
+    };
+    format!("schema '{schema}' is not in the dump: {why}")
 }
 
 /// That a table's rows are not its own.

@@ -17,7 +17,7 @@ mod queue;
 mod references;
 mod run;
 mod script;
-mod source;
+pub(crate) mod source;
 mod splitter;
 mod stream;
 mod tab;

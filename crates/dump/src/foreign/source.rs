@@ -7,7 +7,7 @@ use crate::format::manifest::FILE_NAME;
 
 /// What a dump is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A script, or what is piped in.
     Script,
     /// A directory that mydumper wrote.
@@ -17,7 +17,7 @@ pub(super) enum Source {
 }
 
 /// What lies at a place; `None` for a dump of drover's own, and for what is none at all.
-pub(super) fn recognise(path: &Path) -> Option<Source> {
+pub(crate) fn recognise(path: &Path) -> Option<Source> {
     if input::is_stdin(path) || path.is_file() {
         return Some(Source::Script);
     }

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use drover_db::{Connection, Server};
+use drover_db::{Connection, Server, quote};
 
 use super::events::{self, Events};
 use super::global::{LocalInfile, RedoLog, redo_log_warning};
-use super::objects::Scripts;
+use super::objects::{self, Scripts};
 use super::rows_only;
 use super::run::{Restore, RestoreReport, grouped};
 use super::steps::{self, Steps};
@@ -37,7 +37,7 @@ impl Begun {
 }
 
 /// What a person is told where rows come as statements.
-const NO_FILES: &str = "the server takes no files from its clients (local_infile is OFF): rows are sent as INSERT statements, which is \
+pub(super) const NO_FILES: &str = "the server takes no files from its clients (local_infile is OFF): rows are sent as INSERT statements, which is \
                         slower; --enable-local-infile switches it on meanwhile";
 
 impl<'a> Restore<'a> {
@@ -59,12 +59,18 @@ impl<'a> Restore<'a> {
     pub(crate) fn begin(&self, coordinator: &mut Connection, mut steps: Steps) -> Result<Begun> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
         let mut warnings = Vec::new();
+        let scripts = self.scripts();
+        if let Some(schema) = scripts.impossible_schemas(coordinator, self.manifest)?.first() {
+            return Err(Error::with_hint(
+                format!("no server makes a schema called {}: nothing was changed", quote::identifier(schema)),
+                objects::way_out(schema),
+            ));
+        }
         let mut redo_log = RedoLog::new(self.options, self.args.disable_redo)?;
         let local_infile = LocalInfile::wish(self.options, self.args.enable_local_infile)?;
         if !local_infile.is_on() {
             warnings.push(NO_FILES.into());
         }
-        let scripts = self.scripts();
         steps::lock_schemas(coordinator, self.manifest, self.renames)?;
         self.progress.phase("creating the tables");
         let users = self.users(coordinator, &steps)?;
@@ -124,6 +130,7 @@ impl<'a> Restore<'a> {
             tables: targets.len(),
             rows: filled.rows(),
             bytes: filled.bytes(),
+            there_bytes: 0,
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds,
@@ -145,19 +152,37 @@ impl<'a> Restore<'a> {
         is_proved: bool,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<String>> {
-        let ran = scripts.events_that_ran(self.manifest)?;
-        if ran.is_empty() {
+        let off = scripts.events_to_switch_on(coordinator, self.manifest, warnings)?;
+        if off.is_empty() {
             return Ok(Vec::new());
         }
         let are_on = match self.args.events {
             Some(events) => events == Events::On,
             None => !self.manifest.copied && !events::is_replica(coordinator),
         };
-        let off = match are_on && is_proved {
-            true => scripts.switch_on(coordinator, ran, warnings)?,
-            false => ran,
-        };
+        if are_on && is_proved {
+            scripts.switch_on(coordinator, &off)?;
+            return Ok(Vec::new());
+        }
         off.iter().map(|event| event.enable(coordinator)).collect()
+    }
+
+    /// The same where an earlier run has completed all: what it left off stays off unless `--events on` says otherwise.
+    pub(crate) fn events_of_earlier(
+        &self,
+        coordinator: &mut Connection,
+        verify: Option<&VerifyReport>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<String>> {
+        let scripts = self.scripts();
+        let off = scripts.events_to_switch_on(coordinator, self.manifest, warnings)?;
+        let is_proved = verify.is_none_or(|report| report.differences.is_empty());
+        if self.args.events != Some(Events::On) || !is_proved || off.is_empty() {
+            return off.iter().map(|event| event.enable(coordinator)).collect();
+        }
+        steps::lock_schemas(coordinator, self.manifest, self.renames)?;
+        scripts.switch_on(coordinator, &off)?;
+        Ok(Vec::new())
     }
 
     /// Compares the target with what was loaded, unless a person will do without.

@@ -3,11 +3,13 @@
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Server, Stop, server};
+use drover_db::{Connection, Server, Stop, quote, server};
 use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
+use super::begun::NO_FILES;
 use super::cluster::Cluster;
+use super::objects::{Scripts, way_out};
 use super::rename::{Case, Renames};
 use super::run::grouped;
 use super::trial::{Outcome, Trial, both_mysql};
@@ -97,24 +99,29 @@ pub(crate) fn try_on_target(
         .map(|(_, object, reason)| Refusal { object, reason: one_line(&reason) })
         .collect();
     refused.extend(translator.iter().flat_map(Translator::refused));
+    refused.extend(impossible_schemas(&mut connection, args, store, &manifest)?);
     refused.sort();
     refused.dedup();
-    let mut warnings = grouped(&outcome.warnings);
+    let mut warnings = outcome.warnings;
+    let accounts =
+        users.then(|| accounts(&mut connection, args, store, &manifest, &mut warnings)).transpose()?;
+    let is_to_come =
+        |warning: &String| accounts.as_ref().is_some_and(|users| users.comes_as_definer(warning));
+    warnings.retain(|warning| !is_to_come(warning));
+    let mut warnings = grouped(&warnings);
     let local_infile =
         server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
-    if local_infile.as_deref() == Some("0") {
-        warnings
-            .push("the server takes no files from its clients: restore needs --enable-local-infile".into());
+    let has_rows = manifest.contents.has_rows();
+    if local_infile.as_deref() == Some("0") && has_rows && !args.enable_local_infile {
+        warnings.push(NO_FILES.into());
     }
-    let users =
-        users.then(|| accounts(&mut connection, args, store, &manifest, &mut warnings)).transpose()?;
     Ok(CheckReport {
         from: manifest.server,
         server,
         objects: outcome.tried,
         rewrites: translator.map(|translator| translator.rewrites()).unwrap_or_default(),
         refused,
-        users,
+        users: accounts.map(Users::report),
         warnings,
         seconds: started.elapsed().as_secs_f64(),
     })
@@ -127,17 +134,35 @@ fn accounts(
     store: &Store,
     manifest: &Manifest,
     warnings: &mut Vec<String>,
-) -> Result<UsersReport> {
+) -> Result<Users> {
     let renames = Renames::new(&args.into, manifest, Case::of(connection)?)?;
     let mut prepare = |may_drop| Users::prepare(connection, store, manifest, &renames, |_| may_drop);
-    let users = match prepare(args.drop_existing) {
+    match prepare(args.drop_existing) {
         Err(Error::Found { what, .. }) => {
             warnings.push(what);
-            prepare(true)?
+            prepare(true)
         }
-        other => other?,
+        other => other,
+    }
+}
+
+/// Schemas that are tried under other names than those that they cannot have.
+fn impossible_schemas(
+    connection: &mut Connection,
+    args: &TargetArgs,
+    store: &Store,
+    manifest: &Manifest,
+) -> Result<Vec<Refusal>> {
+    if !manifest.contents.has_definitions() {
+        return Ok(Vec::new());
+    }
+    let renames = &Renames::new(&args.into, manifest, Case::of(connection)?)?;
+    let scripts = Scripts { store, renames, translator: None };
+    let refusal = |schema: &&str| Refusal {
+        object: format!("schema {}", quote::identifier(schema)),
+        reason: format!("no server makes a schema of this name; {}", way_out(schema)),
     };
-    Ok(users.report())
+    Ok(scripts.impossible_schemas(connection, manifest)?.iter().map(refusal).collect())
 }
 
 /// A dump as the target takes it.

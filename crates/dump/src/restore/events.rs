@@ -2,7 +2,7 @@
 //! are proved; those that ran where they come from are switched on then, unless the server goes on to follow another one.
 
 use drover_db::sql::events::off_as_on_a_replica;
-use drover_db::sql::{Dialect, tokens};
+use drover_db::sql::{Dialect, Kind, Token, tokens};
 use drover_db::{Connection, health, quote};
 
 use super::objects::{Scripts, each};
@@ -10,6 +10,7 @@ use crate::Result;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema};
+use crate::format::script;
 
 /// Whether scheduled events run on the server that is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -28,63 +29,85 @@ impl Scripts<'_> {
         manifest: &Manifest,
         warnings: &mut Vec<String>,
     ) -> Result<()> {
-        for (schema, event) in each(manifest, |schema| &schema.events) {
-            let off = |create: &[u8]| {
-                off_as_on_a_replica(create, Dialect::default())
-                    .map_or_else(|| create.to_vec(), |(off, _)| off)
-            };
-            // The servers drop an event at once that was to run once, at a time that is over.
-            let text = self.read(&event.script)?.concat();
-            let is_once = String::from_utf8_lossy(&text).contains(" ON SCHEDULE AT ");
-            if is_once {
-                set_time(connection, "1")?;
-            }
-            let made = self.run_changed(connection, &schema.name, &event.script, warnings, off);
-            if is_once {
-                set_time(connection, "DEFAULT")?;
-            }
-            made?;
-        }
-        Ok(())
+        each(manifest, |schema| &schema.events)
+            .try_for_each(|(schema, event)| self.create_event(connection, schema, event, warnings))
     }
 
-    /// The events that ran where they come from.
-    pub(super) fn events_that_ran<'m>(&self, manifest: &'m Manifest) -> Result<Vec<Event<'m>>> {
+    /// Makes an event that does not run, also one whose time is over, which the servers would drop at once.
+    pub(super) fn create_event(
+        &self,
+        connection: &mut Connection,
+        schema: &Schema,
+        event: &Object,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        let off = |create: &[u8]| {
+            off_as_on_a_replica(create, Dialect::default()).map_or_else(|| create.to_vec(), |(off, _)| off)
+        };
+        let has_end = End::of(&self.read(&event.script)?).is_some();
+        if has_end {
+            set_time(connection, "1")?;
+        }
+        let made = self.run_changed(connection, &schema.name, &event.script, warnings, off);
+        if has_end {
+            set_time(connection, "DEFAULT")?;
+        }
+        made
+    }
+
+    /// The events that ran where they come from and are off here. Those whose time is over stay off, or are not there: a warning says so.
+    pub(super) fn events_to_switch_on<'m>(
+        &self,
+        connection: &mut Connection,
+        manifest: &'m Manifest,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Event<'m>>> {
         let mut events = Vec::new();
         for (schema, object) in each(manifest, |schema| &schema.events) {
             let statements = self.read(&object.script)?;
-            if statements.iter().any(|text| off_as_on_a_replica(text, Dialect::default()).is_some()) {
-                let name = Name::new(self.renames.schema(&schema.name), &object.name);
-                events.push(Event { name, schema, object });
+            if !statements.iter().any(|text| off_as_on_a_replica(text, Dialect::default()).is_some()) {
+                continue;
+            }
+            let event =
+                Event { name: Name::new(self.renames.schema(&schema.name), &object.name), schema, object };
+            match event.standing(connection)? {
+                Standing::Off => events.push(event),
+                Standing::On => {}
+                Standing::Over => warnings.push(format!(
+                    "event {} stays off, since it was to run until a time that is over",
+                    event.name
+                )),
+                Standing::Dropped => warnings.push(format!("event {} is not there, {DROPPED}", event.name)),
             }
         }
         Ok(events)
     }
 
-    /// Switches events on; those whose time is over stay off, and a warning says so. They are made once more, as ALTER EVENT would give
-    /// them another account. Those that stay off.
-    pub(super) fn switch_on<'m>(
-        &self,
-        connection: &mut Connection,
-        events: Vec<Event<'m>>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Vec<Event<'m>>> {
-        let mut off = Vec::new();
+    /// Switches events on. They are made once more, as ALTER EVENT would give them another account.
+    pub(super) fn switch_on(&self, connection: &mut Connection, events: &[Event<'_>]) -> Result<()> {
         for event in events {
-            let is_over = format!("SELECT 1 {} AND EXECUTE_AT < NOW()", event.in_catalogue());
-            let doing = || format!("switching event {} on", event.name);
-            if connection.first(is_over).doing(doing)?.is_some() {
-                warnings
-                    .push(format!("event {} was to run at a time that is over: it stays off", event.name));
-                off.push(event);
-                continue;
-            }
-            connection.execute(format!("DROP EVENT {}", event.name)).doing(doing)?;
+            connection
+                .execute(format!("DROP EVENT {}", event.name))
+                .doing(|| format!("switching event {} on", event.name))?;
             // What the server warns of it has warned of when it was made first.
             self.run_in(connection, &event.schema.name, &event.object.script, &mut Vec::new())?;
         }
-        Ok(off)
+        Ok(())
     }
+}
+
+/// Why an event may not be there.
+const DROPPED: &str =
+    "since it was to run until a time that is over, and the server drops such events by itself";
+
+/// How an event stands on the server that is filled.
+enum Standing {
+    On,
+    /// As on a replica.
+    Off,
+    /// Off, and the server would drop it or switch it off again, since its time is over.
+    Over,
+    Dropped,
 }
 
 /// One that ran where it comes from, with its name on the server that is filled.
@@ -98,6 +121,21 @@ impl Event<'_> {
     fn in_catalogue(&self) -> String {
         let [schema, name] = [&self.name.schema, &self.name.name].map(|name| quote::string(name));
         format!("FROM information_schema.EVENTS WHERE EVENT_SCHEMA = {schema} AND EVENT_NAME = {name}")
+    }
+
+    fn standing(&self, connection: &mut Connection) -> Result<Standing> {
+        // The catalogue has times in the event's own zone.
+        const IS_OVER: &str =
+            "COALESCE(CONVERT_TZ(COALESCE(EXECUTE_AT, ENDS), TIME_ZONE, '+00:00') < UTC_TIMESTAMP(), 0)";
+        let row = connection.first(format!("SELECT STATUS, {IS_OVER} {}", self.in_catalogue()));
+        let row = row.doing(|| format!("asking for event {}", self.name))?;
+        Ok(match row {
+            None => Standing::Dropped,
+            // SLAVESIDE_DISABLED, or REPLICA_SIDE_DISABLED.
+            Some(row) if !row.string(0).ends_with("SIDE_DISABLED") => Standing::On,
+            Some(row) if row.parse(1) == Some(1) => Standing::Over,
+            Some(_) => Standing::Off,
+        })
     }
 
     /// What has it run, with the account that it has.
@@ -116,6 +154,46 @@ fn set_time(connection: &mut Connection, to: &str) -> Result<()> {
         // MariaDB can be told to let nobody set it (secure_timestamp).
         Err(drover_db::Error::Server(_)) => Ok(()),
         other => other.map(drop).doing(|| "setting the time"),
+    }
+}
+
+/// When a schedule ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct End {
+    /// As SQL, in the event's own zone.
+    time: String,
+    zone: String,
+    /// Whether the server drops the event then.
+    is_dropped: bool,
+}
+
+impl End {
+    /// That of the event that these statements make.
+    pub(super) fn of(statements: &[Vec<u8>]) -> Option<Self> {
+        let create = statements.iter().find(|text| text.starts_with(b"CREATE "))?;
+        let dialect = script::dialect(statements);
+        let code: Vec<_> = tokens(create, dialect).filter(Token::is_code).collect();
+        let is = |at: usize, word: &str| code.get(at).is_some_and(|token| token.is_word(word));
+        let schedule = (0..code.len()).find(|at| is(*at, "ON") && is(*at + 1, "SCHEDULE"))? + 2;
+        let body = (schedule..code.len()).find(|at| is(*at, "DO"))?;
+        let time = (schedule..body).find(|at| is(*at, "AT") || is(*at, "ENDS"))? + 1;
+        let time = code.get(time).filter(|token| token.kind == Kind::String)?;
+        let is_kept = (schedule..body).any(|at| is(at, "COMPLETION") && is(at + 1, "PRESERVE"));
+        let zone = |text: &Vec<u8>| {
+            String::from_utf8_lossy(text).strip_prefix("SET time_zone = ").map(str::to_owned)
+        };
+        Some(Self {
+            time: String::from_utf8_lossy(time.text).into_owned(),
+            zone: statements.iter().find_map(zone)?,
+            is_dropped: !is_kept,
+        })
+    }
+
+    /// Whether the server has dropped the event by now, if it ever was there.
+    pub(super) fn has_dropped(&self, connection: &mut Connection) -> Result<bool> {
+        let sql = format!("SELECT CONVERT_TZ({}, {}, '+00:00') <= UTC_TIMESTAMP()", self.time, self.zone);
+        let row = connection.first(sql).doing(|| "comparing an event's end with the time")?;
+        Ok(self.is_dropped && row.and_then(|row| row.parse(0)) == Some(1))
     }
 }
 
@@ -146,6 +224,25 @@ fn with_status_on(text: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_schedule_may_end() {
+        let of = |schedule: &str| {
+            let create = format!(
+                "CREATE DEFINER=`at`@`%` EVENT `ends` ON SCHEDULE {schedule} DISABLE COMMENT 'ENDS' DO SET @at = 'ENDS'"
+            );
+            End::of(&["SET time_zone = '+05:00'".into(), create.into_bytes()])
+        };
+        let end = |is_dropped| {
+            Some(End { time: "'2026-01-01 00:00:00'".into(), zone: "'+05:00'".into(), is_dropped })
+        };
+        let every = "EVERY '1:1' HOUR_MINUTE STARTS '2020-01-01 00:00:00'";
+        let ends = format!("{every} ENDS '2026-01-01 00:00:00'");
+        assert_eq!(of(&format!("{ends} ON COMPLETION NOT PRESERVE")), end(true));
+        assert_eq!(of(&format!("{ends} ON COMPLETION PRESERVE")), end(false));
+        assert_eq!(of("AT '2026-01-01 00:00:00' ON COMPLETION NOT PRESERVE"), end(true));
+        assert_eq!(of(&format!("{every} ON COMPLETION NOT PRESERVE")), None);
+    }
 
     #[test]
     fn off_and_on_again() {

@@ -14,6 +14,7 @@ pub(crate) mod objects;
 pub(crate) mod rename;
 pub(crate) mod rows_only;
 pub(crate) mod run;
+pub(crate) mod scratch;
 pub(crate) mod staging;
 pub(crate) mod steps;
 pub(crate) mod targets;

@@ -16,6 +16,15 @@ use crate::translate::Translator;
 /// sets, collations, options and sql_modes. They come for nearly every object of an older server.
 const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
 
+/// What a server puts before the name of a directory that is no name as it writes them since 5.1.
+const AS_DIRECTORY: &str = "#mysql50#";
+
+/// How a schema is restored whose name no server takes.
+pub(super) fn way_out(schema: &str) -> String {
+    let plain = schema.strip_prefix(AS_DIRECTORY).unwrap_or(schema);
+    format!("--into '{schema}={plain}' restores it as `{plain}`")
+}
+
 /// Where scripts are read from and what is changed in them.
 pub(super) struct Scripts<'a> {
     pub(super) store: &'a Store,
@@ -83,6 +92,19 @@ impl Scripts<'_> {
         let result = self.run(connection, script, &statements, warnings);
         session::set(connection, Purpose::Restore)?;
         result
+    }
+
+    /// The schemas that are to be made, and that no server makes under their name: a directory had it that no CREATE DATABASE made.
+    pub(super) fn impossible_schemas<'m>(
+        &'m self,
+        connection: &mut Connection,
+        manifest: &'m Manifest,
+    ) -> Result<Vec<&'m str>> {
+        let there = crate::dump::catalog::schemas(connection)?;
+        let names = manifest.schemas.iter().map(|schema| self.renames.schema(&schema.name));
+        Ok(names
+            .filter(|name| name.starts_with(AS_DIRECTORY) && !there.iter().any(|known| known == name))
+            .collect())
     }
 
     /// Creates the schemas that are not there; one that is there keeps its settings.

@@ -39,6 +39,8 @@ pub struct RestoreReport {
     pub rows: u64,
     /// Bytes of the rows' text.
     pub bytes: u64,
+    /// Those of them that an earlier run had loaded.
+    pub there_bytes: u64,
     /// Wall-clock time of the whole command, in seconds.
     pub seconds: f64,
     /// The part of it in which a guard let the work wait.
@@ -183,29 +185,33 @@ impl Restore<'_> {
         let loading = Instant::now();
         self.expect(&targets);
         self.progress.phase("loading");
-        self.load_rows(&targets, &begun, threads)?;
+        let loaded = self.load_rows(&targets, &begun, threads)?;
         let report = self.finish(coordinator, &mut begun, &targets, self.manifest, loading, threads)?;
         begun.steps.end(coordinator)?;
-        Ok(report)
+        Ok(RestoreReport { there_bytes: report.bytes.saturating_sub(loaded), ..report })
     }
 
     /// Proves what an earlier run has completed: it may have been ended before it could say so.
     fn prove_again(&self, coordinator: &mut Connection, threads: usize) -> Result<RestoreReport> {
+        let verify = self.verify(self.manifest, threads)?;
+        let mut warnings = vec!["all of it was there already: nothing was loaded".into()];
+        let events_off = self.events_of_earlier(coordinator, verify.as_ref(), &mut warnings)?;
         Ok(RestoreReport {
             server: Server::of(coordinator).doing(|| "asking for the server's version")?,
             tables: self.manifest.tables().count(),
             rows: self.manifest.rows(),
             bytes: self.manifest.bytes(),
+            there_bytes: self.manifest.bytes(),
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds: 0.0,
             mixed: self.manifest.mixed(),
-            warnings: vec!["all of it was there already: nothing was loaded".into()],
+            warnings,
             users: None,
-            events_off: Vec::new(),
+            events_off,
             rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
             refused: self.translator.map(Translator::refused).unwrap_or_default(),
-            verify: self.verify(self.manifest, threads)?,
+            verify,
         })
     }
 
@@ -217,10 +223,12 @@ impl Restore<'_> {
         }
     }
 
-    /// Loads all files, the largest first; a table's indexes are built as soon as its last file is in.
-    fn load_rows(&self, targets: &[Target<'_>], begun: &Begun, threads: usize) -> Result<()> {
+    /// Loads all files that have not been, the largest first; a table's indexes are built as soon as its last file is in. The bytes of
+    /// their text.
+    fn load_rows(&self, targets: &[Target<'_>], begun: &Begun, threads: usize) -> Result<u64> {
         let steps = &begun.steps;
         let fillings: Vec<_> = targets.iter().map(|target| Filling::new(target, steps)).collect();
+        let bytes = fillings.iter().map(Filling::bytes).sum();
         let mut tasks: Vec<_> = fillings
             .iter()
             .flat_map(|filling| filling.files.iter().map(move |&file| Task::Load(filling, file)))
@@ -246,7 +254,7 @@ impl Restore<'_> {
         if result.is_err() {
             kill(self.options, &ids);
         }
-        result.map(drop)
+        result.map(|_| bytes)
     }
 
     fn work<'t>(&self, connection: &mut Connection, task: Task<'t>, steps: &Steps) -> Result<Vec<Task<'t>>> {
@@ -284,14 +292,20 @@ impl<'t> Filling<'t> {
         let left = AtomicUsize::new(files.len());
         Self { target, files, left }
     }
+
+    fn bytes(&self) -> u64 {
+        self.files.iter().map(|&file| self.target.table.files[file].bytes).sum()
+    }
 }
 
-/// The same warning of many scripts becomes one.
+/// The same warning of many scripts becomes one; those that name their objects stay as they are.
 pub(super) fn grouped(warnings: &[String]) -> Vec<String> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for warning in warnings {
-        // No script's name holds a colon.
-        let (script, message) = warning.split_once(": ").unwrap_or(("", warning));
+        // No script's name holds a colon or a backtick.
+        let of_script =
+            warning.split_once(": ").filter(|(script, _)| script.contains(".sql") && !script.contains('`'));
+        let (script, message) = of_script.unwrap_or(("", warning));
         match groups.iter_mut().find(|(known, _)| *known == message) {
             Some((_, scripts)) if !scripts.contains(&script) => scripts.push(script),
             Some(_) => {}
@@ -299,6 +313,7 @@ pub(super) fn grouped(warnings: &[String]) -> Vec<String> {
         }
     }
     let show = |(message, scripts): &(&str, Vec<&str>)| match scripts.as_slice() {
+        [""] => (*message).to_owned(),
         [one] => format!("{one}: {message}"),
         [first, rest @ ..] => format!("{first} and {} more: {message}", rest.len()),
         [] => (*message).to_owned(),
@@ -312,7 +327,8 @@ mod tests {
 
     #[test]
     fn warnings_of_many_scripts_become_one() {
-        let warnings = ["a.sql: x", "b.sql: y: z", "c.sql: x", "a.sql: x"].map(str::to_owned);
-        assert_eq!(grouped(&warnings), ["a.sql and 1 more: x", "b.sql: y: z"]);
+        let warnings = ["a.sql: x", "b.sql: y: z", "c.sql: x", "a.sql: x", "view `a.sql`: x", "view `b`: x"];
+        let expected = ["a.sql and 1 more: x", "b.sql: y: z", "view `a.sql`: x", "view `b`: x"];
+        assert_eq!(grouped(&warnings.map(str::to_owned)), expected);
     }
 }

@@ -2,13 +2,12 @@
 //! before a row moves. No row is loaded, and events are made switched off.
 
 use drover_db::options::ConnectOptions;
-use drover_db::sql::Dialect;
-use drover_db::sql::events::off_as_on_a_replica;
 use drover_db::{Connection, Stop, Vendor, quote};
 
 use super::cluster::Cluster;
 use super::objects::{Scripts, each};
 use super::rename::Renames;
+use super::scratch::{Names, Scratch};
 use super::views;
 use crate::ddl::CreateTable;
 use crate::error::Doing;
@@ -39,46 +38,6 @@ pub(super) struct Trial<'a> {
     pub(super) progress: &'a Progress,
 }
 
-/// Schemas that are dropped in any case, over a connection of their own: the one that they were made over may be broken.
-struct Scratch<'a> {
-    options: &'a ConnectOptions,
-    schemas: Vec<String>,
-}
-
-impl Scratch<'_> {
-    fn drop_all(&mut self) -> Result<()> {
-        if self.schemas.is_empty() {
-            return Ok(());
-        }
-        let mut connection = session::open(self.options, Purpose::Restore)?;
-        while let Some(schema) = self.schemas.last() {
-            let sql = format!("DROP DATABASE IF EXISTS {}", quote::identifier(schema));
-            connection.execute(&sql).doing(|| sql.clone())?;
-            self.schemas.pop();
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Scratch<'_> {
-    fn drop(&mut self) {
-        // After an error of the trial that one is to be reported; without one, nothing is left to drop here.
-        let _ = self.drop_all();
-    }
-}
-
-/// The names, if no schema has any of them: what was there before is never dropped.
-fn free(connection: &mut Connection, names: Vec<String>) -> Result<Vec<String>> {
-    let there = crate::dump::catalog::schemas(connection)?;
-    match names.iter().find(|name| there.contains(name)) {
-        Some(name) => Err(Error::with_hint(
-            format!("the target has a schema '{name}' already: things cannot be tried under that name"),
-            "drop it if it is what an earlier check left when it was killed",
-        )),
-        None => Ok(names),
-    }
-}
-
 impl Trial<'_> {
     /// Tries everything and drops it again.
     ///
@@ -88,12 +47,12 @@ impl Trial<'_> {
         self.progress.phase("trying the schema on the target");
         let mut connection = session::open(options, Purpose::Restore)?;
         let _watched = stop.watch(&connection).doing(|| "watching a connection")?;
-        let prefix = format!("drover_check_{}_", connection.id());
-        let renames = Renames::to_scratch(self.manifest, &prefix);
-        let names = self.manifest.schemas.iter().map(|schema| renames.schema(&schema.name).to_owned());
-        let mut scratch = Scratch { options, schemas: free(&mut connection, names.collect())? };
-        let scripts = Scripts { store: self.store, renames: &renames, translator: self.translator };
         let mut outcome = Outcome::default();
+        let names = Names::take(&mut connection, &mut outcome.warnings)?;
+        let renames = Renames::to_scratch(self.manifest, names.prefix());
+        let schemas = self.manifest.schemas.iter().map(|schema| renames.schema(&schema.name).to_owned());
+        let mut scratch = Scratch::new(&mut connection, options, schemas.collect())?;
+        let scripts = Scripts { store: self.store, renames: &renames, translator: self.translator };
         let result = self.try_all(&mut connection, &scripts, &mut outcome);
         let dropped = scratch.drop_all();
         result?;
@@ -167,10 +126,11 @@ impl Trial<'_> {
     ) -> Result<()> {
         for (schema, object) in each(self.manifest, objects) {
             outcome.tried += 1;
-            let off = |create: &[u8]| off_as_on_a_replica(create, Dialect::default()).map(|(off, _)| off);
-            let change = |create: &[u8]| off(create).unwrap_or_else(|| create.to_vec());
-            let result =
-                scripts.run_changed(connection, &schema.name, &object.script, &mut outcome.warnings, change);
+            let warnings = &mut outcome.warnings;
+            let result = match object.kind.as_str() {
+                "EVENT" => scripts.create_event(connection, schema, object, warnings),
+                _ => scripts.run_in(connection, &schema.name, &object.script, warnings),
+            };
             if let Err(error) = result {
                 refuse(outcome, schema, object, &Error::found(error.refusal()?));
             }

@@ -302,6 +302,11 @@ impl Users {
         }
     }
 
+    /// Whether the server has warned of a definer that it does not have and will have.
+    pub(super) fn comes_as_definer(&self, warning: &str) -> bool {
+        warning.contains("definer") && self.made.iter().any(|who| warning.contains(&as_warned_of(who)))
+    }
+
     pub(super) fn report(self) -> UsersReport {
         self.report
     }
@@ -318,6 +323,11 @@ pub(super) fn verify(
     let there = read::accounts(connection)?.accounts;
     Users::expected(connection, store, manifest, renames, &there)?.compare(&there, report);
     Ok(())
+}
+
+/// An account as the servers name it in a warning.
+fn as_warned_of(who: &Who) -> String {
+    format!("('{}'@'{}')", who.name, who.host.as_deref().unwrap_or_default())
 }
 
 fn load(store: &Store, manifest: &Manifest) -> Result<Accounts> {

@@ -39,8 +39,8 @@ pub(super) fn attempt<'a>(
 
 pub(super) type Failed<'a> = Vec<(&'a Schema, &'a Object, Error)>;
 
-/// A view cannot be made on a view or function whose definer the target does not have, but may stay on it: so all are made
-/// without their definers, and then again with them, those first that no other reads any more.
+/// A view cannot be made on a view or function whose definer the target does not have, or who lacks a privilege there, but may stay on it:
+/// so all are made without their definers, and then again with them, those first that no other reads any more.
 fn create_without_users<'a>(
     scripts: &Scripts<'_>,
     connection: &mut Connection,
@@ -105,18 +105,25 @@ fn each_in_turn<'a>(
 /// Views that cannot be created: one that was broken when it was dumped is only reported.
 fn refused(failed: Failed<'_>, warnings: &mut Vec<String>) -> Result<()> {
     for (schema, view, error) in failed {
-        if !view.broken {
-            return Err(error);
-        }
         let name = quote::qualified(&schema.name, &view.name);
+        if !view.broken {
+            return Err(match error.hint() {
+                Some(_) => error,
+                None => Error::with_hint(
+                    error.to_string(),
+                    "if the view reads what is not in the dump, make that first; --resume goes on then; --skip-refused leaves the view out",
+                ),
+            });
+        }
         warnings.push(format!("view {name} was broken when it was dumped, and was not created: {error}"));
     }
     Ok(())
 }
 
-/// "The user specified as a definer does not exist", and MySQL's word for one that lacks a privilege.
+/// Whether a definer may be the reason: it does not exist (1449), or lacks a privilege on a schema, table, column or routine. The servers
+/// check the privileges of views and functions that a new view reads with those of their definers, and name these as the account.
 fn is_about_a_definer(error: &Error) -> bool {
-    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(1449 | 1356)))
+    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(1449 | 1356 | 1044 | 1142 | 1143 | 1370)))
 }
 
 /// The statement with CREATE OR REPLACE.

@@ -3,11 +3,17 @@
 use drover_sandbox::Flavour;
 
 use super::{assert_no_scratch, both, make};
-use crate::client::{Session, sql, value};
+use crate::client::{Session, sql, value, wait_until};
 use crate::drover::{Running, drover_on, dump, restore, run};
-use crate::servers::{on_both, source, target};
+use crate::files::manifest;
+use crate::servers::{on_both, source, start_unsynced, target};
 
-on_both!(on_the_same_vendor, what_the_target_lacks_is_named, a_signal_leaves_nothing);
+on_both!(
+    on_the_same_vendor,
+    what_the_target_lacks_is_named,
+    a_signal_leaves_nothing,
+    what_a_kill_leaves_is_dropped_by_the_next
+);
 
 fn on_the_same_vendor(flavour: Flavour) {
     let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
@@ -40,6 +46,10 @@ fn what_the_target_lacks_is_named(flavour: Flavour) {
     run(&mut restore(target, dir.path(), "--check"))
         .found(&["view `lacking`.`v`", "FUNCTION lacking.f does not exist"]);
     assert_no_scratch(target);
+    let words = ["FUNCTION lacking.f does not exist", "--resume goes on then"];
+    run(&mut restore(target, dir.path(), "")).refused(&words);
+    sql(target, "CREATE FUNCTION lacking.f() RETURNS INT NO SQL RETURN 1");
+    run(&mut restore(target, dir.path(), "--resume")).done();
     sql(
         target,
         "CREATE USER check_no_rights IDENTIFIED BY 'not-shown'; GRANT CREATE ON lacking.* TO check_no_rights",
@@ -63,6 +73,50 @@ fn a_signal_leaves_nothing(flavour: Flavour) {
     let output = check.finish();
     output.refused(&["stopped by a signal"]);
     assert_eq!(value(target, is_there), "0");
+}
+
+/// One that is at work keeps what it has, and a dump of all schemas takes none of it along.
+fn what_a_kill_leaves_is_dropped_by_the_next(flavour: Flavour) {
+    let (server, dir) = (&start_unsynced(flavour, &[]), tempfile::tempdir().unwrap());
+    let tables: String = (0..200).map(|n| format!("CREATE TABLE t{n} (id INT PRIMARY KEY);")).collect();
+    make(server, "check_killed", &tables);
+    sql(
+        server,
+        "CREATE DATABASE drover; CREATE TABLE drover.replay (id INT PRIMARY KEY); CREATE DATABASE drover_check_list",
+    );
+    let [all, named, plan] = ["all", "named", "plan"].map(|name| dir.path().join(name));
+    run(&mut dump(server, "check_killed", &plan)).done();
+    let scratch = || {
+        value(
+            server,
+            "SELECT GROUP_CONCAT(SCHEMA_NAME) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'drover\\_check\\_%\\_0'",
+        )
+    };
+    let mut check = Running::start(&mut restore(server, &plan, "--check"));
+    let is_there = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA LIKE 'drover\\_check%' AND TABLE_NAME = 't1'";
+    check.freeze_when("a table is there", || value(server, is_there) != "0");
+    let left = scratch();
+    run(&mut restore(server, &plan, "--check")).done();
+    assert_eq!(scratch(), left, "what another one has that is at work was dropped");
+    check.signal("KILL");
+    check.finish();
+    let sessions =
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND <> 'Daemon' AND USER = 'root'";
+    wait_until("its session has ended", || value(server, sessions) == "1");
+
+    let dumped = run(&mut dump(server, "", &all)).done();
+    for schema in [&left, "drover"] {
+        assert!(dumped.stderr.contains(&format!("schema '{schema}' is not in the dump")), "{dumped}");
+    }
+    let schemas = |dir| {
+        let schemas = manifest(dir)["schemas"].as_array().unwrap().clone();
+        schemas.iter().map(|schema| schema["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(schemas(&all), ["check_killed", "drover_check_list"]);
+    run(&mut dump(server, &format!("drover {left}"), &named)).done();
+    assert_eq!(schemas(&named), ["drover", &left]);
+    run(&mut restore(server, &plan, "--check")).done();
+    assert_eq!(scratch(), "NULL");
 }
 
 /// Events are made switched off: the scheduler of the target sees none that it may run.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use drover_sandbox::{Flavour, Server};
+use drover_sandbox::{Cluster, Flavour, Server, StartOptions, Topology};
 
 use crate::client::{Session, sql, try_sql, value, wait_until};
 use crate::drover::{Output, Running, dump, run};
@@ -11,6 +11,7 @@ use crate::servers::{on_both, start};
 
 on_both!(
     who_is_in_the_way_is_said,
+    what_replication_applies_is_in_the_way,
     open_transactions_are_not_in_the_way,
     contended_rows,
     interrupted_while_waiting,
@@ -57,6 +58,36 @@ fn who_is_in_the_way_is_said(flavour: Flavour) {
         "SET lock_wait_timeout = 5; UPDATE locked.t SET v = 5; UPDATE locked.m SET v = 5; CREATE TABLE locked.n (id INT)",
     );
     assert_eq!(impatient_dump(&server).code, Some(0));
+}
+
+/// It is no client, and not to be killed.
+fn what_replication_applies_is_in_the_way(flavour: Flavour) {
+    let options = StartOptions {
+        server_options: vec!["--binlog-format=STATEMENT".into()],
+        ..StartOptions::ephemeral(flavour)
+    };
+    let cluster = Cluster::start(Topology::Replica, &options).unwrap();
+    let [source, replica] = cluster.nodes() else { panic!("two nodes") };
+    sql(
+        source,
+        "CREATE DATABASE locked; CREATE TABLE locked.m (id INT PRIMARY KEY, v INT) ENGINE = MyISAM; INSERT INTO locked.m VALUES (1, 1)",
+    );
+    sql(
+        source,
+        format!(
+            "UPDATE locked.m SET v = v + SLEEP(IF(@@GLOBAL.server_id = {}, 60, 0))",
+            value(replica, "SELECT @@server_id")
+        ),
+    );
+    let is_applied = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'system user' AND INFO LIKE 'UPDATE locked.m%'";
+    wait_until("the replica applies it", || value(replica, is_applied) == "1");
+    let output = impatient_dump(replica).refused(&[
+        "replication, which applies a transaction of its source (connection",
+        "UPDATE locked.m SET v = v + SLEEP",
+        "STOP REPLICA SQL_THREAD",
+        "--lock-timeout",
+    ]);
+    assert!(!output.stderr.contains("KILL"), "{output}");
 }
 
 fn open_transactions_are_not_in_the_way(flavour: Flavour) {

@@ -8,7 +8,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::{sql, value};
 use crate::drover::{dump, restore, run};
 use crate::files::manifest;
-use crate::servers::{on_both, source, start, target};
+use crate::servers::{on_both, source, start, start_unsynced, target};
 
 on_both!(
     one_table_hidden,
@@ -18,7 +18,8 @@ on_both!(
     trigger_hidden,
     event_and_routine_hidden,
     numbers_of_tables_hidden,
-    may_not_create
+    may_not_create,
+    restored_with_what_the_docs_list
 );
 
 /// A schema of two tables, and an account of its name that may take snapshots and look into the server, but read nothing.
@@ -33,6 +34,47 @@ fn schema_and_account(server: &Server, name: &str) {
              GRANT RELOAD, PROCESS, REPLICATION CLIENT ON *.* TO {name}@localhost"
         ),
     );
+}
+
+/// By an account that has the privileges that docs/dump.md lists, and no others.
+fn restored_with_what_the_docs_list(flavour: Flavour) {
+    let server = &start_unsynced(flavour, &["--log-bin-trust-function-creators=ON"]);
+    let dir = tempfile::tempdir().unwrap();
+    sql(
+        server,
+        "CREATE USER boss@localhost; CREATE USER restorer@localhost; CREATE DATABASE listed; GRANT ALL ON listed.* TO boss@localhost; USE listed;
+         CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(20)); INSERT INTO a (v) VALUES ('x'), ('y');
+         CREATE TABLE b (id INT PRIMARY KEY, a INT, KEY (a), CONSTRAINT fk FOREIGN KEY (a) REFERENCES a (id)); INSERT INTO b VALUES (1, 1);
+         CREATE TABLE m (id INT) ENGINE = MyISAM; INSERT INTO m VALUES (1);
+         CREATE DEFINER = boss@localhost VIEW v AS SELECT * FROM a;
+         CREATE DEFINER = boss@localhost FUNCTION f(x INT) RETURNS INT DETERMINISTIC RETURN x * 2;
+         CREATE DEFINER = boss@localhost VIEW w AS SELECT f(id) AS g FROM v;
+         CREATE DEFINER = boss@localhost PROCEDURE p() SELECT 1;
+         CREATE DEFINER = boss@localhost TRIGGER t BEFORE INSERT ON a FOR EACH ROW SET NEW.v = UPPER(NEW.v);
+         CREATE DEFINER = boss@localhost EVENT e ON SCHEDULE EVERY 1 DAY DO SET @a = 1",
+    );
+    const DOCS: &str = include_str!("../../../../../docs/dump.md");
+    let list =
+        DOCS.split("**What a restore needs.** ").nth(1).unwrap().split(" on each schema").next().unwrap();
+    let (definers, texts) = match flavour {
+        Flavour::MariaDb => ("SET USER", "SELECT ON mysql.proc"),
+        Flavour::MySql => ("SET_ANY_DEFINER", "SHOW_ROUTINE ON *.*"),
+    };
+    for of_others in [definers, texts.trim_end_matches(" ON *.*")] {
+        assert!(DOCS.to_lowercase().contains(&of_others.to_lowercase()), "{of_others}");
+    }
+    sql(
+        server,
+        format!(
+            "GRANT {list} ON listed.* TO restorer@localhost; GRANT {definers} ON *.* TO restorer@localhost; GRANT {texts} TO restorer@localhost"
+        ),
+    );
+    run(&mut dump(server, "listed", dir.path())).done();
+    for options in ["--drop-existing", "--resume"] {
+        run(&mut restore(server, dir.path(), &format!("{options} -u restorer"))).done();
+    }
+    sql(server, "DROP DATABASE listed");
+    run(&mut restore(server, dir.path(), "-u restorer")).done();
 }
 
 fn dump_as(server: &Server, account: &str, what: &str, out: &Path) -> Command {

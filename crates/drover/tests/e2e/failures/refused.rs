@@ -143,7 +143,7 @@ fn into_nonsense(flavour: Flavour) {
     run(&mut dump(source(flavour), "nonsense_a nonsense_b", dir.path())).done();
     let restored = |options: &str| run(&mut restore(target(flavour), dir.path(), options));
     restored("--into other=new").refused(&["'other'"]);
-    restored("--into nonsense_a=same --into nonsense_b=same").refused(&["'same'"]);
-    restored("--into nonsense_a=nonsense_b").refused(&["'nonsense_b'"]);
+    restored("--into nonsense_a=same --into nonsense_b=same").refused(&["`same`"]);
+    restored("--into nonsense_a=nonsense_b").refused(&["`nonsense_b`"]);
     restored("--into nonsense_a").refused(&["OLD=NEW"]);
 }

@@ -38,8 +38,12 @@ fn switched_on_and_back(flavour: Flavour) {
     );
     let restored = |options: &str| run(&mut restore(&server, dir.path(), options));
 
-    let output = restored("--into one=new --into two=new2").done();
     let words = ["local_infile is OFF", "INSERT statements", "--enable-local-infile"];
+    let checked = restored("--check").done();
+    assert!(words.iter().all(|words| checked.stderr.contains(words)), "{checked}");
+    let checked = restored("--check --enable-local-infile").done();
+    assert!(!checked.stderr.contains("local_infile"), "{checked}");
+    let output = restored("--into one=new --into two=new2").done();
     assert!(words.iter().all(|words| output.to_string().contains(words)), "{output}");
     assert_eq!(value(&server, "SELECT GROUP_CONCAT(id) FROM new.t"), "1");
     assert!(is_off(&server));

@@ -9,7 +9,13 @@ use crate::compare;
 use crate::drover::{dump, restore, run, verify};
 use crate::servers::{on_both, source, target};
 
-on_both!(rows_that_differ, definitions_that_differ, generated_values_that_differ, restore_finds_them_too);
+on_both!(
+    rows_that_differ,
+    definitions_that_differ,
+    generated_values_that_differ,
+    restore_finds_them_too,
+    another_tools_dump
+);
 
 fn make(flavour: Flavour, schema: &str, dir: &Path) -> &'static Server {
     let script = format!(
@@ -27,6 +33,19 @@ fn make(flavour: Flavour, schema: &str, dir: &Path) -> &'static Server {
     run(&mut dump(source(flavour), schema, dir)).done();
     run(&mut restore(target(flavour), dir, "")).done();
     target(flavour)
+}
+
+fn another_tools_dump(flavour: Flavour) {
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("script.sql");
+    std::fs::write(&script, "CREATE TABLE t (id INT);").unwrap();
+    for options in ["", "--no-server"] {
+        run(&mut verify(target(flavour), &script, options)).refused(&[
+            "script.sql",
+            "another tool",
+            "digests",
+        ]);
+    }
 }
 
 fn rows_that_differ(flavour: Flavour) {

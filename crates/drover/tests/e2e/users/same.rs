@@ -205,6 +205,10 @@ fn definers(flavour: Flavour) {
            GRANT SELECT ON a_top TO top@localhost",
     );
     run(&mut dump(&source, "shop --users", dir.path())).done();
+    let without = run(&mut restore(&target, dir.path(), "--check")).done();
+    assert!(without.stderr.contains("'low'@'localhost'"), "{without}");
+    let checked = run(&mut restore(&target, dir.path(), "--check --users")).done();
+    assert!(!checked.stderr.contains("'low'@'localhost'"), "{checked}");
     run(&mut restore(&target, dir.path(), "--users")).done();
     assert_eq!(login(&target, "top", "t", "SELECT id FROM shop.a_top").as_deref(), Ok("1"));
     assert_same(&described(&target), &described(&source));

@@ -1,0 +1,141 @@
+//! Schemas in which a dump is tried. Their names tell the server and the session of the trial, which holds a lock of that name: those of a
+//! trial that was killed are known by a lock that nobody holds, and the next one drops them.
+
+use drover_db::options::ConnectOptions;
+use drover_db::{Connection, quote};
+
+use crate::dump::catalog;
+use crate::error::Doing;
+use crate::format::digest::Digest;
+use crate::session::{self, Purpose};
+use crate::{Error, Result};
+
+const BEGIN: &str = "drover_check_";
+
+/// Whether a schema has the name of one in which something is tried: `drover_check_SERVER_SESSION_NUMBER`.
+pub(crate) fn is_scratch(schema: &str) -> bool {
+    let is = |part: Option<&str>, radix| {
+        part.is_some_and(|part| !part.is_empty() && part.chars().all(|c| c.is_digit(radix)))
+    };
+    let mut parts = schema.strip_prefix(BEGIN).unwrap_or_default().split('_');
+    is(parts.next(), 16) && is(parts.next(), 10) && is(parts.next(), 10) && parts.next().is_none()
+}
+
+/// The names of a trial's schemas.
+pub(super) struct Names {
+    prefix: String,
+}
+
+impl Names {
+    /// Takes the lock that says that this trial is at work, and drops what others have left that were killed; that this fails is a warning.
+    pub(super) fn take(connection: &mut Connection, warnings: &mut Vec<String>) -> Result<Self> {
+        let of_server = of_server(connection)?;
+        let prefix = format!("{of_server}{}_", connection.id());
+        let locked = connection.first(format!("SELECT GET_LOCK({}, 10)", quote::string(&prefix)));
+        // Where locks are not to be had, nobody knows who is at work.
+        if matches!(&locked, Ok(Some(row)) if row.parse(0) == Some(1)) {
+            drop_leftovers(connection, &of_server, &prefix, warnings)?;
+        }
+        Ok(Self { prefix })
+    }
+
+    /// What the names begin with; a number follows.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+}
+
+/// What the names of all trials on this server begin with: the others' may come here by replication, and their locks do not.
+fn of_server(connection: &mut Connection) -> Result<String> {
+    let row = connection.first("SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir)");
+    let server = row.doing(|| "asking for the server's name")?.map(|row| row.string(0)).unwrap_or_default();
+    Ok(format!("{BEGIN}{}_", &Digest::of(server.as_bytes()).to_string()[..8]))
+}
+
+fn drop_leftovers(
+    connection: &mut Connection,
+    of_server: &str,
+    own: &str,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let there = catalog::schemas(connection)?;
+    for schema in there.iter().filter(|schema| is_scratch(schema) && schema.starts_with(of_server)) {
+        let lock = schema.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_used = format!("SELECT 1 FROM DUAL WHERE IS_USED_LOCK({}) IS NOT NULL", quote::string(lock));
+        if lock != own && connection.first(is_used).doing(|| "looking who tries things")?.is_some() {
+            continue;
+        }
+        let sql = format!("DROP DATABASE IF EXISTS {}", quote::identifier(schema));
+        let dropped = connection.execute(&sql).map(drop).doing(|| sql.clone());
+        if let Err(error) = dropped {
+            let reason = error.refusal()?;
+            warnings.push(format!("{sql}, which a check left when it was killed: {reason}"));
+        }
+    }
+    Ok(())
+}
+
+/// Schemas that are dropped in any case, over a connection of their own: the one that they were made over may be broken.
+pub(super) struct Scratch<'a> {
+    options: &'a ConnectOptions,
+    schemas: Vec<String>,
+}
+
+impl<'a> Scratch<'a> {
+    /// # Errors
+    /// If there is a schema of one of these names: what was there before is never dropped.
+    pub(super) fn new(
+        connection: &mut Connection,
+        options: &'a ConnectOptions,
+        schemas: Vec<String>,
+    ) -> Result<Self> {
+        let there = catalog::schemas(connection)?;
+        match schemas.iter().find(|name| there.contains(name)) {
+            Some(name) => Err(Error::with_hint(
+                format!("the target has a schema '{name}' already: things cannot be tried under that name"),
+                "drop it if it is what an earlier check left when it was killed",
+            )),
+            None => Ok(Self { options, schemas }),
+        }
+    }
+
+    pub(super) fn drop_all(&mut self) -> Result<()> {
+        if self.schemas.is_empty() {
+            return Ok(());
+        }
+        let mut connection = session::open(self.options, Purpose::Restore)?;
+        while let Some(schema) = self.schemas.last() {
+            let sql = format!("DROP DATABASE IF EXISTS {}", quote::identifier(schema));
+            connection.execute(&sql).doing(|| sql.clone())?;
+            self.schemas.pop();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        // After an error of the trial that one is to be reported; without one, nothing is left to drop here.
+        let _ = self.drop_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_trials_are_scratch() {
+        assert!(is_scratch("drover_check_0a1b2c3d_12_0"));
+        for other in [
+            "drover_check",
+            "drover_check_",
+            "drover_check_list",
+            "drover_check_0a1b2c3d_12",
+            "drover_check_0a_1_2_3",
+            "drover",
+        ] {
+            assert!(!is_scratch(other), "{other}");
+        }
+    }
+}
