@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::splitter::Rule;
-use super::tables::{File, is_of_dump, listed, unpacked};
+use super::tables::{File, check_names, is_of_dump, listed, unpacked};
 use crate::{Error, Result, store};
 
 /// What a file holds, and the ending that tells.
@@ -85,9 +85,10 @@ pub(super) fn is_one(dir: &Path) -> bool {
 /// Which file is what.
 ///
 /// # Errors
-/// If mydumper did not finish, or a file is missing.
+/// If mydumper did not finish, or a file is missing or there twice.
 pub(super) fn layout(dir: &Path) -> Result<Layout> {
     let files = listed(dir)?;
+    check_names(&files)?;
     let mut layout = Layout { said: metadata(dir, &files)?, ..Layout::default() };
     let schemas = schemas(&files);
     let tables: Vec<_> = files
@@ -179,9 +180,12 @@ fn metadata(dir: &Path, files: &[(String, PathBuf)]) -> Result<BTreeMap<(String,
             "make the dump again",
         )
     };
+    // Beside the metadata of an earlier dump into the same directory, too.
+    if files.iter().any(|(name, _)| name == "metadata.partial") {
+        return Err(unfinished());
+    }
     let text = match files.iter().find(|(name, _)| name == "metadata") {
         Some((_, path)) => read(path)?,
-        None if files.iter().any(|(name, _)| name == "metadata.partial") => return Err(unfinished()),
         None => return Ok(BTreeMap::new()),
     };
     if !text.lines().any(|line| line.trim_start_matches(['#', ' ']).starts_with("Finished dump at")) {
@@ -283,10 +287,20 @@ mod tests {
 
     #[test]
     fn an_unfinished_dump_is_refused() {
-        for files in [[("metadata", "Started dump at: x\n")], [("metadata.partial", "# Started")]] {
-            let dir = dir(&files);
+        let partial = ("metadata.partial", "# Started");
+        for files in [&[("metadata", "Started dump at: x\n")][..], &[partial], &[FINISHED, partial]] {
+            let dir = dir(files);
             assert!(is_one(dir.path()));
             assert!(layout(dir.path()).unwrap_err().to_string().contains("did not finish"));
+        }
+    }
+
+    #[test]
+    fn files_that_are_there_twice() {
+        for other in ["s.t.00000.sql.gz", "s.t-schema.sql.zst"] {
+            let dir = dir(&[FINISHED, ("s.t-schema.sql", ""), ("s.t.00000.sql", ""), (other, "")]);
+            let error = layout(dir.path()).unwrap_err().to_string();
+            assert!(error.contains(other) && error.contains("there twice"), "{error}");
         }
     }
 

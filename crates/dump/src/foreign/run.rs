@@ -12,6 +12,7 @@ use super::directory::{How, Loader, Plan, Planned, Step};
 use super::input;
 use super::inventory::Inventory;
 use super::mydumper::{self, Layout, Part, Said};
+use super::replicated;
 use super::script::Script;
 use super::source::{Source, recognise};
 use super::splitter::Rule;
@@ -24,6 +25,7 @@ use crate::error::Doing;
 use crate::guard::{self, Guard, Side};
 use crate::progress::Progress;
 use crate::restore::RestoreArgs;
+use crate::restore::cluster::Cluster;
 use crate::restore::global::{LocalInfile, RedoLog};
 use crate::restore::rename::{Case, Renames};
 use crate::session::{self, Purpose};
@@ -183,15 +185,25 @@ fn read(file: &File, may_be_empty: bool, probe: &mut Connection, stop: &Stop) ->
 
 fn survey_tables(dir: &Path, default: Option<&str>, probe: &mut Connection, stop: &Stop) -> Result<Found> {
     let mut others = Vec::new();
-    let mut files = tables::layout(dir, default, &mut others)?;
+    let files = tables::layout(dir, default, &mut others)?;
     let (mut all, mut with_tables, mut views) = (None::<Inventory>, Vec::new(), Vec::new());
     // Rows of tables that another file makes come when all tables are made.
     let mut rows_only = Vec::new();
     let bytes = files.iter().map(|file| file.bytes).sum();
     let has_row_files = files.iter().any(|file| file.rows.is_some());
     let mut plan = Plan::default();
-    for file in files.drain(..) {
+    for file in files.iter().cloned() {
         let found = read(&file, false, probe, stop)?;
+        if let (Some(rows), Some(table)) = (tables::missing_rows(&file, &files), found.table_without_rows()) {
+            return Err(Error::with_hint(
+                format!(
+                    "{}: the rows of {table} are missing, while other tables have such a file",
+                    rows.display()
+                ),
+                "copy the whole directory, or make the dump again; if the table is to have no rows, make an empty file of that name",
+            ));
+        }
+        all.as_ref().map_or(Ok(()), |all| all.check_made_once(&found))?;
         let beside = file.rows.as_ref().map_or(0, |_| file.bytes);
         found.created.iter().for_each(|name| *plan.sizes.entry(name.clone()).or_default() += beside);
         let strangers: Vec<_> =
@@ -337,12 +349,25 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     let dir = if args.dir.is_dir() { Some(args.dir.as_path()) } else { args.dir.parent() };
     let tally = Tally::default();
     let target = Target::read(coordinator)?;
+    let cluster = Cluster::of(coordinator)?;
     let drop_existing = args.target.drop_existing;
     let references = found.inventory.as_ref().map(|found| found.references.clone()).unwrap_or_default();
-    let context =
-        Context { options, stop, progress, guard, renames, drop_existing, dir, tally, target, references };
+    let context = Context {
+        options,
+        stop,
+        progress,
+        guard,
+        renames,
+        drop_existing,
+        dir,
+        tally,
+        target,
+        references,
+        cluster,
+    };
     let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;
     if let Some(inventory) = &found.inventory {
+        replicated::check(coordinator, &context, inventory)?;
         inventory.make_room(coordinator, &context)?;
     }
     let _local_infile = match found.has_row_files {
