@@ -72,6 +72,8 @@ pub(super) struct Layout {
     pub(super) has_row_files: bool,
     /// What else lies there.
     pub(super) others: Vec<String>,
+    /// What nothing tells to be right or wrong.
+    pub(super) doubts: Vec<String>,
 }
 
 /// Whether mydumper wrote the directory.
@@ -95,6 +97,7 @@ pub(super) fn layout(dir: &Path) -> Result<Layout> {
         .iter()
         .filter_map(|(name, _)| unpacked(name).strip_suffix("-schema.sql").map(str::to_owned))
         .collect();
+    let mut numbers = Numbers::default();
     for (name, path) in &files {
         is_of_dump(dir, name)?;
         let plain = unpacked(name);
@@ -111,15 +114,52 @@ pub(super) fn layout(dir: &Path) -> Result<Layout> {
             }
             layout.has_row_files = true;
         } else if let Some((stem, part)) = part(plain) {
+            let whole = stem;
             let stem = if part == Part::Rows { table_of(stem, &tables) } else { stem };
             let (schema, table) = split(stem, &schemas);
+            if part == Part::Rows {
+                let number = whole[stem.len()..].trim_start_matches('.').to_owned();
+                numbers.entry((schema.clone(), table.clone().unwrap_or_default())).or_default().push(number);
+            }
             let file = File::new(path.clone(), part.rule(), None)?;
             layout.pieces.push(Piece { part, file, schema, table });
         } else if !plain.starts_with("metadata") {
             layout.others.push(path.display().to_string());
         }
     }
-    Ok(layout)
+    layout.doubts = gaps(&numbers, &layout.said);
+    match numbers.iter().find(|(_, numbers)| numbers.len() > 1 && numbers.iter().any(String::is_empty)) {
+        None => Ok(layout),
+        Some(((schema, table), numbers)) => Err(Error::with_hint(
+            format!(
+                "{}: rows of {schema}.{table} in one file without a number and in {} with numbers: they are of different dumps",
+                dir.display(),
+                numbers.len() - 1
+            ),
+            "remove the files of the earlier dump, or make the dump again into an empty directory",
+        )),
+    }
+}
+
+/// What stands behind the table's name in the names of its files of rows, by schema and table.
+type Numbers = BTreeMap<(String, String), Vec<String>>;
+
+/// Tables whose files of rows are not numbered one after the other: mydumper leaves out files of ranges without rows, so that only the
+/// number of rows tells whether others are missing.
+fn gaps(numbers: &Numbers, said: &BTreeMap<(String, String), Said>) -> Vec<String> {
+    let is_known = |table: &(String, String)| said.get(table).is_some_and(|said| said.rows.is_some());
+    let unknown = numbers.iter().filter(|(table, _)| !is_known(table));
+    let with_gap = unknown.filter_map(|((schema, table), numbers)| {
+        let mut numbers: Vec<u64> = numbers.iter().map(|number| number.parse().ok()).collect::<Option<_>>()?;
+        numbers.sort_unstable();
+        let after = numbers.windows(2).find(|pair| pair[0] + 1 < pair[1])?[0];
+        Some(format!(
+            "{schema}.{table}: there is no file of rows with the number {:05}, and the dump tells no number of rows: nothing tells \
+             whether it was empty or is missing",
+            after + 1
+        ))
+    });
+    with_gap.collect()
 }
 
 fn part(name: &str) -> Option<(&str, Part)> {
@@ -302,6 +342,27 @@ mod tests {
             let error = layout(dir.path()).unwrap_err().to_string();
             assert!(error.contains(other) && error.contains("there twice"), "{error}");
         }
+    }
+
+    #[test]
+    fn numbers_of_files() {
+        let files = |names: &[&str]| {
+            let files: Vec<_> =
+                names.iter().map(|name| (*name, "")).chain([FINISHED, ("s.t-schema.sql", "")]).collect();
+            layout(dir(&files).path()).map(|layout| layout.doubts).map_err(|error| error.to_string())
+        };
+        assert_eq!(files(&["s.t.sql"]), Ok(Vec::new()));
+        assert_eq!(files(&["s.t.00001.sql", "s.t.00002.sql"]), Ok(Vec::new()));
+        assert_eq!(files(&["s.t.00001.00000.sql", "s.t.00003.00000.sql"]), Ok(Vec::new()));
+        let doubts = files(&["s.t.00000.sql", "s.t.00002.sql", "s.t.00003.sql"]).unwrap();
+        assert!(
+            doubts.len() == 1 && doubts[0].contains("s.t: ") && doubts[0].contains("00001"),
+            "{doubts:?}"
+        );
+        let told = files(&["s.t.00000.sql", "s.t.00002.sql", "s.t-metadata"]);
+        assert_eq!(told.unwrap().len(), 1, "an empty file tells no number");
+        let error = files(&["s.t.sql", "s.t.00000.sql"]).unwrap_err();
+        assert!(error.contains("s.t in one file without a number"), "{error}");
     }
 
     #[test]

@@ -124,6 +124,8 @@ struct Found {
     said: BTreeMap<Name, Said>,
     /// Files that are no part of it.
     others: Vec<String>,
+    /// What nothing tells to be right or wrong.
+    doubts: Vec<String>,
     /// Whether rows are loaded from files by name.
     has_row_files: bool,
     bytes: u64,
@@ -162,8 +164,16 @@ fn survey(
 
 impl Found {
     fn script(kind: &str, inventory: Option<Inventory>, bytes: u64) -> Self {
-        let (said, others) = (BTreeMap::new(), Vec::new());
-        Self { kind: kind.into(), inventory, work: Work::Script, said, others, has_row_files: false, bytes }
+        Self {
+            kind: kind.into(),
+            inventory,
+            work: Work::Script,
+            said: BTreeMap::new(),
+            others: Vec::new(),
+            doubts: Vec::new(),
+            has_row_files: false,
+            bytes,
+        }
     }
 }
 
@@ -235,6 +245,7 @@ fn survey_tables(dir: &Path, default: Option<&str>, probe: &mut Connection, stop
         work: Work::Directory(plan),
         said: BTreeMap::new(),
         others,
+        doubts: Vec::new(),
         has_row_files,
         bytes,
     })
@@ -258,7 +269,7 @@ fn rows_of_others(files: Vec<(Planned, Vec<Name>)>, all: &Inventory) -> Result<V
 }
 
 fn survey_mydumper(dir: &Path, probe: &mut Connection, stop: &Stop) -> Result<Found> {
-    let Layout { mut pieces, said, has_row_files, others } = mydumper::layout(dir)?;
+    let Layout { mut pieces, said, has_row_files, others, doubts } = mydumper::layout(dir)?;
     let bytes = pieces.iter().map(|piece| piece.file.bytes).sum();
     let mut all = Inventory::default();
     // File names are not always the names themselves: the statements tell those.
@@ -302,7 +313,7 @@ fn survey_mydumper(dir: &Path, probe: &mut Connection, stop: &Stop) -> Result<Fo
     all.filled.extend(plan.sizes.clone());
     let said = said.into_iter().map(|(key, said)| (name_of(key), said)).collect();
     let (kind, work) = ("a directory of mydumper's".into(), Work::Directory(plan));
-    Ok(Found { kind, inventory: Some(all), work, said, others, has_row_files, bytes })
+    Ok(Found { kind, inventory: Some(all), work, said, others, doubts, has_row_files, bytes })
 }
 
 fn mydumper_plan(pieces: Vec<mydumper::Piece>, name_of: &dyn Fn((String, String)) -> Name) -> Plan {
@@ -381,6 +392,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         Some(threads) => usize::from(threads),
         None => session::default_threads(coordinator)?,
     };
+    context.tally.warn(found.doubts.iter().cloned(), 0);
     progress.expect(found.bytes);
     progress.phase("loading");
     let loaded = match &found.work {

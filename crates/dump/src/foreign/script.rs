@@ -275,7 +275,10 @@ impl<'a> Script<'a> {
                 CUT,
             )),
             (false, true) => Err(Error::with_hint(
-                format!("{}: the dump is not whole: it has the last line of one, and not the first", self.file),
+                format!(
+                    "{}: the dump is not whole: it has the last line of one, and not the first",
+                    self.file
+                ),
                 "put the pieces of the dump together: cat PIECE … | drover restore -",
             )),
             _ => Ok(()),
