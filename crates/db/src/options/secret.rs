@@ -51,49 +51,84 @@ impl fmt::Display for Secret {
 /// Overwrites with `x` every password in this process's command line, as the mysql client does, so that `ps`
 /// does not show it.
 ///
-/// Blanked are `-pSECRET`, `--password=SECRET` and the like for one of two servers, and what stands between the colon and the last `@` of any
-/// `scheme://user:SECRET@host`. A short time remains between the start of the process and this call in which
+/// Blanked are `-pSECRET`, `--password=SECRET` and the like for one of two servers, what stands between the colon and the last `@` of any
+/// `scheme://user:SECRET@host`, and `?password=SECRET`. A short time remains between the start of the process and this call in which
 /// the password is visible; only an option file, the environment or the prompt has no such time.
 ///
 /// Call it once, from `main`, after `std::env::args_os()` was collected (later calls of it see the x's) and
 /// before any thread is started. Where the platform gives no access to the original arguments (anything but
 /// Linux with glibc) it does nothing.
 pub fn hide_passwords_in_process_list() {
-    argv::blank(secret_range);
+    argv::blank(secret_ranges);
 }
 
-/// The bytes of `argument` to blank, or `None` if it holds no password.
+/// The bytes of `argument` to blank.
 ///
 /// Broken URLs count too: a password with a raw `/` or `@` in it must be hidden although the URL is refused
 /// later.
-fn secret_range(argument: &[u8]) -> Option<Range<usize>> {
+fn secret_ranges(argument: &[u8]) -> Vec<Range<usize>> {
     const LONG: [&[u8]; 3] = [b"--password=", b"--from-password=", b"--to-password="];
     if let Some(option) = LONG.iter().find(|option| argument.starts_with(option)) {
-        return Some(option.len()..argument.len());
+        return vec![option.len()..argument.len()];
     }
     if argument.starts_with(b"-p") {
-        return Some(2..argument.len());
+        return vec![2..argument.len()];
     }
-    url_password(argument)
+    url_passwords(argument)
 }
 
-/// The bytes of a URL's password: all up to the last `@`, as it may hold what should have been escaped.
-fn url_password(argument: &[u8]) -> Option<Range<usize>> {
-    let authority = argument.windows(3).position(|w| w == b"://")? + 3;
-    let at = argument.iter().rposition(|&b| b == b'@')?;
-    let colon = authority + argument.get(authority..at)?.iter().position(|&b| b == b':')?;
+/// The bytes of a URL's passwords, from left to right.
+fn url_passwords(url: &[u8]) -> Vec<Range<usize>> {
+    let mut passwords: Vec<Range<usize>> = Vec::new();
+    for range in
+        authority_password(url).into_iter().chain(query_passwords(url)).filter(|range| !range.is_empty())
+    {
+        match passwords.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => passwords.push(range),
+        }
+    }
+    passwords
+}
+
+/// What is between the user's colon and the last `@`, as it may hold what should have been escaped; also where a slash was forgotten.
+fn authority_password(url: &[u8]) -> Option<Range<usize>> {
+    let slash = url.windows(2).position(|w| w == b":/")? + 1;
+    let authority = slash + url[slash..].iter().take_while(|&&byte| byte == b'/').count();
+    let at = url.iter().rposition(|&b| b == b'@')?;
+    let colon = authority + url.get(authority..at)?.iter().position(|&b| b == b':')?;
     Some(colon + 1..at)
+}
+
+/// The values of `?password=` and the like, which other programs take in their URLs.
+fn query_passwords(url: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+    const NAMES: [&str; 3] = ["pass", "pwd", "secret"];
+    let is_between = |byte: &u8| matches!(byte, b'?' | b'&' | b';');
+    let begins = (0..url.len()).filter(move |&at| is_between(&url[at])).map(|at| at + 1);
+    begins.filter_map(move |begin| {
+        let end = begin + url[begin..].iter().position(|byte| *byte == b'&').unwrap_or(url.len() - begin);
+        let value = begin + url[begin..end].iter().position(|&byte| byte == b'=')? + 1;
+        let name = String::from_utf8_lossy(&url[begin..value]).to_ascii_lowercase();
+        NAMES.iter().any(|known| name.contains(known)).then_some(value..end)
+    })
 }
 
 /// A text for people without the passwords of URLs, with `***` in the place of each: somebody may have named a server where a file was
 /// asked for, and an error names the file. Words end at white space.
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
     let hidden = |word: &str| {
-        let range = url_password(word.as_bytes()).filter(|range| !range.is_empty())?;
-        Some(format!("{}***{}", &word[..range.start], &word[range.end..]))
+        let url = word.trim_end_matches(|c: char| c.is_whitespace() || "'\":,".contains(c));
+        let passwords = url_passwords(url.as_bytes());
+        let (mut shown, mut from) = (String::new(), 0);
+        for password in &passwords {
+            shown += &word[from..password.start];
+            shown += "***";
+            from = password.end;
+        }
+        (!passwords.is_empty()).then(|| shown + &word[from..])
     };
     let words = || text.split_inclusive(char::is_whitespace);
-    if !text.contains("://") || words().all(|word| hidden(word).is_none()) {
+    if words().all(|word| hidden(word).is_none()) {
         return Cow::Borrowed(text);
     }
     words().map(|word| hidden(word).unwrap_or_else(|| word.to_owned())).collect::<String>().into()
@@ -125,8 +160,8 @@ mod argv {
     #[unsafe(link_section = ".init_array")]
     static CAPTURE: extern "C" fn(c_int, *mut *mut c_char, *const *const c_char) = capture;
 
-    /// Overwrites with `x` the range that `find` returns for each argument.
-    pub(super) fn blank(find: impl Fn(&[u8]) -> Option<Range<usize>>) {
+    /// Overwrites with `x` the ranges that `find` returns for each argument.
+    pub(super) fn blank(find: impl Fn(&[u8]) -> Vec<Range<usize>>) {
         let vector = VECTOR.load(Ordering::Relaxed);
         if vector.is_null() {
             return;
@@ -141,11 +176,11 @@ mod argv {
         }
     }
 
-    fn blank_one(argument: *mut c_char, find: impl Fn(&[u8]) -> Option<Range<usize>>) {
+    fn blank_one(argument: *mut c_char, find: impl Fn(&[u8]) -> Vec<Range<usize>>) {
         // SAFETY: each argument is a NUL-terminated string that lives as long as the process. The borrow ends
         // before the bytes are written.
-        let range = find(unsafe { CStr::from_ptr(argument) }.to_bytes());
-        for offset in range.into_iter().flatten() {
+        let ranges = find(unsafe { CStr::from_ptr(argument) }.to_bytes());
+        for offset in ranges.into_iter().flatten() {
             // SAFETY: `offset` lies within the string found above. The memory is the process's stack, which
             // is writable, and the caller promises that no other thread reads the arguments meanwhile.
             unsafe { argument.add(offset).cast::<u8>().write_volatile(b'x') };
@@ -157,7 +192,7 @@ mod argv {
 mod argv {
     use std::ops::Range;
 
-    pub(super) fn blank(_find: impl Fn(&[u8]) -> Option<Range<usize>>) {}
+    pub(super) fn blank(_find: impl Fn(&[u8]) -> Vec<Range<usize>>) {}
 }
 
 #[cfg(test)]
@@ -173,7 +208,7 @@ mod tests {
 
     fn blanked(argument: &str) -> String {
         let mut bytes = argument.as_bytes().to_vec();
-        if let Some(range) = secret_range(&bytes) {
+        for range in secret_ranges(&bytes) {
             bytes[range].fill(b'x');
         }
         String::from_utf8(bytes).unwrap()
@@ -192,6 +227,15 @@ mod tests {
             ("--from=mysql://u:a/b@c?d@h", "--from=mysql://u:xxxxxxx@h"),
             ("mysql://:abc@h", "mysql://:xxx@h"),
             ("s3://key:abc@bucket", "s3://key:xxx@bucket"),
+            ("mysql:/u:abc@h", "mysql:/u:xxx@h"),
+            ("mysql:///u:abc@h", "mysql:///u:xxx@h"),
+            ("mysql://h/db?password=abc", "mysql://h/db?password=xxx"),
+            (
+                "--url=jdbc:mysql://h:1/db?user=u&Password=a;b&x=y",
+                "--url=jdbc:mysql://h:1/db?user=u&Password=xxx&x=y",
+            ),
+            ("mysql://h:1/db?pwd=a@b&pass=c", "mysql://h:xxxxxxxxxxxx&pass=x"),
+            ("mysql://u:a@h?pass=b", "mysql://u:x@h?pass=x"),
         ] {
             assert_eq!(blanked(argument), expected);
         }
@@ -206,10 +250,23 @@ mod tests {
                 "invalid value 'a://u:***@h' for X\n  ü://ü:***@ü",
             ),
             ("s3://key:abc@bucket/p mysql://:abc@h", "s3://key:***@bucket/p mysql://:***@h"),
+            ("mysql:/u:hunter2@h: not there", "mysql:/u:***@h: not there"),
+            (
+                "invalid value 'jdbc:mysql://u:ab@h/x?password=ü&b=c' for 'mysql://h/x?pwd=hunter2':",
+                "invalid value 'jdbc:mysql://u:***@h/x?password=***&b=c' for 'mysql://h/x?pwd=***':",
+            ),
         ] {
             assert_eq!(without_passwords(text), shown);
         }
-        for text in ["mysql://u@h:3306/x", "http://127.0.0.1:80/ of u@h", "u:p@h", "mysql://u:@h", "://"] {
+        for text in [
+            "mysql://u@h:3306/x",
+            "http://127.0.0.1:80/ of u@h",
+            "u:p@h",
+            "mysql://u:@h",
+            "://",
+            "x?password=",
+            "?a=b",
+        ] {
             assert!(matches!(without_passwords(text), Cow::Borrowed(same) if same == text), "{text}");
         }
     }

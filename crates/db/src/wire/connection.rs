@@ -25,6 +25,8 @@ const END: u8 = 0xfe;
 const MAX_COLUMNS: u64 = 4096;
 /// The longest description of a column, in bytes: its names have at most 256 characters each.
 const MAX_DESCRIPTION: usize = 64 << 10;
+/// Commands of more bytes are sent from where they lie.
+const LARGE: usize = 1 << 20;
 /// What one packet of an uploaded file holds, in bytes; the server's max_allowed_packet is never below 1024 × 64 in practice.
 const UPLOAD_PACKET: usize = 64 << 10;
 
@@ -256,11 +258,16 @@ impl Connection {
 
     pub(super) fn send_command(&mut self, code: u8, body: &[&[u8]]) -> Result<()> {
         self.expect(State::Ready)?;
+        self.packets.new_command();
+        if body.iter().map(|part| part.len()).sum::<usize>() > LARGE {
+            let code = [code];
+            let parts = [&[&code[..]], body].concat();
+            return self.packets.write_parts(&parts).map_err(|source| self.broken(source));
+        }
         let mut command = std::mem::take(&mut self.scratch);
         command.clear();
         command.push(code);
         body.iter().for_each(|part| command.extend_from_slice(part));
-        self.packets.new_command();
         let sent = self.packets.write(&command);
         self.scratch = command;
         sent.map_err(|source| self.broken(source))

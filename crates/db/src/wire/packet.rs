@@ -90,10 +90,38 @@ impl Packets {
         }
     }
 
-    fn write_packet(&mut self, payload: &[u8]) -> io::Result<()> {
-        let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
+    /// Sends one payload that lies in several places, cut into packets: a large one is not copied.
+    pub(super) fn write_parts(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let mut left: usize = parts.iter().map(|part| part.len()).sum();
+        let mut parts = parts.iter().copied();
+        let mut rest = parts.next().unwrap_or_default();
+        loop {
+            let mut room = left.min(MAX_PAYLOAD);
+            let is_last = room < MAX_PAYLOAD;
+            left -= room;
+            let header = self.header_of(room);
+            self.stream.write_all(&header)?;
+            while room > 0 {
+                let (now, later) = rest.split_at(rest.len().min(room));
+                self.stream.write_all(now)?;
+                room -= now.len();
+                rest = if later.is_empty() { parts.next().unwrap_or_default() } else { later };
+            }
+            if is_last {
+                return self.stream.flush();
+            }
+        }
+    }
+
+    fn header_of(&mut self, length: usize) -> [u8; 4] {
+        let [a, b, c, _] = (length as u32).to_le_bytes();
         let header = [a, b, c, self.sequence];
         self.sequence = self.sequence.wrapping_add(1);
+        header
+    }
+
+    fn write_packet(&mut self, payload: &[u8]) -> io::Result<()> {
+        let header = self.header_of(payload.len());
         // One write for small packets: two would be two segments on the network.
         if payload.len() <= 16 << 10 {
             let mut packet = Vec::with_capacity(4 + payload.len());
@@ -372,6 +400,22 @@ mod tests {
         for size in sizes {
             packets.read(&mut out).unwrap();
             assert!(out == pattern(size), "payload of {size} bytes");
+        }
+    }
+
+    #[test]
+    fn payloads_in_parts_come_back() {
+        for size in [1, 1000, MAX_PAYLOAD - 1, MAX_PAYLOAD, 2 * MAX_PAYLOAD + 5] {
+            let (near, far) = UnixStream::pair().unwrap();
+            let whole = pattern(size);
+            let sent = whole.clone();
+            std::thread::spawn(move || {
+                let (first, second) = sent.split_at(sent.len() / 3);
+                Packets::new(Stream::unix(far)).write_parts(&[first, &[], second]).unwrap();
+            });
+            let mut out = Vec::new();
+            Packets::new(Stream::unix(near)).read(&mut out).unwrap();
+            assert!(out == whole, "payload of {size} bytes");
         }
     }
 

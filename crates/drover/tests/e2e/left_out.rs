@@ -1,13 +1,15 @@
 //! What a dump cannot hold, and what a target or the cluster that it is in cannot take: said before the first row, and left out if asked.
 
 use std::fs;
+use std::path::Path;
 
 use drover_sandbox::{Cluster, Flavour, StartOptions, Topology};
 
-use crate::client::{sql, value};
+use crate::client::{feed, sql, value};
 use crate::compare;
 use crate::drover::{copy, dump, restore, run};
 use crate::files::{manifest, table};
+use crate::foreign::mysqldump;
 use crate::servers::{is_wanted, on_both, source, start_unsynced, target};
 
 on_both!(
@@ -143,6 +145,40 @@ fn tables_that_a_cluster_does_not_replicate(flavour: Flavour) {
     assert_eq!(value(node, there), "0");
     run(&mut restore(node, dir.path(), "--skip-refused")).found(&said);
     assert_eq!(value(node, "SELECT GROUP_CONCAT(id) FROM lo_nodes.good"), "1");
+    // A dump of another tool.
+    sql(node, "DROP DATABASE lo_nodes");
+    let script = mysqldump(source, "lo_nodes");
+    let path = dir.path().join("script.sql");
+    fs::write(&path, &script).unwrap();
+    let mut said: Vec<_> = refused.iter().map(|name| format!("CREATE TABLE `{name}`")).collect();
+    said.extend([words, "nothing was changed", "outside of the cluster"].map(str::to_owned));
+    run(&mut restore(node, &path, "")).refused(&said.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(value(node, there), "0");
+    // Piped in, the first such table ends it before it has a row.
+    let piped = feed(&mut restore(node, Path::new("-"), ""), &script);
+    let error = String::from_utf8_lossy(&piped.stderr).into_owned();
+    assert!(
+        piped.status.code() == Some(2) && error.contains(words) && error.contains("rows for `lo_nodes`"),
+        "{error}"
+    );
+    // Without an engine's name it is of the one that is set; an empty table of MyISAM that is there is none that takes rows.
+    sql(
+        node,
+        "DROP DATABASE lo_nodes; CREATE DATABASE lo_nodes; CREATE TABLE lo_nodes.there (id INT PRIMARY KEY) ENGINE = MyISAM",
+    );
+    fs::write(
+        &path,
+        "USE lo_nodes; SET default_storage_engine = MyISAM; CREATE TABLE plain (id INT PRIMARY KEY);",
+    )
+    .unwrap();
+    run(&mut restore(node, &path, "")).refused(&["CREATE TABLE plain", words]);
+    fs::write(&path, "USE lo_nodes; CREATE TABLE fine (id INT PRIMARY KEY); INSERT INTO there VALUES (1);")
+        .unwrap();
+    run(&mut restore(node, &path, "")).refused(&["table `lo_nodes`.`there`", words, "nothing was changed"]);
+    // What becomes a view in the end has no rows.
+    let view = "USE lo_nodes; CREATE TABLE v (id INT) ENGINE = MyISAM; DROP TABLE v; CREATE VIEW v AS SELECT id FROM there;";
+    fs::write(&path, view).unwrap();
+    run(&mut restore(node, &path, "")).done();
 }
 
 /// Loaded, rows of the past would be rows of now: their times are numbers of transactions of another server.

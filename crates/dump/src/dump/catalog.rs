@@ -117,6 +117,14 @@ fn relation(row: &Row) -> Option<Relation> {
     })
 }
 
+/// The engine of a table; `None` if there is no such table, for views, and for a table whose rows are kept elsewhere.
+pub(crate) fn engine(connection: &mut Connection, table: &Name) -> Result<Option<String>> {
+    let sql = format!("SELECT ENGINE FROM information_schema.TABLES WHERE {}", table.condition());
+    let row = connection.first(sql).doing(|| format!("reading the engine of {table}"))?;
+    let is_own = |engine: &String| !ROWS_ELSEWHERE.iter().any(|other| engine.eq_ignore_ascii_case(other));
+    Ok(row.and_then(|row| row.text(0)).filter(is_own))
+}
+
 /// The engines whose tables a transaction sees as they were when it began.
 pub(crate) fn transactional_engines(connection: &mut Connection) -> Result<Vec<String>> {
     let rows = connection

@@ -14,6 +14,7 @@ use crate::dump::catalog::Name;
 use crate::guard::Guard;
 use crate::kind::Kind;
 use crate::progress::Progress;
+use crate::restore::cluster::Cluster;
 use crate::restore::rename::Renames;
 
 /// Why a change of what is the target's own is refused.
@@ -33,6 +34,8 @@ pub(super) struct Context<'a> {
     pub(super) target: Target,
     /// The columns that foreign keys of the dump refer to.
     pub(super) references: References,
+    /// The cluster that the target is in.
+    pub(super) cluster: Option<Cluster>,
 }
 
 impl Context<'_> {

@@ -340,6 +340,7 @@ impl Playing<'_, '_, '_> {
     fn rows_beside(&mut self, table: &Name) -> Result<()> {
         let Some(path) = &self.planned.file.rows else { return Ok(()) };
         self.row_files += 1;
+        self.player.begin_rows(table)?;
         let Some(statement) = tab::statement(self.player.connection, path, table)? else { return Ok(()) };
         let outcome = self.player.upload(&statement.text, path, &statement)?;
         if outcome.warnings > 0 {

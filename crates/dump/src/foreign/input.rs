@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use drover_db::Stop;
 
+use crate::format::unzstd::Unzstd;
 use crate::progress::Progress;
 use crate::{Error, Result};
 
@@ -55,12 +56,21 @@ fn unpacked<'a>(
     }
     Ok(match head {
         [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(buffered)),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            Box::new(zstd::Decoder::with_buffer(buffered).map_err(Error::file(path))?)
-        }
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(Unzstd::new(buffered).map_err(Error::file(path))?),
         [0x04, 0x22, 0x4d, 0x18, ..] => Box::new(lz4_flex::frame::FrameDecoder::new(buffered)),
         _ => Box::new(buffered),
     })
+}
+
+/// The error for a file whose content cannot be read to its end.
+pub(super) fn unreadable(file: &str, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::Unsupported => Error::with_hint(
+            format!("{file}: {error}"),
+            format!("unpack it first: zstd -dc --long=31 {file} | drover restore -"),
+        ),
+        _ => Error::found(format!("{file}: the file is damaged: {error}")),
+    }
 }
 
 /// Whether this is not a file but what is piped in.

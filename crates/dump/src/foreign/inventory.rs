@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use drover_db::{Connection, Stop};
 
 use super::context::{Context, NOT_MADE};
+use super::definition::Definition;
 use super::player::already_there;
 use super::references::References;
 use super::script::{Script, Session, Statement, is_system};
@@ -21,6 +22,8 @@ pub(super) struct Inventory {
     pub(super) schemas: BTreeSet<String>,
     /// Tables, views and sequences that it creates.
     pub(super) created: BTreeSet<Name>,
+    /// Those of them that are tables and keep rows of their own.
+    pub(super) tables: BTreeMap<Name, Definition>,
     /// Bytes of the statements that fill each table.
     pub(super) filled: BTreeMap<Name, u64>,
     /// Tables that get rows whose order counts: these may need the keys of the rows before them.
@@ -43,6 +46,8 @@ impl Inventory {
     /// Reads a script to its end. Its settings are run on `probe`, a session of no other use, to know how to read it.
     pub(super) fn read(script: &mut Script<'_>, probe: &mut Connection, stop: &Stop) -> Result<Self> {
         let mut found = Self::default();
+        let mut session = Session::of(probe)?;
+        script.set_session(&session);
         while let Some(statement) = script.next()? {
             if stop.is_requested() {
                 return Err(Error::Stopped);
@@ -57,9 +62,10 @@ impl Inventory {
                 if !matches!(probe.execute(&statement.text), Ok(_) | Err(drover_db::Error::Server(_))) {
                     return Err(Error::found("the connection was lost while the dump was being read"));
                 }
-                script.set_session(&Session::of(probe)?);
+                session = Session::of(probe)?;
+                script.set_session(&session);
             } else {
-                found.add(&statement)?;
+                found.add(&statement, &session)?;
             }
         }
         script.check_end()?;
@@ -67,7 +73,7 @@ impl Inventory {
         Ok(found)
     }
 
-    fn add(&mut self, statement: &Statement) -> Result<()> {
+    fn add(&mut self, statement: &Statement, session: &Session) -> Result<()> {
         if statement.system_schema().is_some() {
             return Ok(());
         }
@@ -78,6 +84,7 @@ impl Inventory {
         }
         if let Some(name) = statement.created()? {
             self.schemas.insert(name.schema.clone());
+            self.define(&name, statement, session);
             self.created.insert(name);
         }
         if let Some(name) = statement.filled()? {
@@ -120,9 +127,44 @@ impl Inventory {
         Ok(())
     }
 
+    /// Notes how a table is made. Where a view goes, older tools make a table first.
+    fn define(&mut self, name: &Name, statement: &Statement, session: &Session) {
+        if !matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_)) {
+            self.tables.remove(name);
+            return;
+        }
+        let mut definition = Definition::of(statement);
+        if matches!(statement.kind, Kind::CreateTable(_)) {
+            definition.engine.get_or_insert_with(|| session.engine.clone());
+        }
+        self.tables.insert(name.clone(), definition);
+    }
+
+    /// A table that it makes and does not fill.
+    pub(super) fn table_without_rows(&self) -> Option<&Name> {
+        self.tables.keys().find(|name| !self.filled.contains_key(*name))
+    }
+
+    /// Refuses two files that make the same table: one would drop what the other has loaded.
+    pub(super) fn check_made_once(&self, more: &Self) -> Result<()> {
+        let twice = more.tables.iter().find_map(|(name, second)| {
+            let first = self.tables.get(name)?;
+            (!first.if_not_exists || !second.if_not_exists).then_some((name, first, second))
+        });
+        let Some((name, first, second)) = twice else { return Ok(()) };
+        Err(Error::with_hint(
+            format!("{name} is made twice\n  {}\n  {}", first.place, second.place),
+            "move the file that is not to be loaded out of the directory",
+        ))
+    }
+
     /// Puts two together.
     pub(super) fn extend(&mut self, other: Self) {
         self.schemas.extend(other.schemas);
+        // mydumper has views and the tables in their places in different files.
+        let views = other.created.iter().filter(|name| !other.tables.contains_key(*name));
+        views.for_each(|name| drop(self.tables.remove(name)));
+        self.tables.extend(other.tables);
         self.created.extend(other.created);
         for (name, bytes) in other.filled {
             *self.filled.entry(name).or_default() += bytes;
@@ -163,12 +205,13 @@ impl Inventory {
             existing.iter().filter_map(|name| Some((context.target.existing(name)?, name))).collect();
         let programs = self.existing_programs(context);
         if context.drop_existing {
+            self.check_filled(connection, context)?;
             let dropped = existing.iter().map(|(word, name)| (*word, (*name).clone())).chain(programs);
             for (word, name) in dropped {
                 let sql = format!("DROP {word} IF EXISTS {name}");
                 connection.execute(&sql).doing(|| sql.clone())?;
             }
-            return self.check_filled(connection, context);
+            return Ok(());
         }
         let first = existing
             .first()

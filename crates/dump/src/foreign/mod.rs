@@ -8,6 +8,7 @@
 
 mod context;
 mod deferred;
+mod definition;
 mod directory;
 mod input;
 mod inventory;
@@ -15,6 +16,7 @@ mod mydumper;
 mod player;
 mod queue;
 mod references;
+mod replicated;
 mod run;
 mod script;
 pub(crate) mod source;

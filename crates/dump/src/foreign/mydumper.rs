@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::splitter::Rule;
-use super::tables::{File, is_of_dump, listed, unpacked};
+use super::tables::{File, check_names, is_of_dump, listed, unpacked};
 use crate::{Error, Result, store};
 
 /// What a file holds, and the ending that tells.
@@ -72,6 +72,8 @@ pub(super) struct Layout {
     pub(super) has_row_files: bool,
     /// What else lies there.
     pub(super) others: Vec<String>,
+    /// What nothing tells to be right or wrong.
+    pub(super) doubts: Vec<String>,
 }
 
 /// Whether mydumper wrote the directory.
@@ -85,15 +87,17 @@ pub(super) fn is_one(dir: &Path) -> bool {
 /// Which file is what.
 ///
 /// # Errors
-/// If mydumper did not finish, or a file is missing.
+/// If mydumper did not finish, or a file is missing or there twice.
 pub(super) fn layout(dir: &Path) -> Result<Layout> {
     let files = listed(dir)?;
+    check_names(&files)?;
     let mut layout = Layout { said: metadata(dir, &files)?, ..Layout::default() };
     let schemas = schemas(&files);
     let tables: Vec<_> = files
         .iter()
         .filter_map(|(name, _)| unpacked(name).strip_suffix("-schema.sql").map(str::to_owned))
         .collect();
+    let mut numbers = Numbers::default();
     for (name, path) in &files {
         is_of_dump(dir, name)?;
         let plain = unpacked(name);
@@ -110,15 +114,52 @@ pub(super) fn layout(dir: &Path) -> Result<Layout> {
             }
             layout.has_row_files = true;
         } else if let Some((stem, part)) = part(plain) {
+            let whole = stem;
             let stem = if part == Part::Rows { table_of(stem, &tables) } else { stem };
             let (schema, table) = split(stem, &schemas);
+            if part == Part::Rows {
+                let number = whole[stem.len()..].trim_start_matches('.').to_owned();
+                numbers.entry((schema.clone(), table.clone().unwrap_or_default())).or_default().push(number);
+            }
             let file = File::new(path.clone(), part.rule(), None)?;
             layout.pieces.push(Piece { part, file, schema, table });
         } else if !plain.starts_with("metadata") {
             layout.others.push(path.display().to_string());
         }
     }
-    Ok(layout)
+    layout.doubts = gaps(&numbers, &layout.said);
+    match numbers.iter().find(|(_, numbers)| numbers.len() > 1 && numbers.iter().any(String::is_empty)) {
+        None => Ok(layout),
+        Some(((schema, table), numbers)) => Err(Error::with_hint(
+            format!(
+                "{}: rows of {schema}.{table} in one file without a number and in {} with numbers: they are of different dumps",
+                dir.display(),
+                numbers.len() - 1
+            ),
+            "remove the files of the earlier dump, or make the dump again into an empty directory",
+        )),
+    }
+}
+
+/// What stands behind the table's name in the names of its files of rows, by schema and table.
+type Numbers = BTreeMap<(String, String), Vec<String>>;
+
+/// Tables whose files of rows are not numbered one after the other: mydumper leaves out files of ranges without rows, so that only the
+/// number of rows tells whether others are missing.
+fn gaps(numbers: &Numbers, said: &BTreeMap<(String, String), Said>) -> Vec<String> {
+    let is_known = |table: &(String, String)| said.get(table).is_some_and(|said| said.rows.is_some());
+    let unknown = numbers.iter().filter(|(table, _)| !is_known(table));
+    let with_gap = unknown.filter_map(|((schema, table), numbers)| {
+        let mut numbers: Vec<u64> = numbers.iter().map(|number| number.parse().ok()).collect::<Option<_>>()?;
+        numbers.sort_unstable();
+        let after = numbers.windows(2).find(|pair| pair[0] + 1 < pair[1])?[0];
+        Some(format!(
+            "{schema}.{table}: there is no file of rows with the number {:05}, and the dump tells no number of rows: nothing tells \
+             whether it was empty or is missing",
+            after + 1
+        ))
+    });
+    with_gap.collect()
 }
 
 fn part(name: &str) -> Option<(&str, Part)> {
@@ -179,9 +220,12 @@ fn metadata(dir: &Path, files: &[(String, PathBuf)]) -> Result<BTreeMap<(String,
             "make the dump again",
         )
     };
+    // Beside the metadata of an earlier dump into the same directory, too.
+    if files.iter().any(|(name, _)| name == "metadata.partial") {
+        return Err(unfinished());
+    }
     let text = match files.iter().find(|(name, _)| name == "metadata") {
         Some((_, path)) => read(path)?,
-        None if files.iter().any(|(name, _)| name == "metadata.partial") => return Err(unfinished()),
         None => return Ok(BTreeMap::new()),
     };
     if !text.lines().any(|line| line.trim_start_matches(['#', ' ']).starts_with("Finished dump at")) {
@@ -283,11 +327,42 @@ mod tests {
 
     #[test]
     fn an_unfinished_dump_is_refused() {
-        for files in [[("metadata", "Started dump at: x\n")], [("metadata.partial", "# Started")]] {
-            let dir = dir(&files);
+        let partial = ("metadata.partial", "# Started");
+        for files in [&[("metadata", "Started dump at: x\n")][..], &[partial], &[FINISHED, partial]] {
+            let dir = dir(files);
             assert!(is_one(dir.path()));
             assert!(layout(dir.path()).unwrap_err().to_string().contains("did not finish"));
         }
+    }
+
+    #[test]
+    fn files_that_are_there_twice() {
+        for other in ["s.t.00000.sql.gz", "s.t-schema.sql.zst"] {
+            let dir = dir(&[FINISHED, ("s.t-schema.sql", ""), ("s.t.00000.sql", ""), (other, "")]);
+            let error = layout(dir.path()).unwrap_err().to_string();
+            assert!(error.contains(other) && error.contains("there twice"), "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_files() {
+        let files = |names: &[&str]| {
+            let files: Vec<_> =
+                names.iter().map(|name| (*name, "")).chain([FINISHED, ("s.t-schema.sql", "")]).collect();
+            layout(dir(&files).path()).map(|layout| layout.doubts).map_err(|error| error.to_string())
+        };
+        assert_eq!(files(&["s.t.sql"]), Ok(Vec::new()));
+        assert_eq!(files(&["s.t.00001.sql", "s.t.00002.sql"]), Ok(Vec::new()));
+        assert_eq!(files(&["s.t.00001.00000.sql", "s.t.00003.00000.sql"]), Ok(Vec::new()));
+        let doubts = files(&["s.t.00000.sql", "s.t.00002.sql", "s.t.00003.sql"]).unwrap();
+        assert!(
+            doubts.len() == 1 && doubts[0].contains("s.t: ") && doubts[0].contains("00001"),
+            "{doubts:?}"
+        );
+        let told = files(&["s.t.00000.sql", "s.t.00002.sql", "s.t-metadata"]);
+        assert_eq!(told.unwrap().len(), 1, "an empty file tells no number");
+        let error = files(&["s.t.sql", "s.t.00000.sql"]).unwrap_err();
+        assert!(error.contains("s.t in one file without a number"), "{error}");
     }
 
     #[test]

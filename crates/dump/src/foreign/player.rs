@@ -5,9 +5,11 @@ use std::io::Read;
 use std::path::Path;
 
 use drover_db::Connection;
+use drover_db::sql::{Dialect, Token, tokens_in_comments};
 
 use super::context::Context;
 use super::input;
+use super::replicated;
 use super::script::{Statement, use_statement};
 use super::target::Made;
 use crate::dump::catalog::Name;
@@ -28,6 +30,12 @@ const ER_WARNING_NOT_COMPLETE_ROLLBACK: u16 = 1196;
 /// Warnings that are not about what is kept: old ways of writing, index options that an engine passes over, and values of
 /// generated columns, which mariadb-dump writes and the server computes.
 const PASSED_OVER: [u16; 9] = [1031, 1287, 1478, 1681, 1906, 3135, 3719, 3720, 3778];
+/// Warnings of values that were not kept as they were, among those of statements that also define something: NULL, out of range, cut
+/// off, of another type or character set, and in keys twice.
+const OF_VALUES: [u16; 15] =
+    [1048, 1062, 1263, 1264, 1265, 1292, 1300, 1365, 1366, 1406, 1411, 1416, 1441, 1690, 1977];
+/// In the place of the code of a warning that the server does not list.
+const UNKNOWN: u16 = 0;
 /// Warnings of one statement that are kept.
 const KEPT: usize = 3;
 
@@ -97,23 +105,48 @@ impl Player<'_, '_> {
         Ok(())
     }
 
+    /// Before rows go into a table: refuses what is not to be filled.
+    pub(super) fn begin_rows(&mut self, table: &Name) -> Result<()> {
+        self.context.target.check_filled(self.connection, table)?;
+        match self.context.target.begin(table) {
+            true => replicated::check_one(self.connection, self.context.cluster, table),
+            false => Ok(()),
+        }
+    }
+
     /// Runs a statement with another text.
     pub(super) fn run_as(&mut self, statement: &Statement, text: &[u8]) -> Result<()> {
         let created = statement.created()?.map(|name| self.context.target(&name));
         if let Some(name) = &created {
             self.make_room(name, statement)?;
         }
-        self.execute(text, statement)?;
-        self.context.tally.ran(1, text.len() as u64);
-        Ok(())
-    }
-
-    fn execute(&mut self, text: &[u8], statement: &Statement) -> Result<()> {
         let outcome = self.connection.execute(text).map_err(|source| failed(statement, source))?;
         if outcome.warnings > 0 {
             self.collect_warnings(statement, outcome.warnings)?;
         }
+        self.count(statement, created.as_ref(), outcome.affected)?;
+        self.context.tally.ran(1, text.len() as u64);
         Ok(())
+    }
+
+    /// Counts the rows that a statement makes or removes which is none of the dump's data.
+    fn count(&mut self, statement: &Statement, created: Option<&Name>, rows: u64) -> Result<()> {
+        match (&statement.kind, created) {
+            (Kind::CreateTableFrom(_), Some(name)) if rows > 0 => {
+                self.context.tally.rows(name, rows);
+                self.context.progress.count(rows, 0);
+                replicated::check_one(self.connection, self.context.cluster, name)
+            }
+            (Kind::Empty(name), _) => {
+                self.context.tally.emptied(&self.context.target(&statement.name(name)?));
+                Ok(())
+            }
+            (Kind::ChangeRows(name), _) if is_delete(&statement.text) => {
+                self.context.tally.removed(&self.context.target(&statement.name(name)?), rows);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A name that is to be made must be free, or may be dropped.
@@ -155,7 +188,7 @@ impl Player<'_, '_> {
 
     /// Runs statements that put rows into one table, as one transaction.
     pub(super) fn run_batch(&mut self, table: &Name, batch: &[Statement]) -> Result<()> {
-        self.context.target.check_filled(self.connection, table)?;
+        self.begin_rows(table)?;
         self.context.guard.pass()?;
         let mut attempts = 0;
         let rows = loop {
@@ -212,7 +245,7 @@ impl Player<'_, '_> {
             kind => matches!(kind, Kind::InsertInOrder(_)),
         };
         match may_name {
-            true => self.context.renames.statement(&statement.text, statement.dialect).into(),
+            true => self.context.renames.statement(&statement.text, statement.dialect),
             false => (&statement.text[..]).into(),
         }
     }
@@ -256,7 +289,7 @@ impl Player<'_, '_> {
         loop {
             let count = input
                 .read(&mut buffer)
-                .map_err(|error| Error::found(format!("{}: the file is damaged: {error}", path.display())))?;
+                .map_err(|error| input::unreadable(&path.display().to_string(), &error))?;
             if count == 0 {
                 return Ok(bytes);
             }
@@ -269,20 +302,29 @@ impl Player<'_, '_> {
     /// Keeps what the server warns of; notes are not kept.
     pub(super) fn collect_warnings(&mut self, statement: &Statement, count: u16) -> Result<()> {
         let rows = self.connection.query("SHOW WARNINGS").doing(|| "asking for warnings")?;
-        let worth_saying = |row: &drover_db::Row| {
-            row.string(0) != "Note" && !row.parse(1).is_some_and(|code| PASSED_OVER.contains(&code))
-        };
         let listed = rows.rows.len();
-        let found: Vec<_> = rows.into_iter().filter(worth_saying).map(|row| row.string(2)).collect();
+        let found: Vec<_> = rows
+            .into_iter()
+            .map(|row| (row.string(0), row.parse::<u16>(1).unwrap_or_default(), row.string(2)))
+            .filter(|(level, code, _)| level != "Note" && !PASSED_OVER.contains(code))
+            .collect();
         // The dump may have set max_error_count, or there are more than any server lists.
         let more = usize::from(count).saturating_sub(listed);
         let is_unknown = more > 0 && (listed == 0 || !found.is_empty());
         let place = format!("{}, line {}", statement.file, statement.line);
         let unlisted =
-            (more > 0 || count == u16::MAX).then(|| "and warnings that the server does not list".into());
-        let shown = found.iter().take(KEPT).chain(&unlisted).map(|said| format!("{place}: {said}"));
-        let of_rows = found.len() + if is_unknown { more } else { 0 };
-        self.context.tally.warn(shown, if statement.kind.is_data() { of_rows as u64 } else { 0 });
+            (more > 0 || count == u16::MAX).then_some("and warnings that the server does not list");
+        let texts = found.iter().map(|(_, _, text)| text.as_str());
+        let shown = texts.take(KEPT).chain(unlisted).map(|said| format!("{place}: {said}"));
+        let is_of_rows = |code: u16| match &statement.kind {
+            kind if kind.is_data() => true,
+            Kind::ChangeRows(_) => true,
+            Kind::AlterTable(_) | Kind::CreateTableFrom(_) => code == UNKNOWN || OF_VALUES.contains(&code),
+            _ => false,
+        };
+        let unknown = std::iter::repeat_n(UNKNOWN, if is_unknown { more } else { 0 });
+        let codes = found.iter().map(|(_, code, _)| *code).chain(unknown);
+        self.context.tally.warn(shown, codes.filter(|code| is_of_rows(*code)).count() as u64);
         Ok(())
     }
 }
@@ -328,6 +370,13 @@ pub(super) fn already_there(before: &str, name: &Name) -> Error {
         format!("{before}the target already has {name}"),
         "--drop-existing drops what the dump also holds; --into OLD=NEW restores into another schema",
     )
+}
+
+/// Whether a statement that changes rows removes them.
+fn is_delete(text: &[u8]) -> bool {
+    tokens_in_comments(text, Dialect::default())
+        .find(Token::is_code)
+        .is_some_and(|first| first.is_word("DELETE"))
 }
 
 /// Whether the text has a word in it, in letters of any case.

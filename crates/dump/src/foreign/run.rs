@@ -12,6 +12,7 @@ use super::directory::{How, Loader, Plan, Planned, Step};
 use super::input;
 use super::inventory::Inventory;
 use super::mydumper::{self, Layout, Part, Said};
+use super::replicated;
 use super::script::Script;
 use super::source::{Source, recognise};
 use super::splitter::Rule;
@@ -24,6 +25,7 @@ use crate::error::Doing;
 use crate::guard::{self, Guard, Side};
 use crate::progress::Progress;
 use crate::restore::RestoreArgs;
+use crate::restore::cluster::Cluster;
 use crate::restore::global::{LocalInfile, RedoLog};
 use crate::restore::rename::{Case, Renames};
 use crate::session::{self, Purpose};
@@ -122,6 +124,8 @@ struct Found {
     said: BTreeMap<Name, Said>,
     /// Files that are no part of it.
     others: Vec<String>,
+    /// What nothing tells to be right or wrong.
+    doubts: Vec<String>,
     /// Whether rows are loaded from files by name.
     has_row_files: bool,
     bytes: u64,
@@ -160,8 +164,16 @@ fn survey(
 
 impl Found {
     fn script(kind: &str, inventory: Option<Inventory>, bytes: u64) -> Self {
-        let (said, others) = (BTreeMap::new(), Vec::new());
-        Self { kind: kind.into(), inventory, work: Work::Script, said, others, has_row_files: false, bytes }
+        Self {
+            kind: kind.into(),
+            inventory,
+            work: Work::Script,
+            said: BTreeMap::new(),
+            others: Vec::new(),
+            doubts: Vec::new(),
+            has_row_files: false,
+            bytes,
+        }
     }
 }
 
@@ -183,15 +195,25 @@ fn read(file: &File, may_be_empty: bool, probe: &mut Connection, stop: &Stop) ->
 
 fn survey_tables(dir: &Path, default: Option<&str>, probe: &mut Connection, stop: &Stop) -> Result<Found> {
     let mut others = Vec::new();
-    let mut files = tables::layout(dir, default, &mut others)?;
+    let files = tables::layout(dir, default, &mut others)?;
     let (mut all, mut with_tables, mut views) = (None::<Inventory>, Vec::new(), Vec::new());
     // Rows of tables that another file makes come when all tables are made.
     let mut rows_only = Vec::new();
     let bytes = files.iter().map(|file| file.bytes).sum();
     let has_row_files = files.iter().any(|file| file.rows.is_some());
     let mut plan = Plan::default();
-    for file in files.drain(..) {
+    for file in files.iter().cloned() {
         let found = read(&file, false, probe, stop)?;
+        if let (Some(rows), Some(table)) = (tables::missing_rows(&file, &files), found.table_without_rows()) {
+            return Err(Error::with_hint(
+                format!(
+                    "{}: the rows of {table} are missing, while other tables have such a file",
+                    rows.display()
+                ),
+                "copy the whole directory, or make the dump again; if the table is to have no rows, make an empty file of that name",
+            ));
+        }
+        all.as_ref().map_or(Ok(()), |all| all.check_made_once(&found))?;
         let beside = file.rows.as_ref().map_or(0, |_| file.bytes);
         found.created.iter().for_each(|name| *plan.sizes.entry(name.clone()).or_default() += beside);
         let strangers: Vec<_> =
@@ -223,6 +245,7 @@ fn survey_tables(dir: &Path, default: Option<&str>, probe: &mut Connection, stop
         work: Work::Directory(plan),
         said: BTreeMap::new(),
         others,
+        doubts: Vec::new(),
         has_row_files,
         bytes,
     })
@@ -246,7 +269,7 @@ fn rows_of_others(files: Vec<(Planned, Vec<Name>)>, all: &Inventory) -> Result<V
 }
 
 fn survey_mydumper(dir: &Path, probe: &mut Connection, stop: &Stop) -> Result<Found> {
-    let Layout { mut pieces, said, has_row_files, others } = mydumper::layout(dir)?;
+    let Layout { mut pieces, said, has_row_files, others, doubts } = mydumper::layout(dir)?;
     let bytes = pieces.iter().map(|piece| piece.file.bytes).sum();
     let mut all = Inventory::default();
     // File names are not always the names themselves: the statements tell those.
@@ -290,7 +313,7 @@ fn survey_mydumper(dir: &Path, probe: &mut Connection, stop: &Stop) -> Result<Fo
     all.filled.extend(plan.sizes.clone());
     let said = said.into_iter().map(|(key, said)| (name_of(key), said)).collect();
     let (kind, work) = ("a directory of mydumper's".into(), Work::Directory(plan));
-    Ok(Found { kind, inventory: Some(all), work, said, others, has_row_files, bytes })
+    Ok(Found { kind, inventory: Some(all), work, said, others, doubts, has_row_files, bytes })
 }
 
 fn mydumper_plan(pieces: Vec<mydumper::Piece>, name_of: &dyn Fn((String, String)) -> Name) -> Plan {
@@ -337,12 +360,25 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     let dir = if args.dir.is_dir() { Some(args.dir.as_path()) } else { args.dir.parent() };
     let tally = Tally::default();
     let target = Target::read(coordinator)?;
+    let cluster = Cluster::of(coordinator)?;
     let drop_existing = args.target.drop_existing;
     let references = found.inventory.as_ref().map(|found| found.references.clone()).unwrap_or_default();
-    let context =
-        Context { options, stop, progress, guard, renames, drop_existing, dir, tally, target, references };
+    let context = Context {
+        options,
+        stop,
+        progress,
+        guard,
+        renames,
+        drop_existing,
+        dir,
+        tally,
+        target,
+        references,
+        cluster,
+    };
     let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;
     if let Some(inventory) = &found.inventory {
+        replicated::check(coordinator, &context, inventory)?;
         inventory.make_room(coordinator, &context)?;
     }
     let _local_infile = match found.has_row_files {
@@ -356,6 +392,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         Some(threads) => usize::from(threads),
         None => session::default_threads(coordinator)?,
     };
+    context.tally.warn(found.doubts.iter().cloned(), 0);
     progress.expect(found.bytes);
     progress.phase("loading");
     let loaded = match &found.work {

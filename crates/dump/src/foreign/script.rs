@@ -9,7 +9,7 @@ use drover_db::{Connection, Stop, quote};
 
 use super::input;
 use super::player::contains;
-use super::splitter::{Broken, Rule, Splitter};
+use super::splitter::{Broken, MYSQLDUMP_END, MYSQLPUMP_END, Rule, Splitter};
 use crate::dump::catalog::Name;
 pub(super) use crate::dump::select::is_system;
 use crate::error::Doing;
@@ -242,6 +242,7 @@ impl<'a> Script<'a> {
     pub(super) fn set_session(&mut self, session: &Session) {
         self.dialect = session.dialect;
         self.splitter.set_dialect(session.dialect);
+        self.splitter.set_longest(session.longest);
         let is_utf8 = session.character_set.starts_with("utf8")
             || ["binary", "ascii"].contains(&&*session.character_set);
         self.character_set = (!is_utf8).then(|| session.character_set.clone());
@@ -267,19 +268,35 @@ impl<'a> Script<'a> {
     /// Refuses a script, read to its end, whose writer was cut off.
     pub(super) fn check_end(&self) -> Result<()> {
         let notes = self.splitter.notes();
-        if !notes.is_dump || notes.is_completed {
-            return Ok(());
+        let last = if notes.is_pump { MYSQLPUMP_END } else { MYSQLDUMP_END };
+        match (notes.is_dump || notes.is_pump, notes.is_completed) {
+            (true, false) => Err(Error::with_hint(
+                format!("{}: the dump is not whole: its last line, \"{last}\", is missing", self.file),
+                CUT,
+            )),
+            (false, true) => Err(Error::with_hint(
+                format!(
+                    "{}: the dump is not whole: it has the last line of one, and not the first",
+                    self.file
+                ),
+                "put the pieces of the dump together: cat PIECE … | drover restore -",
+            )),
+            _ => Ok(()),
         }
-        Err(Error::with_hint(
-            format!("{}: the dump is not whole: its last line, \"-- Dump completed\", is missing", self.file),
-            CUT,
-        ))
     }
 }
 
 fn broken_file(file: &str, broken: &Broken) -> Error {
     match broken {
-        Broken::Read(error) => Error::found(format!("{file}: the file is damaged: {error}")),
+        Broken::Read(error) => input::unreadable(file, error),
+        Broken::TooLong { line, bytes, most } => Error::with_hint(
+            format!(
+                "{file}, line {line}: a statement of {} that begins here is longer than the target takes (max_allowed_packet: {} bytes)",
+                bytes.map_or_else(|| "more than 1 GiB".into(), |bytes| format!("{bytes} bytes")),
+                most
+            ),
+            "SET GLOBAL max_allowed_packet to more on the target (at most 1 GiB)",
+        ),
         Broken::Unfinished { line, within } => Error::with_hint(
             format!(
                 "{file}, line {line}: the file ends, or does not end, in the middle of {within} that begins here"
@@ -290,29 +307,39 @@ fn broken_file(file: &str, broken: &Broken) -> Error {
 }
 
 /// What a session's settings mean for reading and loading.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Session {
     pub(super) dialect: Dialect,
     pub(super) character_set: String,
     pub(super) foreign_key_checks: bool,
+    /// What tables get that name no engine.
+    pub(super) engine: String,
+    /// The longest statement that the server takes, in bytes.
+    pub(super) longest: usize,
 }
 
 impl Session {
     pub(super) fn of(connection: &mut Connection) -> Result<Self> {
         let row = connection
-            .first("SELECT @@sql_mode, @@character_set_client, @@foreign_key_checks")
+            .first(
+                "SELECT @@sql_mode, @@character_set_client, @@foreign_key_checks, @@default_storage_engine, \
+                 @@max_allowed_packet",
+            )
             .doing(|| "asking for the session's settings")?
             .ok_or_else(|| Error::found("the server does not tell the session's settings"))?;
         Ok(Self {
             dialect: Dialect::of(&row.string(0), &row.string(1)),
             character_set: row.string(1),
             foreign_key_checks: row.string(2) == "1",
+            engine: row.string(3),
+            longest: row.parse(4).unwrap_or(usize::MAX),
         })
     }
 
     /// Whether a SET can change any of this.
     pub(super) fn is_concerned(text: &[u8]) -> bool {
-        let words: [&[u8]; 5] = [b"sql_mode", b"character", b"names", b"charset", b"foreign_key"];
+        let words: [&[u8]; 6] =
+            [b"sql_mode", b"character", b"names", b"charset", b"foreign_key", b"storage_engine"];
         words.iter().any(|word| contains(text, word))
     }
 }
@@ -350,12 +377,22 @@ mod tests {
     }
 
     #[test]
-    fn a_dump_without_its_last_line_is_not_whole() {
-        let (_dir, path) = script("-- MySQL dump 10.13\nSELECT 1;\n");
-        let stop = Stop::default();
-        let mut script = Script::open(&path, Rule::Delimiter, None, None, &stop).unwrap();
-        while script.next().unwrap().is_some() {}
-        assert!(script.check_end().unwrap_err().to_string().contains("not whole"));
+    fn a_dump_without_its_first_or_its_last_line_is_not_whole() {
+        let pump = "-- Dump created by MySQL pump utility, version: 5.7.10\n";
+        for (text, is_whole) in [
+            ("-- MySQL dump 10.13\nSELECT 1;\n", false),
+            ("SELECT 1;\n-- Dump completed on 2026-01-01\n", false),
+            (&format!("{pump}SELECT 1;\n"), false),
+            (&format!("{pump}SELECT 1;\n-- Dump end time: Sun Dec  6\n"), true),
+            ("SELECT 1;\n", true),
+        ] {
+            let (_dir, path) = script(text);
+            let stop = Stop::default();
+            let mut script = Script::open(&path, Rule::Delimiter, None, None, &stop).unwrap();
+            while script.next().unwrap().is_some() {}
+            let said = script.check_end().map_err(|error| error.to_string());
+            assert_eq!(said.is_ok(), is_whole, "{text}: {said:?}");
+        }
     }
 
     #[test]

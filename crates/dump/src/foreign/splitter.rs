@@ -12,13 +12,19 @@ use drover_db::sql::{Dialect, LeadBytes};
 const PIECE: usize = 256 << 10;
 /// What is to be seen of the text behind a byte to know what the byte means.
 const AHEAD: usize = 64;
-/// No server takes a longer statement: the largest max_allowed_packet. A quote that is never closed must not fill the memory.
+/// No server takes a longer statement: the largest max_allowed_packet.
 const LONGEST: usize = 1 << 30;
+/// A statement of this many bytes is not copied, but given out with the memory that it was read into.
+const LARGE: usize = 1 << 20;
 
 /// Of a comment of one line so many bytes are kept: what the tools say in theirs is shorter.
 const LINE: usize = 4 << 10;
 /// What editors put before text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How the last line of a whole dump begins.
+pub(super) const MYSQLDUMP_END: &str = "-- Dump completed";
+pub(super) const MYSQLPUMP_END: &str = "-- Dump end time";
 
 /// How a statement ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +41,8 @@ pub(super) enum Rule {
 pub(super) struct Notes {
     /// That mysqldump or mariadb-dump wrote it.
     pub(super) is_dump: bool,
+    /// That mysqlpump did.
+    pub(super) is_pump: bool,
     /// The only schema that was dumped.
     pub(super) database: Option<String>,
     /// That it was written to its end.
@@ -55,7 +63,9 @@ impl Notes {
             }
             (self.is_dump, self.is_completed, self.database) = (true, false, None);
             self.heads += 1;
-        } else if text.starts_with("-- Dump completed") {
+        } else if text.starts_with("-- Dump created by MySQL pump utility") {
+            (self.is_pump, self.is_completed) = (true, false);
+        } else if text.starts_with(MYSQLDUMP_END) || text.starts_with(MYSQLPUMP_END) {
             self.is_completed = true;
         } else if let Some((_, name)) =
             text.strip_prefix("-- Host: ").and_then(|t| t.split_once("Database: "))
@@ -77,6 +87,13 @@ pub(super) enum Broken {
         /// What it ends in.
         within: &'static str,
     },
+    /// A statement is longer than what can be run.
+    TooLong {
+        line: u64,
+        /// How long it is, unless it is beyond what any server takes.
+        bytes: Option<usize>,
+        most: usize,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +109,8 @@ enum Mode {
 /// The statements of a text.
 pub(super) struct Splitter<R> {
     input: R,
+    /// The longest statement that can be run, in bytes: a quote that is never closed must not fill the memory.
+    longest: usize,
     buffer: Vec<u8>,
     /// The first byte that was not given out.
     start: usize,
@@ -110,6 +129,7 @@ impl<R: Read> Splitter<R> {
     pub(super) fn new(input: R, rule: Rule) -> Self {
         Self {
             input,
+            longest: LONGEST,
             buffer: Vec::new(),
             start: 0,
             at: 0,
@@ -127,6 +147,11 @@ impl<R: Read> Splitter<R> {
         self.dialect = dialect;
     }
 
+    /// How long the statements from here on may be, in bytes.
+    pub(super) fn set_longest(&mut self, longest: usize) {
+        self.longest = longest.min(LONGEST);
+    }
+
     /// What the comments said so far.
     pub(super) fn notes(&self) -> &Notes {
         &self.notes
@@ -135,7 +160,9 @@ impl<R: Read> Splitter<R> {
     /// Puts the next statement into `text`, without its delimiter, and gives the line where it begins; `None` at the end.
     pub(super) fn next(&mut self, text: &mut Vec<u8>) -> Result<Option<u64>, Broken> {
         text.clear();
-        let mut mode = Mode::Start;
+        let (mut mode, mut first) = (Mode::Start, None);
+        // Bytes of a statement that is too long, which were let go of.
+        let mut gone = 0;
         loop {
             if self.buffer.len() - self.at <= AHEAD && !self.ended {
                 self.fill()?;
@@ -148,23 +175,27 @@ impl<R: Read> Splitter<R> {
                     Skipped::Nothing => mode = Mode::Code,
                 }
             }
-            let begins = self.line;
+            let begins = *first.get_or_insert(self.line);
             let end = self.scan(&mut mode);
-            if end == Some(self.start) {
+            if end == Some(self.start) && gone == 0 {
                 // A semicolon alone on its line.
                 self.give_out();
-                mode = Mode::Start;
+                (mode, first) = (Mode::Start, None);
                 continue;
             }
+            let length = gone + end.unwrap_or(self.at) - self.start;
+            if length > self.longest && (end.is_some() || length > LONGEST) {
+                let bytes = end.map(|_| length);
+                return Err(Broken::TooLong { line: begins, bytes, most: self.longest });
+            }
             if let Some(end) = end {
-                text.extend_from_slice(&self.buffer[self.start..end]);
-                self.give_out();
+                self.give_out_text(end, text);
                 return Ok(Some(begins));
             }
             if self.at >= self.buffer.len() && self.ended {
                 return match self.rule {
                     // A file may end without a newline behind the last semicolon.
-                    Rule::Line if self.buffer[self.start..].ends_with(b";") => {
+                    Rule::Line if gone == 0 && self.buffer[self.start..].ends_with(b";") => {
                         text.extend_from_slice(&self.buffer[self.start..self.buffer.len() - 1]);
                         self.at = self.buffer.len();
                         self.give_out();
@@ -174,10 +205,26 @@ impl<R: Read> Splitter<R> {
                     _ => Err(Broken::Unfinished { line: begins, within: within(mode) }),
                 };
             }
-            if self.at - self.start > LONGEST {
-                return Err(Broken::Unfinished { line: begins, within: "a statement of more than 1 GiB" });
+            if length > self.longest {
+                // It is looked at up to its end only to tell how long it is.
+                gone = length;
+                self.give_out();
             }
         }
+    }
+
+    /// Gives out the statement up to `end`, and lets go of what ends it.
+    fn give_out_text(&mut self, end: usize, text: &mut Vec<u8>) {
+        if end - self.start < LARGE {
+            text.extend_from_slice(&self.buffer[self.start..end]);
+            return self.give_out();
+        }
+        self.line += lines(&self.buffer[self.start..self.at]);
+        let rest = self.buffer.split_off(self.at);
+        self.buffer.truncate(end);
+        self.buffer.drain(..self.start);
+        *text = std::mem::replace(&mut self.buffer, rest);
+        (self.start, self.at) = (0, 0);
     }
 
     /// Reads more text behind what is there; bytes that were given out make room.
@@ -188,8 +235,7 @@ impl<R: Read> Splitter<R> {
             self.start = 0;
         }
         let filled = self.buffer.len();
-        // A long statement is read in ever larger pieces, so that it is not moved for each of them.
-        self.buffer.resize(filled + PIECE.max(filled / 2), 0);
+        self.buffer.resize(filled + PIECE, 0);
         let read = loop {
             match self.input.read(&mut self.buffer[filled..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -203,8 +249,7 @@ impl<R: Read> Splitter<R> {
 
     /// Lets go of the bytes up to `at`.
     fn give_out(&mut self) {
-        let lines = self.buffer[self.start..self.at].iter().filter(|&&byte| byte == b'\n').count();
-        self.line += lines as u64;
+        self.line += lines(&self.buffer[self.start..self.at]);
         self.start = self.at;
     }
 
@@ -413,6 +458,10 @@ enum Skipped {
     Nothing,
 }
 
+fn lines(text: &[u8]) -> u64 {
+    text.iter().filter(|&&byte| byte == b'\n').count() as u64
+}
+
 fn width(dialect: Dialect, byte: u8) -> usize {
     let two = match dialect.lead_bytes {
         LeadBytes::None => false,
@@ -552,12 +601,42 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_that_no_server_takes() {
+        for (text, rule) in [
+            ("SELECT 1;\n\nSELECT 'a;\n', 23;\nx;\n", Rule::Delimiter),
+            ("SELECT 1;\n\nSELECT 'a\n', 23;\nx;\n", Rule::Line),
+        ] {
+            let input = Chunked { text: text.as_bytes(), sizes: vec![1], next: 0 };
+            let mut splitter = Splitter::new(input, rule);
+            splitter.set_longest(10);
+            let mut statement = Vec::new();
+            assert_eq!(splitter.next(&mut statement).unwrap(), Some(1));
+            match splitter.next(&mut statement) {
+                Err(Broken::TooLong { line: 3, bytes: Some(bytes), most: 10 }) => {
+                    assert_eq!(bytes, text.len() - "SELECT 1;\n\n".len() - ";\nx;\n".len());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn large_statements_and_what_follows() {
+        let large = format!("SELECT '{}\n'", "x;".repeat(LARGE / 2));
+        let text = format!("SELECT 1;{large};\n{large}; SELECT 2;");
+        let found = split_as(text.as_bytes(), Rule::Delimiter, Dialect::default(), &[70_000]).unwrap();
+        let expected = [(1, "SELECT 1"), (1, &*large), (3, &*large), (4, "SELECT 2")];
+        assert!(found == expected.map(|(line, text)| (line, text.to_owned())), "{:?}", found.len());
+    }
+
+    #[test]
     fn notes_of_the_tools() {
         let text = "-- MariaDB dump 10.19  Distrib 10.11\n--\n-- Host: localhost    Database: a b\n-- Dump completed on 2026";
         let mut splitter = Splitter::new(text.as_bytes(), Rule::Delimiter);
         assert!(splitter.next(&mut Vec::new()).unwrap().is_none());
         let expected = Notes {
             is_dump: true,
+            is_pump: false,
             database: Some("a b".into()),
             is_completed: true,
             heads: 1,

@@ -105,8 +105,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         inventory: Option<&'a Inventory>,
     ) -> Self {
         // Replaced before anything is read.
-        let session =
-            Session { dialect: Default::default(), character_set: String::new(), foreign_key_checks: true };
+        let session = Session::default();
         Self {
             script,
             player,
@@ -295,7 +294,7 @@ impl<'a, 'c> Reader<'a, 'c> {
 
     fn begin_table(&mut self, table: &Name) -> Result<()> {
         let target = self.player.context.target(table);
-        self.player.context.target.check_filled(self.player.connection, &target)?;
+        self.player.begin_rows(&target)?;
         self.current = Some(table.clone());
         Ok(())
     }

@@ -103,6 +103,18 @@ impl Tally {
         table.done = false;
     }
 
+    /// Rows of a table were removed again.
+    pub(super) fn removed(&self, table: &Name, rows: u64) {
+        if let Some(table) = self.lock().tables.get_mut(table) {
+            table.rows = table.rows.saturating_sub(rows);
+        }
+    }
+
+    /// All of them were.
+    pub(super) fn emptied(&self, table: &Name) {
+        self.removed(table, u64::MAX);
+    }
+
     /// A table has all that the dump holds for it.
     pub(super) fn done(&self, table: &Name) {
         self.lock().tables.entry(table.clone()).or_default().done = true;

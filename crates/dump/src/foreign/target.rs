@@ -41,6 +41,8 @@ struct Own {
     schemas: BTreeSet<String>,
     /// Schemas that the dump has used or made by now.
     entered: BTreeSet<String>,
+    /// Tables that get rows.
+    begun: BTreeSet<Name>,
 }
 
 impl Target {
@@ -119,6 +121,11 @@ impl Target {
         }
         own.empty.insert(name.clone());
         Ok(())
+    }
+
+    /// Notes that a table gets rows; whether that was not noted before.
+    pub(super) fn begin(&self, name: &Name) -> bool {
+        self.own().begun.insert(name.clone())
     }
 
     /// Notes how a table's rows are to be put in.

@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::digest::Digest;
 use super::frames::Frames;
+use super::unzstd::Unzstd;
 use crate::store::{Failure, Sink, Source, Store};
 use crate::{Error, Result};
 
@@ -233,7 +234,7 @@ pub(crate) fn stored(store: &Store, name: &str, pass: impl Fn(u64) -> Result<()>
 
 enum Decoder {
     None(Metered<Source>),
-    Zstd(zstd::Decoder<'static, BufReader<Metered<Source>>>),
+    Zstd(Unzstd<BufReader<Metered<Source>>>),
     Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<Metered<Source>>>>),
     Lz4(Box<lz4_flex::frame::FrameDecoder<Metered<Source>>>),
 }
@@ -262,9 +263,7 @@ impl FileReader {
         let buffered = |metered| BufReader::with_capacity(128 << 10, metered);
         let decoder = match compression {
             Compression::None => Decoder::None(metered),
-            Compression::Zstd => {
-                Decoder::Zstd(zstd::Decoder::with_buffer(buffered(metered)).map_err(Error::file(&path))?)
-            }
+            Compression::Zstd => Decoder::Zstd(Unzstd::new(buffered(metered)).map_err(Error::file(&path))?),
             Compression::Gzip => {
                 Decoder::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(buffered(metered))))
             }
@@ -283,6 +282,7 @@ impl FileReader {
         };
         read.map_err(|error| match Failure::of(&error) {
             Some(_) => Error::file(&self.path)(error),
+            None if error.kind() == io::ErrorKind::Unsupported => Error::file(&self.path)(error),
             None => Error::found(format!("{}: the file is damaged: {error}", self.path.display())),
         })
     }
@@ -291,7 +291,7 @@ impl FileReader {
     pub(crate) fn finish(self) -> Result<Stored> {
         let mut metered = match self.decoder {
             Decoder::None(input) => input,
-            Decoder::Zstd(input) => input.finish().into_inner(),
+            Decoder::Zstd(input) => input.into_inner().into_inner(),
             Decoder::Gzip(input) => input.into_inner().into_inner(),
             Decoder::Lz4(input) => input.into_inner(),
         };

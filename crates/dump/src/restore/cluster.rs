@@ -4,18 +4,19 @@ use drover_db::{Connection, server};
 
 use crate::Result;
 use crate::error::Doing;
-use crate::format::manifest::Table;
+
+const NEEDS: &str = "Group Replication takes changes of InnoDB tables with a primary key only";
 
 /// What keeps the nodes alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cluster {
+pub(crate) enum Cluster {
     GroupReplication,
     Galera,
 }
 
 impl Cluster {
     /// The cluster of this server, if it is in one.
-    pub(super) fn of(connection: &mut Connection) -> Result<Option<Self>> {
+    pub(crate) fn of(connection: &mut Connection) -> Result<Option<Self>> {
         let mut value = |name: &str| {
             let value = server::variable(connection, &format!("GLOBAL.{name}"));
             value.doing(|| format!("reading {name}")).map(Option::unwrap_or_default)
@@ -28,33 +29,39 @@ impl Cluster {
         Ok(is_galera.then_some(Self::Galera))
     }
 
-    /// Why the rows of a table that is there, without any, cannot come to all nodes.
-    pub(super) fn refuses(
+    /// Why rows that are put into a table, which is there and keeps its own, cannot come to all nodes.
+    pub(crate) fn refuses(
         self,
         connection: &mut Connection,
         name: &str,
-        table: &Table,
+        engine: &str,
     ) -> Result<Option<String>> {
         const ER_BEFORE_DML_VALIDATION_ERROR: u16 = 3098;
         match self {
             Self::GroupReplication => match connection.execute(format!("DELETE FROM {name} WHERE FALSE")) {
                 Err(drover_db::Error::Server(error)) if error.code == ER_BEFORE_DML_VALIDATION_ERROR => {
-                    let needs = "Group Replication takes changes of InnoDB tables with a primary key only";
-                    Ok(Some(format!("{} ({needs})", error.message)))
+                    Ok(Some(format!("{} ({NEEDS})", error.message)))
                 }
                 other => {
                     other.doing(|| format!("trying to change {name}"))?;
                     Ok(None)
                 }
             },
+            Self::Galera => Ok(self.refuses_definition(Some(engine), true)),
+        }
+    }
+
+    /// The same of a table that is not there, as far as its definition tells: its engine, and whether it has a primary key.
+    pub(crate) fn refuses_definition(self, engine: Option<&str>, has_key: bool) -> Option<String> {
+        let other = engine.filter(|engine| !engine.eq_ignore_ascii_case("InnoDB"));
+        match (self, other) {
             // With wsrep_mode = REPLICATE_MYISAM or REPLICATE_ARIA it replicates statements, and takes no LOAD DATA for one.
-            Self::Galera if !table.rows_elsewhere && !table.engine.eq_ignore_ascii_case("InnoDB") => {
-                Ok(Some(format!(
-                    "Galera does not replicate rows of {}: they would be on this node only",
-                    table.engine
-                )))
+            (Self::Galera, Some(engine)) => {
+                Some(format!("Galera does not replicate rows of {engine}: they would be on this node only"))
             }
-            Self::Galera => Ok(None),
+            (Self::GroupReplication, Some(engine)) => Some(format!("it is of {engine} ({NEEDS})")),
+            (Self::GroupReplication, None) if !has_key => Some(format!("it has no primary key ({NEEDS})")),
+            _ => None,
         }
     }
 }

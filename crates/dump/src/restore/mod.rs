@@ -4,7 +4,7 @@
 mod args;
 pub(crate) mod begun;
 pub(crate) mod check;
-mod cluster;
+pub(crate) mod cluster;
 mod events;
 mod files;
 pub(crate) mod global;

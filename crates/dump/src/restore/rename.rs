@@ -183,13 +183,13 @@ impl Renames {
             return statements;
         }
         let dialect = script::dialect(&statements);
-        statements.iter().map(|statement| self.statement(statement, dialect)).collect()
+        statements.iter().map(|statement| self.statement(statement, dialect).into_owned()).collect()
     }
 
     /// A statement with the new names.
-    pub(crate) fn statement(&self, text: &[u8], dialect: Dialect) -> Vec<u8> {
+    pub(crate) fn statement<'t>(&self, text: &'t [u8], dialect: Dialect) -> Cow<'t, [u8]> {
         if self.new.is_empty() {
-            return text.to_vec();
+            return text.into();
         }
         let all: Vec<_> = tokens_in_comments(text, dialect).collect();
         let code: Vec<usize> = (0..all.len()).filter(|&index| all[index].is_code()).collect();
@@ -204,7 +204,7 @@ impl Renames {
                 None => out.extend_from_slice(token.text),
             }
         }
-        out
+        out.into()
     }
 
     /// The new name, if the code token at `at` names a schema that is renamed.

@@ -199,8 +199,11 @@ impl Trial<'_> {
         made: Made<'t>,
         outcome: &mut Outcome,
     ) -> Result<Option<Made<'t>>> {
-        let Some(cluster) = self.cluster else { return Ok(Some(made)) };
-        let Some(reason) = cluster.refuses(connection, &made.target, made.table)? else {
+        // Rows that are kept elsewhere come from there.
+        let cluster =
+            self.cluster.filter(|cluster| *cluster != Cluster::Galera || !made.table.rows_elsewhere);
+        let Some(cluster) = cluster else { return Ok(Some(made)) };
+        let Some(reason) = cluster.refuses(connection, &made.target, &made.table.engine)? else {
             return Ok(Some(made));
         };
         let label = format!("table {}", quote::qualified(&schema.name, &made.table.name));

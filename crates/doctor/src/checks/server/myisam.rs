@@ -24,6 +24,11 @@ pub(crate) const CHECK: Check = Check {
 /// More are counted no further.
 const MOST: usize = 1000;
 
+/// Names of InnoDB's own columns; the last one has to be of one type. Source: MySQL `storage/innobase/include/data0type.h`.
+const RESERVED: [&str; 4] = ["db_row_id", "db_trx_id", "db_roll_ptr", "fts_doc_id"];
+/// What a table of InnoDB has at most.
+const MOST_COLUMNS: usize = 1017;
+
 fn query() -> String {
     format!(
         "SELECT TABLE_SCHEMA AS s, TABLE_NAME AS t, ENGINE AS engine, COALESCE(TABLE_ROWS, 0) AS n, CREATE_OPTIONS AS options, \
@@ -43,14 +48,15 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let cluster = Cluster::of(facts);
     for row in answer.rows.iter().take(TOLD) {
         let text = |column| answer.value(row, column).unwrap_or_default();
-        let told = finding(
-            text("s"),
-            text("t"),
-            text("engine"),
-            text("options"),
-            number(row, "n"),
-            number(row, "bytes"),
-        );
+        let table = Table {
+            schema: text("s"),
+            name: text("t"),
+            engine: text("engine"),
+            options: text("options"),
+            rows: number(row, "n"),
+            bytes: number(row, "bytes"),
+        };
+        let told = table.finding(table.obstacle(facts));
         outcome.findings.push(in_cluster(told, cluster));
     }
     if answer.rows.len() > TOLD {
@@ -84,34 +90,91 @@ fn in_cluster(finding: Finding, cluster: Option<Cluster>) -> Finding {
     Finding { weight: Weight::Red, ..finding.effect(effect) }
 }
 
-fn finding(schema: &str, name: &str, engine: &str, options: &str, rows: u64, bytes: u64) -> Finding {
-    let full = quote::qualified(schema, name);
-    let finding = Finding::observed(
-        Weight::Yellow,
-        format!(
-            "{schema}.{name} is a table of {engine}: a crash may corrupt it, and each change locks all of it"
-        ),
-        "make it one of InnoDB: the statement rewrites it, and nobody writes it meanwhile",
-    )
-    .about(format!("{schema}.{name}"))
-    .seen(format!(
-        "information_schema.TABLES: engine {engine}, {}, {}",
-        size::things(rows, "row"),
-        size::bytes(bytes)
-    ));
-    if engine.eq_ignore_ascii_case("MRG_MyISAM") {
-        // It holds no rows: those of MyISAM below it do.
-        return finding;
+struct Table<'a> {
+    schema: &'a str,
+    name: &'a str,
+    engine: &'a str,
+    options: &'a str,
+    rows: u64,
+    bytes: u64,
+}
+
+impl Table<'_> {
+    fn finding(&self, obstacle: Option<&str>) -> Finding {
+        let Self { schema, name, engine, .. } = self;
+        let advice = match obstacle {
+            None => {
+                "make it one of InnoDB: the statement rewrites it, and nobody writes it meanwhile".to_owned()
+            }
+            Some(why) => format!("make it one of InnoDB, which it cannot be as it is: {why}"),
+        };
+        let finding = Finding::observed(
+            Weight::Yellow,
+            format!(
+                "{schema}.{name} is a table of {engine}: a crash may corrupt it, and each change locks all of it"
+            ),
+            advice,
+        )
+        .about(format!("{schema}.{name}"))
+        .seen(format!(
+            "information_schema.TABLES: engine {engine}, {}, {}",
+            size::things(self.rows, "row"),
+            size::bytes(self.bytes)
+        ));
+        // A table of MERGE holds no rows: those of MyISAM below it do.
+        if obstacle.is_some() || self.is_merge() {
+            return finding;
+        }
+        let mut back = if *engine == "Aria" { "Aria TRANSACTIONAL=0" } else { engine }.to_owned();
+        let mut other = "InnoDB".to_owned();
+        if let Some(format) = row_format(self.options) {
+            // InnoDB takes no other engine's format, such as FIXED.
+            other += " ROW_FORMAT=DEFAULT";
+            back += &format!(" ROW_FORMAT={format}");
+        }
+        let alter = format!("ALTER TABLE {} ENGINE=", quote::qualified(schema, name));
+        finding.sql(format!("{alter}{other}"), Some(format!("{alter}{back}")))
     }
-    let mut back = if engine == "Aria" { "Aria TRANSACTIONAL=0" } else { engine }.to_owned();
-    let mut other = "InnoDB".to_owned();
-    if let Some(format) = row_format(options) {
-        // InnoDB takes no other engine's format, such as FIXED.
-        other += " ROW_FORMAT=DEFAULT";
-        back += &format!(" ROW_FORMAT={format}");
+
+    fn is_merge(&self) -> bool {
+        self.engine.eq_ignore_ascii_case("MRG_MyISAM")
     }
-    finding
-        .sql(format!("ALTER TABLE {full} ENGINE={other}"), Some(format!("ALTER TABLE {full} ENGINE={back}")))
+
+    /// Why InnoDB does not take the table as it is.
+    fn obstacle(&self, facts: &Facts) -> Option<&'static str> {
+        if self.is_merge() {
+            return None;
+        }
+        if self.options.to_ascii_lowercase().contains("key_block_size=") {
+            return Some(
+                "its KEY_BLOCK_SIZE would have InnoDB compress it, or is none of InnoDB's (error 1031 or 1478)",
+            );
+        }
+        let [schema, name] = [self.schema, self.name].map(quote::string);
+        let columns = format!(
+            "SELECT c.COLUMN_NAME AS c, c.EXTRA AS extra, (SELECT COUNT(*) FROM information_schema.STATISTICS s WHERE \
+             s.TABLE_SCHEMA = {schema} AND s.TABLE_NAME = {name} AND s.COLUMN_NAME = c.COLUMN_NAME AND s.SEQ_IN_INDEX = 1) AS leads \
+             FROM information_schema.COLUMNS c WHERE c.TABLE_SCHEMA = {schema} AND c.TABLE_NAME = {name}"
+        );
+        let Ok(columns) = facts.ask(&columns) else {
+            return Some("its columns cannot be seen, so that it is not known whether InnoDB takes them");
+        };
+        let value = |row: &[Option<String>], column: &str| {
+            columns.value(row, column).unwrap_or_default().to_ascii_lowercase()
+        };
+        let is_inner = |row: &Vec<Option<String>>| {
+            value(row, "extra").contains("auto_increment") && value(row, "leads") == "0"
+        };
+        if columns.rows.iter().any(is_inner) {
+            return Some(
+                "its AUTO_INCREMENT column leads no key, and counts anew for each value before it (error 1075)",
+            );
+        }
+        if columns.rows.iter().any(|row| RESERVED.contains(&value(row, "c").as_str())) {
+            return Some("one of its columns has a name that InnoDB keeps for itself");
+        }
+        (columns.rows.len() > MOST_COLUMNS).then_some("it has more than 1017 columns (error 1117)")
+    }
 }
 
 /// The format that the table was made with, if one was given: `row_format=FIXED`.

@@ -106,27 +106,38 @@ fn undoing_loses_nothing(flavour: Flavour) {
              CREATE TABLE named (row_id INT, ROW_ID_2 INT, a INT);
              CREATE TABLE parts (a INT NOT NULL) PARTITION BY HASH (a) PARTITIONS 2;
              CREATE TABLE tenants (tenant INT NOT NULL, id INT NOT NULL AUTO_INCREMENT, KEY (tenant, id)) ENGINE=MyISAM;
+             CREATE TABLE counted (g INT, id INT AUTO_INCREMENT, PRIMARY KEY (g, id)) ENGINE=MyISAM;
+             CREATE TABLE reserved (db_row_id INT PRIMARY KEY) ENGINE=MyISAM;
+             CREATE TABLE blocks (id INT PRIMARY KEY) ENGINE=MyISAM KEY_BLOCK_SIZE=1024;
+             CREATE TABLE simple (id INT AUTO_INCREMENT, g INT, PRIMARY KEY (g, id), KEY (id)) ENGINE=MyISAM;
              CREATE TABLE indexed (a INT PRIMARY KEY, b INT, t VARCHAR(9), KEY long_one (b, a),
                KEY short (b) COMMENT 'of, `some` use', KEY unseen (b) {hidden}, FULLTEXT KEY words (t), FULLTEXT KEY words_too (t) COMMENT 'x')"
         )
         .as_bytes(),
     )
     .unwrap();
-    let tables = ["named", "parts", "tenants", "indexed"];
+    let tables = ["named", "parts", "tenants", "indexed", "counted", "reserved", "blocks", "simple"];
     let shown = || tables.map(|table| sql(server, format!("SHOW CREATE TABLE d.{table}"))[0][1].clone());
     let before = shown();
     let report = quick(server, "server");
-    let rules = ["server.primary_key", "server.duplicate_index"];
+    let rules = ["server.primary_key", "server.duplicate_index", "server.myisam"];
     assert_eq!(subjects(&report, rules[0]), ["d.named", "d.parts", "d.tenants"], "{report}");
     let indexes = ["short", "unseen", "words_too"].map(|name| format!("d.indexed.{name}"));
     assert_eq!(subjects(&report, rules[1]), indexes, "{report}");
+    let old = ["blocks", "counted", "reserved", "simple", "tenants"].map(|name| format!("d.{name}"));
+    assert_eq!(subjects(&report, rules[2]), old, "{report}");
     rules.iter().for_each(|rule| carry_out(server, &report, rule, "run"));
     let done = shown();
     assert!(done[0].contains("row_id_3") && done[1..3] == before[1..3], "{done:?}");
+    assert!(done[4..7] == before[4..7] && done[7].contains("InnoDB"), "{done:?}");
+    let why =
+        |words: &str| findings(&report, rules[2]).iter().filter(|(_, text)| text.contains(words)).count();
+    let whys = ["leads no key", "InnoDB keeps for itself", "KEY_BLOCK_SIZE would"].map(why);
+    assert_eq!(whys, [2, 1, 1], "{report}");
     assert!(indexes.iter().all(|name| !done[3].contains(&format!("`{}`", &name[10..]))), "{done:?}");
     rules.iter().for_each(|rule| carry_out(server, &report, rule, "undo"));
     // Indexes that were dropped and added again come last.
-    let lines = |texts: [String; 4]| {
+    let lines = |texts: [String; 8]| {
         texts.map(|text| {
             let mut lines: Vec<_> = text.lines().map(|line| line.trim_end_matches(',').to_owned()).collect();
             lines.sort();

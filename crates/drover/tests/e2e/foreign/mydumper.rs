@@ -278,6 +278,22 @@ fn missing_files(flavour: Flavour) {
     );
     let output = run(&mut restore(target, dir.path(), ""));
     output.found(&["`my_gone`.`t`: the dump tells 3 rows, the server took 0"]);
+    // Without numbers of rows, those of the files are all that there is.
+    let rows = "INSERT INTO `t` VALUES (1);\n";
+    let dir = by_hand(
+        &[
+            ("my_gap-schema-create.sql", "CREATE DATABASE `my_gap`;\n"),
+            ("my_gap.t-schema.sql", "CREATE TABLE `t` (id INT);\n"),
+            ("my_gap.t.00000.sql", rows),
+            ("my_gap.t.00002.sql", rows),
+        ],
+        "",
+    );
+    let output = run(&mut restore(target, dir.path(), "")).done();
+    assert!(output.stderr.contains("my_gap.t: there is no file of rows with the number 00001"), "{output}");
+    fs::write(dir.path().join("my_gap.t.sql"), rows).unwrap();
+    run(&mut restore(target, dir.path(), "--drop-existing")).refused(&["my_gap.t in one file without a number"]);
+    assert_eq!(count(target, "my_gap.t"), 2, "nothing was changed");
 }
 
 fn unfinished(flavour: Flavour) {

@@ -9,8 +9,8 @@ use drover_sandbox::{Flavour, Server};
 use super::{create_schema, drop_schema, mysqldump, restored, servers, written};
 use crate::client::{feed, sql, value};
 use crate::compare;
-use crate::drover::{restore, run};
-use crate::servers::{on_both, start};
+use crate::drover::{Output, restore, run};
+use crate::servers::{on_both, start, start_unsynced};
 
 on_both!(
     two_dumps_in_one_file,
@@ -22,7 +22,9 @@ on_both!(
     full_text_documents_in_order,
     periods_that_may_not_overlap,
     links_out_of_a_directory,
-    a_long_comment
+    a_long_comment,
+    a_statement_beyond_the_server,
+    a_zstd_window_beyond_the_limit
 );
 
 /// Written one after the other by `cat`.
@@ -274,8 +276,8 @@ fn links_out_of_a_directory(flavour: Flavour) {
     refused("b.sql", "no regular file");
 }
 
-/// The most memory that drover held for a command, in MB.
-fn memory(server: &Server, path: &std::path::Path) -> u64 {
+/// The most memory that drover held for a command, in MB, and what came of it.
+fn memory(server: &Server, path: &std::path::Path) -> (u64, Output) {
     let mut running = crate::drover::Running::start(&mut restore(server, path, ""));
     let mut most = 0;
     while !running.has_ended() {
@@ -284,8 +286,52 @@ fn memory(server: &Server, path: &std::path::Path) -> u64 {
         most = most.max(line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0));
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    running.finish().done();
-    most / 1000
+    (most / 1000, running.finish())
+}
+
+/// Of what no server takes only its length is looked at.
+fn a_statement_beyond_the_server(flavour: Flavour) {
+    let server = start_unsynced(flavour, &["--max-allowed-packet=16M"]);
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "odd_long");
+    let filling = "x".repeat(300 << 20);
+    for (begin, place) in [("SET @a = '", "line 3"), ("INSERT INTO t VALUES ('", "line 3")] {
+        let script = format!("USE {schema};\nCREATE TABLE t (a LONGTEXT);\n{begin}{filling}');\n");
+        let packed = feed(std::process::Command::new("gzip").args(["-1", "-c"]), script.as_bytes()).stdout;
+        let (most, output) = memory(&server, &written(&dir, "a.sql.gz", &packed));
+        let length = begin.len() + filling.len() + 2;
+        output.refused(&[
+            place,
+            &format!("of {length} bytes"),
+            "max_allowed_packet: 16777216 bytes",
+            "SET GLOBAL",
+        ]);
+        assert!(most < 100, "{most} MB for {begin}");
+    }
+    // What the server takes is held once.
+    create_schema(&server, schema);
+    let (begin, filling) = ("INSERT INTO t VALUES ('", "x".repeat(15 << 20));
+    let rows = format!("{begin}{filling}');\n").repeat(3);
+    let script = format!("USE {schema};\nCREATE TABLE t (a LONGTEXT);\n{rows}");
+    restored(&server, &written(&dir, "a.sql", script.as_bytes()), "");
+    assert_eq!(value(&server, "SELECT SUM(LENGTH(a)) FROM odd_long.t"), (3 * filling.len()).to_string());
+}
+
+/// zstd's own program does not unpack it without being told to, either.
+fn a_zstd_window_beyond_the_limit(flavour: Flavour) {
+    let (_, target) = servers(flavour);
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "odd_window");
+    create_schema(target, schema);
+    let script = format!("USE {schema};\nCREATE TABLE t (id INT);\n");
+    let packed =
+        feed(std::process::Command::new("zstd").args(["-1", "--long=28", "-c"]), script.as_bytes()).stdout;
+    let path = written(&dir, "a.sql.zst", &packed);
+    let hint = format!("zstd -dc --long=31 {}", path.display());
+    let output = run(&mut restore(target, &path, ""));
+    assert!(!output.stderr.contains("damaged"), "{output}");
+    output.refused(&["a.sql.zst", "window of more than 128 MiB", &hint]);
+    let unpacked = std::process::Command::new("sh").arg("-c").arg(hint).output().unwrap().stdout;
+    assert!(feed(&mut restore(target, std::path::Path::new("-"), ""), &unpacked).status.success());
+    drop_schema(target, schema);
 }
 
 /// Packed, a comment of any length is a small file: it must not fill the memory.
@@ -299,7 +345,8 @@ fn a_long_comment(flavour: Flavour) {
         create_schema(target, schema);
         let script = format!("{begin}{filling}{end}USE {schema};\nCREATE TABLE t (id INT);\n");
         let packed = feed(std::process::Command::new("gzip").args(["-1", "-c"]), script.as_bytes()).stdout;
-        let most = memory(target, &written(&dir, "a.sql.gz", &packed));
+        let (most, output) = memory(target, &written(&dir, "a.sql.gz", &packed));
+        output.done();
         assert!(most < 100, "{most} MB for a comment {begin}");
     }
     drop_schema(target, schema);

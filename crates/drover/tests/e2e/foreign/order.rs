@@ -18,6 +18,7 @@ on_both!(
     keys_that_rows_need,
     the_schema_that_is_read,
     warnings_that_are_not_listed,
+    values_cut_by_other_statements,
     names_in_another_character_set,
     stopped_while_the_pipe_is_silent
 );
@@ -148,6 +149,33 @@ fn warnings_that_are_not_listed(flavour: Flavour) {
     let path = written(&dir, "a.sql", script.as_bytes());
     let output = run(restore(target, &path, "").args(["--url", &format!("mysql:///{schema}")]));
     output.found(&["warned    1 time about rows"]);
+}
+
+/// Not only an INSERT changes values that do not fit; what one makes of a query is rows, too.
+fn values_cut_by_other_statements(flavour: Flavour) {
+    let (_, target) = servers(flavour);
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "ord_cut");
+    let begin =
+        "SET sql_mode = ''; CREATE TABLE t (a INT, b VARCHAR(8)); INSERT INTO t VALUES (1, 'abcdefgh');";
+    for (statement, rows) in [
+        ("ALTER TABLE t MODIFY b VARCHAR(3)", "1 row"),
+        ("UPDATE t SET b = 'abcdefghi'", "1 row"),
+        ("CREATE TABLE c (b VARCHAR(3)) SELECT b FROM t", "2 rows"),
+    ] {
+        create_schema(target, schema);
+        let path = written(&dir, "a.sql", format!("{begin} {statement};\n").as_bytes());
+        let output = run(restore(target, &path, "").args(["--url", &format!("mysql:///{schema}")]));
+        output.found(&["warned    1 time about rows", rows]);
+    }
+    // A key that is there twice is no matter of rows.
+    create_schema(target, schema);
+    let script = format!(
+        "{begin} ALTER TABLE t ADD KEY (a); ALTER TABLE t ADD KEY (a); DELETE FROM t WHERE a = 1; INSERT INTO t VALUES (2, 'b');\n"
+    );
+    let path = written(&dir, "a.sql", script.as_bytes());
+    let output = run(restore(target, &path, "").args(["--url", &format!("mysql:///{schema}")])).done();
+    assert!(output.stdout.contains("1 row"), "{output}");
+    drop_schema(target, schema);
 }
 
 /// What a name is cannot be told without the character set, so that it is no guess.

@@ -5,13 +5,21 @@ use std::os::unix::fs::PermissionsExt;
 
 use drover_sandbox::{Flavour, Server};
 
-use super::{count, create_schema, mysqldump, restored, servers};
-use crate::client::{feed, sql};
+use super::{count, create_schema, drop_schema, mysqldump, restored, servers};
+use crate::client::{feed, sql, value};
 use crate::compare;
 use crate::drover::{restore, run};
 use crate::servers::{on_both, start};
 
-on_both!(a_directory_a_schema, all_in_one_directory, rows_in_another_file, with_tab);
+on_both!(
+    a_directory_a_schema,
+    all_in_one_directory,
+    rows_in_another_file,
+    with_tab,
+    rows_that_are_missing,
+    files_that_are_there_twice,
+    parts_that_are_not_read
+);
 
 fn make(server: &Server, schema: &str) {
     let script = format!(
@@ -126,4 +134,81 @@ fn with_tab(flavour: Flavour) {
     fs::remove_file(stray).unwrap();
     sql(target, "DROP DATABASE tb_tab");
     run(&mut restore(target, tab.path(), options)).found(&["warned"]);
+}
+
+fn is_there(server: &Server, schema: &str) -> bool {
+    let sql = format!("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{schema}'");
+    value(server, sql) != "0"
+}
+
+/// A directory of `mysqldump --tab` that lost a file of rows; each base table has one, an empty table an empty one.
+fn rows_that_are_missing(flavour: Flavour) {
+    let (_, target) = servers(flavour);
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "tb_lost");
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("t.sql", "CREATE TABLE `t` (id INT PRIMARY KEY);\n");
+    write("u.sql", "CREATE TABLE `u` (id INT PRIMARY KEY);\n");
+    write("u.txt", "1\n2\n");
+    write("v.sql", "CREATE VIEW `v` AS SELECT id FROM `u`;\n");
+    let restore = || {
+        let mut command = restore(target, dir.path(), "--enable-local-infile");
+        command.args(["--url", &format!("mysql:///{schema}")]);
+        run(&mut command)
+    };
+    restore().refused(&["t.txt: the rows of `tb_lost`.`t` are missing", "make an empty file of that name"]);
+    assert!(!is_there(target, schema), "the target was changed");
+    write("t.txt", "");
+    let output = restore().done();
+    assert!(output.stdout.contains("2 rows"), "{output}");
+    drop_schema(target, schema);
+}
+
+/// Packed beside unpacked, and a schema's whole dump beside a directory of its tables: rows would be loaded twice, or dropped amid it.
+fn files_that_are_there_twice(flavour: Flavour) {
+    let (_, target) = servers(flavour);
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "tb_twice");
+    let below = dir.path().join(schema);
+    fs::create_dir(&below).unwrap();
+    let rows = "INSERT INTO `t` VALUES (1), (2);\n";
+    fs::write(below.join("a.sql"), "DROP TABLE IF EXISTS `t`;\nCREATE TABLE `t` (id INT);\n").unwrap();
+    fs::write(below.join("b.sql"), rows).unwrap();
+    fs::write(below.join("b.sql.gz"), gzip(rows.as_bytes())).unwrap();
+    run(&mut restore(target, dir.path(), ""))
+        .refused(&["b.sql and ", "b.sql.gz: one file of the dump, there twice"]);
+    fs::remove_file(below.join("b.sql.gz")).unwrap();
+    let whole = format!("USE {schema};\nDROP TABLE IF EXISTS t;\nCREATE TABLE t (id INT);\n{rows}");
+    fs::write(dir.path().join("tb_twice.sql"), whole).unwrap();
+    run(&mut restore(target, dir.path(), "")).refused(&[
+        "`tb_twice`.`t` is made twice",
+        "tb_twice.sql, line 3",
+        "a.sql, line 2",
+    ]);
+    assert!(!is_there(target, schema), "the target was changed");
+    fs::remove_file(dir.path().join("tb_twice.sql")).unwrap();
+    restored(target, dir.path(), "");
+    assert_eq!(count(target, "tb_twice.t"), 2);
+    drop_schema(target, schema);
+}
+
+/// Pieces, files that were not written to their end, and other kinds of compression.
+fn parts_that_are_not_read(flavour: Flavour) {
+    let (_, target) = servers(flavour);
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "tb_parts");
+    let below = dir.path().join(schema);
+    fs::create_dir(&below).unwrap();
+    fs::write(below.join("a.sql"), "CREATE TABLE `t` (id INT);\n").unwrap();
+    for name in ["b.sql.00", "b.sql.partial", "b.sql.xz"] {
+        fs::write(below.join(name), "INSERT INTO `t` VALUES (1);\n").unwrap();
+        run(&mut restore(target, dir.path(), "")).refused(&[name, "a part of the dump, and cannot be read"]);
+        fs::remove_file(below.join(name)).unwrap();
+    }
+    assert!(!is_there(target, schema), "the target was changed");
+    // The last piece of what `split` made of a script: a whole number of statements, by chance.
+    let piece = "CREATE TABLE `t` (id INT);\n-- Dump completed on 2026-01-01\n";
+    fs::write(below.join("a.sql"), piece).unwrap();
+    run(&mut restore(target, dir.path(), "")).refused(&[
+        "a.sql: the dump is not whole",
+        "not the first",
+        "cat PIECE",
+    ]);
 }

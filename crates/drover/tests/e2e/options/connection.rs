@@ -14,11 +14,30 @@ use crate::servers::{on_both, source};
 
 on_both!(option_files, a_named_file_that_anyone_can_write_to, urls, password_from_a_terminal);
 
-/// A URL where something else was asked for is named without its password.
+/// A URL where something else was asked for, and one that is misspelt, is named without its password.
 #[test]
 fn passwords_of_urls_are_not_repeated() {
     const URL: &str = "mysql://u:hunter2@127.0.0.1:1/x";
     let dir = tempfile::tempdir().unwrap();
+    let misspelt = [
+        "mysql:/u:hunter2@h",
+        "mysql://h/db?password=hunter2",
+        "mysql://h/db?a=b&pwd=hunter2",
+        "jdbc:mysql://h:1/db?user=u&password=hunter2",
+    ];
+    for line in [
+        "restore URL",
+        "verify URL",
+        "binlog stat URL",
+        "copy --from URL --to URL x",
+        "dump x --out y --url URL",
+    ] {
+        for url in misspelt {
+            let output = run(drover(&line.replace("URL", url)).current_dir(dir.path()));
+            let told = format!("{}{}", output.stdout, output.stderr);
+            assert!(told.contains("error: ") && !told.contains("hunter2"), "{output}");
+        }
+    }
     for line in [
         "restore URL",
         "verify URL --no-server",
