@@ -103,9 +103,19 @@ impl Code<'_> {
 
     /// Whether it may be the name of something: numbers and strings are none.
     fn is_name(&self) -> bool {
-        let is_number = self.token.text.iter().all(u8::is_ascii_digit);
-        self.token.kind == TokenKind::Quoted || self.token.kind == TokenKind::Word && !is_number
+        self.token.kind == TokenKind::Quoted
+            || self.token.kind == TokenKind::Word && !is_number(self.token.text)
     }
+}
+
+/// Whether a word is a number: `1e` and `0x` may be names.
+fn is_number(word: &[u8]) -> bool {
+    let are_digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    if let Some(digits) = word.strip_prefix(b"0x") {
+        return !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
+    }
+    let mut parts = word.splitn(2, |byte| byte.eq_ignore_ascii_case(&b'e'));
+    parts.all(are_digits)
 }
 
 fn tokens(text: &[u8], dialect: Dialect) -> Vec<Code<'_>> {

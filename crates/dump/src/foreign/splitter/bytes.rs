@@ -42,8 +42,17 @@ pub(super) fn is_introducer(word: &[u8], behind: &[u8]) -> bool {
     }
 }
 
+/// Whether the word that ends here has digits only.
+pub(super) fn is_number(text: &[u8]) -> bool {
+    let other = text.iter().rfind(|byte| !byte.is_ascii_digit());
+    other.is_none_or(|&byte| CLASSES[usize::from(byte)] & LETTER == 0 && byte < 0x80)
+}
+
 /// Whether the number that ends here is one zero.
 pub(super) fn is_zero(text: &[u8]) -> bool {
     let before = text.len().checked_sub(2).map_or(b' ', |at| text[at]);
-    text.ends_with(b"0") && CLASSES[usize::from(before)] & (LETTER | DIGIT) == 0 && before != b'.'
+    text.ends_with(b"0")
+        && CLASSES[usize::from(before)] & (LETTER | DIGIT) == 0
+        && before != b'.'
+        && before < 0x80
 }

@@ -12,7 +12,8 @@ use std::io::{self, Read};
 
 use drover_db::sql::{Dialect, LeadBytes, begins_line_comment};
 
-use bytes::{CLASSES, DIGIT, LETTER, SPECIAL, begins_odd, is_introducer, is_zero};
+use crate::kind::{self, Kind};
+use bytes::{CLASSES, DIGIT, LETTER, SPECIAL, begins_odd, is_introducer, is_number, is_zero};
 
 /// Text is read in pieces of this many bytes.
 const PIECE: usize = 256 << 10;
@@ -419,7 +420,11 @@ impl<R: Read> Splitter<R> {
         if before.last().is_some_and(u8::is_ascii_digit) {
             self.at += 1;
             self.seen = match ahead {
-                [b'e' | b'E', b'0'..=b'9' | b'+' | b'-', ..] if self.seen == Seen::Rows => Seen::Rows,
+                [b'e' | b'E', b'0'..=b'9' | b'+' | b'-', ..]
+                    if self.seen == Seen::Rows && is_number(before) =>
+                {
+                    Seen::Rows
+                }
                 [b'x', next, ..]
                     if self.seen == Seen::Rows && is_zero(before) && next.is_ascii_hexdigit() =>
                 {
@@ -499,6 +504,23 @@ pub fn statements(text: &[u8], by_line: bool, dialect: Dialect) -> Vec<(u64, Vec
         found.push((line, statement.clone()));
     }
     found
+}
+
+/// Whether the rows that are taken for constants are those, looked at token by token: for the fuzzer.
+pub fn plain_rows_are_plain(text: &[u8], dialect: Dialect) -> bool {
+    let mut splitter = Splitter::new(text, Rule::Delimiter);
+    splitter.set_dialect(dialect);
+    let mut statement = Vec::new();
+    while let Ok(Some(_)) = splitter.next(&mut statement) {
+        let kind = Kind::of_clear(&statement, dialect);
+        let is_plain = splitter.has_plain_rows() && matches!(kind, Kind::Insert(_) | Kind::InsertInOrder(_));
+        let is_same = || Kind::of(&statement, dialect) == kind;
+        let reads_nothing = || kind::reads(&kind, &statement, dialect).is_ok_and(|names| names.is_empty());
+        if is_plain && !(is_same() && reads_nothing()) {
+            return false;
+        }
+    }
+    true
 }
 
 enum Skipped {

@@ -203,4 +203,18 @@ proptest! {
         let found = |sizes: &[usize]| format!("{:?}", split_as(&text, rule, dialect, sizes));
         prop_assert_eq!(found(&sizes), found(&[100_000]));
     }
+
+    #[test]
+    fn rows_of_constants_call_nothing(
+        parts in prop::collection::vec(prop_oneof![
+            Just("("), Just(")"), Just(","), Just(" "), Just("f"), Just("x"), Just("e"), Just("1"), Just("0x"), Just("AF"), Just("."),
+            Just("'a('"), Just("`g`"), Just("\"h\""), Just("NULL"), Just("_binary"), Just("-"), Just("/*"), Just("*/"), Just("!"),
+            Just("SELECT"), Just("VALUES"), Just("now"), Just("@"), Just("\\"), Just("--"), Just("\n"), Just("\x7f"), Just("é"), Just("$")
+        ], 0..12),
+        ansi: bool,
+    ) {
+        let dialect = Dialect { ansi_quotes: ansi, ..Dialect::default() };
+        let text = format!("INSERT INTO t VALUES (1),({});", parts.concat());
+        prop_assert!(plain_rows_are_plain(text.as_bytes(), dialect), "{}", text);
+    }
 }
