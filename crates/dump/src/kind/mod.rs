@@ -87,7 +87,7 @@ pub(crate) enum Kind {
 const UNKNOWN: &str = "dumps hold no such statements";
 const UNCLEAR: &str = "a version comment makes it another statement on another server";
 const UNCLEAR_BYTES: &str =
-    "servers do not agree where its comments end: it has a NUL, or \"--\" before a byte that is no ASCII";
+    "servers do not agree where its comments end: it has a NUL, or \"--\" before a byte of 0x7f or above";
 const REPLACES_SCHEMA: &str = "it would drop the schema that is there";
 const FILLS_ELSEWHERE: &str = "its rows would go into other tables";
 const ODD_NAME: &str = "no dump has such a name";

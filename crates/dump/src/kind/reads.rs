@@ -48,8 +48,12 @@ const KEYWORDS: &str = "all and any as between binary by case distinct div else 
 /// Why it is refused, if it calls what may do anything, or it cannot be told what it reads.
 pub(crate) fn reads(kind: &Kind, text: &[u8], dialect: Dialect) -> Result<Vec<Qualified>, &'static str> {
     let found = read(kind, text, dialect)?;
-    let is_told = found.is_empty() && matches!(kind, Kind::CreateTable(_) | Kind::AlterTable(_));
-    match is_told || words::is_clear(text, dialect) {
+    let has_rows = match kind {
+        Kind::Insert(_) | Kind::InsertInOrder(_) | Kind::ChangeRows(_) => true,
+        Kind::Load(..) | Kind::CreateTableFrom(_) => true,
+        _ => !found.is_empty(),
+    };
+    match !has_rows || words::is_clear(text, dialect) {
         true => Ok(found),
         false => Err(UNCLEAR),
     }

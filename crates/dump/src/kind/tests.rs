@@ -292,7 +292,9 @@ fn what_rows_are_made_of() {
         "DELETE FROM t WHERE a IN (1, 2)",
         "LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE `t` CHARACTER SET binary FIELDS TERMINATED BY ',' (`a`,@b) SET b = UNHEX(@b)",
         "LOAD DATA LOCAL INFILE 'f' INTO TABLE t (a)",
-        "CREATE TABLE t (a int DEFAULT (uuid()))",
+        "CREATE TABLE t (a int DEFAULT (uuid()) /*!80023 INVISIBLE */)",
+        "CREATE DATABASE `s` /*!40100 DEFAULT CHARACTER SET utf8mb4 */ /*!80016 DEFAULT ENCRYPTION='N' */",
+        "SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ 'x:1-17'",
         "/*!40000 INSERT INTO t VALUES (1) */",
     ] {
         assert_eq!(reads_of(text), Ok(vec![]), "{text}");

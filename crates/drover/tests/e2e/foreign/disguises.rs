@@ -149,7 +149,8 @@ fn functions_and_rows_of_others(flavour: Flavour) {
     sql(
         target,
         "CREATE DATABASE dis_boom; CREATE TABLE dis_boom.log (a INT); INSERT INTO dis_boom.log VALUES (1);
-         CREATE FUNCTION dis_boom.boom() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN DELETE FROM dis_boom.log; RETURN 1; END",
+         DELIMITER //
+         CREATE FUNCTION dis_boom.boom() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN DELETE FROM dis_boom.log; RETURN 1; END//",
     );
     let made = "CREATE TABLE a (a TEXT); ";
     let mut statements = vec![

@@ -9,6 +9,8 @@ pub(super) const SPECIAL: u8 = 1;
 /// Belongs to a word and begins one.
 pub(super) const LETTER: u8 = 2;
 pub(super) const DIGIT: u8 = 4;
+/// A hexadecimal digit.
+pub(super) const HEX: u8 = 8;
 
 /// What each byte is outside of strings: one look for each byte of a dump.
 pub(super) static CLASSES: [u8; 256] = classes();
@@ -19,8 +21,9 @@ const fn classes() -> [u8; 256] {
     while byte < all.len() {
         all[byte] = match byte as u8 {
             b'\'' | b'"' | b'`' | b'#' | b'-' | b'/' | 0 | 0x80.. => SPECIAL,
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => LETTER,
-            b'0'..=b'9' => DIGIT,
+            b'a'..=b'f' | b'A'..=b'F' => LETTER | HEX,
+            b'g'..=b'z' | b'G'..=b'Z' | b'_' | b'$' => LETTER,
+            b'0'..=b'9' => DIGIT | HEX,
             _ => 0,
         };
         byte += 1;

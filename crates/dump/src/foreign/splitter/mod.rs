@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use drover_db::sql::{Dialect, LeadBytes, begins_line_comment};
 
 use crate::kind::{self, Kind};
-use bytes::{CLASSES, DIGIT, LETTER, SPECIAL, begins_odd, is_introducer, is_number, is_zero};
+use bytes::{CLASSES, DIGIT, HEX, LETTER, SPECIAL, begins_odd, is_introducer, is_number, is_zero};
 
 /// Text is read in pieces of this many bytes.
 const PIECE: usize = 256 << 10;
@@ -450,7 +450,7 @@ impl<R: Read> Splitter<R> {
 
     /// Passes over the digits of a hexadecimal number; whether it has ended.
     fn hex(&mut self, limit: usize) -> bool {
-        if !self.find(limit, |byte| !byte.is_ascii_hexdigit()) {
+        if !self.find(limit, |byte| CLASSES[usize::from(byte)] & HEX == 0) {
             return false;
         }
         let is_name = CLASSES[usize::from(self.buffer[self.at])] & LETTER != 0;
