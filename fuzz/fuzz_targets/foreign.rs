@@ -1,4 +1,5 @@
-//! Another tool's script: its statements are pieces of it, in their order, on the lines that are told.
+//! Another tool's script: its statements are pieces of it, in their order, on the lines that are told; rows that are taken for
+//! constants call and read nothing.
 #![no_main]
 
 use drover_db::sql::{Dialect, LeadBytes};
@@ -6,8 +7,10 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, bool, bool, u8, &[u8])| {
     let (by_line, ansi_quotes, no_backslash_escapes, lead, text) = input;
-    let lead_bytes = [LeadBytes::None, LeadBytes::Gbk, LeadBytes::Sjis][usize::from(lead % 3)];
+    let lead_bytes =
+        [LeadBytes::None, LeadBytes::Gbk, LeadBytes::Sjis, LeadBytes::Big5][usize::from(lead % 4)];
     let dialect = Dialect { ansi_quotes, no_backslash_escapes, lead_bytes };
+    assert!(drover_dump::plain_rows_are_plain(text, dialect));
     let mut rest = text;
     let mut before = 1;
     for (line, statement) in drover_dump::statements(text, by_line, dialect) {

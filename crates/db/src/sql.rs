@@ -84,35 +84,50 @@ pub enum LeadBytes {
     /// None: ASCII, the ISO sets, UTF-8, EUC.
     #[default]
     None,
-    /// 0x81 to 0xfe: gbk, gb18030, big5.
+    /// 0x81 to 0xfe: gbk, gb18030.
     Gbk,
+    /// 0xa1 to 0xf9: big5.
+    Big5,
     /// 0x81 to 0x9f and 0xe0 to 0xfc: sjis, cp932.
     Sjis,
+}
+
+impl LeadBytes {
+    /// Those of a character set, by its name.
+    pub fn of(character_set: &str) -> Self {
+        match character_set {
+            "gbk" | "gb18030" => Self::Gbk,
+            "big5" => Self::Big5,
+            "sjis" | "cp932" => Self::Sjis,
+            _ => Self::None,
+        }
+    }
+
+    /// How many bytes the character takes that `text` begins with, 1 or 2. A lead byte without a byte that can be the second one
+    /// is a character of its own: a quote behind it ends a string.
+    pub fn width(self, text: &[u8]) -> usize {
+        let (Some(&first), Some(&second)) = (text.first(), text.get(1)) else { return 1 };
+        let is_two = match self {
+            Self::None => false,
+            Self::Gbk => matches!(first, 0x81..=0xfe) && matches!(second, 0x40..=0x7e | 0x80..=0xfe),
+            Self::Big5 => matches!(first, 0xa1..=0xf9) && matches!(second, 0x40..=0x7e | 0xa1..=0xfe),
+            Self::Sjis => {
+                matches!(first, 0x81..=0x9f | 0xe0..=0xfc) && matches!(second, 0x40..=0x7e | 0x80..=0xfc)
+            }
+        };
+        1 + usize::from(is_two)
+    }
 }
 
 impl Dialect {
     /// What a stored program's sql_mode and character set make of its text.
     pub fn of(sql_mode: &str, character_set: &str) -> Self {
         let has = |mode: &str| sql_mode.split(',').any(|part| part.trim().eq_ignore_ascii_case(mode));
-        let lead_bytes = match character_set {
-            "gbk" | "gb18030" | "big5" => LeadBytes::Gbk,
-            "sjis" | "cp932" => LeadBytes::Sjis,
-            _ => LeadBytes::None,
-        };
         Self {
             ansi_quotes: has("ANSI_QUOTES"),
             no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
-            lead_bytes,
+            lead_bytes: LeadBytes::of(character_set),
         }
-    }
-
-    fn width(self, byte: u8) -> usize {
-        let two = match self.lead_bytes {
-            LeadBytes::None => false,
-            LeadBytes::Gbk => matches!(byte, 0x81..=0xfe),
-            LeadBytes::Sjis => matches!(byte, 0x81..=0x9f | 0xe0..=0xfc),
-        };
-        1 + usize::from(two)
     }
 }
 
@@ -159,12 +174,11 @@ fn version_comment(text: &[u8]) -> Option<usize> {
 fn next(text: &[u8], dialect: Dialect) -> Option<(Kind, usize)> {
     let first = *text.first()?;
     Some(match first {
-        b if b.is_ascii_whitespace() => (Kind::Space, run(text, |b| b.is_ascii_whitespace())),
+        b if is_space(b) => (Kind::Space, run(text, is_space)),
         b'`' => (Kind::Quoted, quoted(text, dialect, false)),
         b'"' if dialect.ansi_quotes => (Kind::Quoted, quoted(text, dialect, false)),
         b'"' | b'\'' => (Kind::String, quoted(text, dialect, !dialect.no_backslash_escapes)),
-        b'#' => (Kind::Comment, run(text, |b| b != b'\n')),
-        b'-' if is_dash_comment(text) => (Kind::Comment, run(text, |b| b != b'\n')),
+        b'#' | b'-' if begins_line_comment(text) => (Kind::Comment, run(text, |b| b != b'\n')),
         b'/' if text.starts_with(b"/*") => (Kind::Comment, block_comment(text)),
         b if is_word(b) => (Kind::Word, word(text, dialect)),
         _ => (Kind::Symbol, 1),
@@ -175,9 +189,25 @@ fn run(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
     text.iter().position(|&b| !belongs(b)).unwrap_or(text.len())
 }
 
-/// `--` begins a comment only before white space, a control character or the end.
-fn is_dash_comment(text: &[u8]) -> bool {
-    text.starts_with(b"--") && text.get(2).is_none_or(|&b| b <= b' ')
+/// White space in every character set; 0x0b is not in Rust's.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ')
+}
+
+/// Whether `text` begins with a comment up to the end of its line: `#`, or `--` before white space, a control character or the end.
+pub fn begins_line_comment(text: &[u8]) -> bool {
+    text.starts_with(b"#") || text.starts_with(b"--") && text.get(2).is_none_or(|&b| b <= b' ' || b == 0x7f)
+}
+
+/// Whether `text`, outside of strings, begins with what one server reads as a comment and another one as code, or the same server in
+/// another character set: each asks its character set what is white space or a control character (0xa0 is in latin1, 0x7f is
+/// none in cp1251), and ends its reading at a NUL.
+pub fn begins_unclear(text: &[u8]) -> bool {
+    match text {
+        [0, ..] => true,
+        [b'-', b'-', third, ..] => matches!(third, 0 | 0x7f..),
+        _ => false,
+    }
 }
 
 fn block_comment(text: &[u8]) -> usize {
@@ -191,8 +221,8 @@ fn is_word(byte: u8) -> bool {
 
 fn word(text: &[u8], dialect: Dialect) -> usize {
     let mut at = 0;
-    while let Some(&byte) = text.get(at).filter(|&&byte| is_word(byte)) {
-        at += dialect.width(byte);
+    while text.get(at).is_some_and(|&byte| is_word(byte)) {
+        at += dialect.lead_bytes.width(&text[at..]);
     }
     at
 }
@@ -205,7 +235,7 @@ fn quoted(text: &[u8], dialect: Dialect, backslash: bool) -> usize {
             b'\\' if backslash => at += 2,
             _ if byte == quote && text.get(at + 1) == Some(&quote) => at += 2,
             _ if byte == quote => return at + 1,
-            _ => at += dialect.width(byte),
+            _ => at += dialect.lead_bytes.width(&text[at..]),
         }
     }
     text.len()
@@ -247,6 +277,33 @@ mod tests {
     }
 
     #[test]
+    fn a_lead_byte_without_a_second_one() {
+        for (lead_bytes, text, length) in [
+            (LeadBytes::Gbk, &b"'\x81' x"[..], 3),
+            (LeadBytes::Gbk, b"'\x81\x5c' x", 4),
+            (LeadBytes::Big5, b"'\x81\x5c' x'", 7),
+            (LeadBytes::Big5, b"'\xa1\x5c' x", 4),
+            (LeadBytes::Sjis, b"'\xe0' x", 3),
+        ] {
+            let dialect = Dialect { lead_bytes, ..Dialect::default() };
+            assert_eq!(tokens(text, dialect).next().map(|token| token.text.len()), Some(length), "{text:x?}");
+        }
+    }
+
+    #[test]
+    fn control_characters() {
+        let found = |text: &'static str| kinds(text, Dialect::default()).into_iter().map(|(_, text)| text);
+        assert!(found("a\x0bb\x0cc").eq(["a", "b", "c"]));
+        assert!(found("a --\x7f b\n c --\x01 d").eq(["a", "c"]));
+        for unclear in [&b"--\x7f"[..], b"--\xa0 x", b"--\0", b"\0"] {
+            assert!(begins_unclear(unclear), "{unclear:x?}");
+        }
+        for clear in [&b"-- x"[..], b"--1", b"--", b"-\x7f", b"#\x7f"] {
+            assert!(!begins_unclear(clear), "{clear:x?}");
+        }
+    }
+
+    #[test]
     fn version_comments_are_code() {
         let text = "/*!50003 CREATE*/ /*!50017 DEFINER=`a`*/ x*/*y*/2 /*M!100100 '*/' */ /* no */";
         let code = tokens_in_comments(text.as_bytes(), Dialect::default()).filter(Token::is_code);
@@ -267,7 +324,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_byte_is_kept(text in prop::collection::vec(any::<u8>(), 0..200), ansi: bool, plain: bool) {
-            for lead_bytes in [LeadBytes::None, LeadBytes::Gbk, LeadBytes::Sjis] {
+            for lead_bytes in [LeadBytes::None, LeadBytes::Gbk, LeadBytes::Big5, LeadBytes::Sjis] {
                 let dialect = Dialect { ansi_quotes: ansi, no_backslash_escapes: plain, lead_bytes };
                 let together: Vec<u8> = tokens(&text, dialect).flat_map(|token| token.text.iter().copied()).collect();
                 prop_assert_eq!(&together, &text);

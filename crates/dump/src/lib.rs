@@ -25,9 +25,9 @@ pub use copy::{CopyArgs, CopyReport, check_copy, copy, renames as copy_renames};
 pub use drover_report::{Progress, ProgressSnapshot};
 pub use dump::{DumpArgs, DumpReport, SourceArgs, dump};
 pub use error::{Error, Result};
-#[doc(hidden)]
-pub use foreign::statements;
 pub use foreign::{ForeignReport, ForeignTable, is_foreign, restore_foreign};
+#[doc(hidden)]
+pub use foreign::{plain_rows_are_plain, statements};
 pub use format::manifest;
 pub use guard::{GuardArgs, Load, Seconds, Size};
 pub use restore::{

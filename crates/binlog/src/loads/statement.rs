@@ -121,11 +121,7 @@ pub(crate) fn dialect(query: &Query<'_>) -> Result<Dialect, Short> {
                 dialect.no_backslash_escapes = bits & NO_BACKSLASH_ESCAPES != 0;
             }
             Setting::Charset(client, _, _) => {
-                dialect.lead_bytes = match charset::name(client.into()) {
-                    Some("gbk" | "gb18030" | "big5") => LeadBytes::Gbk,
-                    Some("sjis" | "cp932") => LeadBytes::Sjis,
-                    _ => LeadBytes::None,
-                };
+                dialect.lead_bytes = LeadBytes::of(charset::name(client.into()).unwrap_or_default());
             }
             _ => {}
         }

@@ -7,7 +7,7 @@ use crate::drover::{copy, dump, restore, run, verify};
 use crate::foreign::mysqldump;
 use crate::servers::{on_both, source, start_unsynced};
 
-on_both!(names_with_capitals, names_that_become_one);
+on_both!(names_with_capitals, names_that_become_one, what_the_target_has_in_another_case);
 
 const LOWER: &str = "--lower-case-table-names=1";
 
@@ -85,4 +85,55 @@ fn names_that_become_one(flavour: Flavour) {
     let both = value(&target, "SELECT CONCAT(a.id, b.id) FROM any_one.orders a, any_other.orders b");
     assert_eq!(both, "12");
     sql(source, "DROP DATABASE Any_One");
+}
+
+/// What is the target's own under a name in another case is not changed.
+fn what_the_target_has_in_another_case(flavour: Flavour) {
+    let (target, dir) = (start_unsynced(flavour, &[LOWER]), tempfile::tempdir().unwrap());
+    sql(
+        &target,
+        "CREATE DATABASE own; USE own; CREATE TABLE t (a INT PRIMARY KEY); INSERT INTO t VALUES (1), (2); CREATE VIEW v AS SELECT 1 AS a;
+         CREATE PROCEDURE p() SELECT 1",
+    );
+    let held = || {
+        value(
+            &target,
+            "SELECT CONCAT_WS(' ', COUNT(*), (SELECT MAX(VIEW_DEFINITION) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = 'own'),
+               (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'own')) FROM own.t",
+        )
+    };
+    let before = held();
+    let replace = match flavour {
+        Flavour::MariaDb => "CREATE OR REPLACE DATABASE OWN;\n",
+        Flavour::MySql => "ALTER DATABASE OWN CHARACTER SET latin1;\n",
+    };
+    for statements in [
+        "CREATE TABLE IF NOT EXISTS own.T (a INT PRIMARY KEY);\nDELETE FROM own.T;\n",
+        "CREATE TABLE IF NOT EXISTS OWN.t (a INT PRIMARY KEY);\nDROP TABLE OWN.t;\n",
+        "CREATE OR REPLACE VIEW own.V AS SELECT 2 AS a;\n",
+        "CREATE PROCEDURE OWN.P() SELECT 2;\n",
+        "USE Own;\nINSERT INTO T VALUES (3);\n",
+        "DELETE FROM OWN.T WHERE a = 1;\n",
+        "CREATE TRIGGER OWN.tr BEFORE INSERT ON OWN.T FOR EACH ROW SET @a = 1;\n",
+        "CREATE TABLE made LIKE OWN.T;\n",
+        replace,
+    ] {
+        let script = format!("CREATE DATABASE New;\nUSE New;\n{statements}");
+        let path = dir.path().join("a.sql");
+        std::fs::write(&path, &script).unwrap();
+        run(&mut restore(&target, &path, "")).refused(&["hint:"]);
+        let piped = feed(&mut restore(&target, std::path::Path::new("-"), ""), script.as_bytes());
+        assert_eq!(piped.status.code(), Some(2), "{statements}: {}", String::from_utf8_lossy(&piped.stderr));
+        assert_eq!(held(), before, "{statements}");
+        sql(&target, "DROP DATABASE IF EXISTS new");
+    }
+    // Nor is a schema that was restored under a name with capitals.
+    let source = source(flavour);
+    sql(source, "CREATE DATABASE case_into; CREATE TABLE case_into.t (a INT PRIMARY KEY)");
+    let out = dir.path().join("dump");
+    run(&mut dump(source, "case_into", &out)).done();
+    run(&mut restore(&target, &out, "--into case_into=Case_New")).done();
+    run(&mut restore(&target, &out, "--into case_into=Case_New"))
+        .refused(&["already", "nothing was changed"]);
+    sql(source, "DROP DATABASE case_into");
 }

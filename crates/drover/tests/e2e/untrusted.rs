@@ -12,7 +12,7 @@ use crate::drover::{dump, restore, run, verify};
 use crate::files::{change_manifest, files_in};
 use crate::servers::{on_both, source, target};
 
-on_both!(scripts, sql_in_the_manifest, links_and_pipes, more_than_the_manifest_says);
+on_both!(scripts, scripts_in_disguise, sql_in_the_manifest, links_and_pipes, more_than_the_manifest_says);
 
 fn make(server: &Server, schema: &str) {
     let create = format!(
@@ -87,6 +87,56 @@ fn scripts(flavour: Flavour) {
     }
     run(&mut restore(target, &out, "")).done();
     run(&mut verify(target, &out, "")).done();
+    [server, target].into_iter().for_each(|server| drop(sql(server, format!("DROP DATABASE {schema}"))));
+    sql(target, format!("DROP DATABASE {own}"));
+}
+
+/// Scripts that create what the manifest names only at first sight.
+fn scripts_in_disguise(flavour: Flavour) {
+    let (server, target, schema, own) = (source(flavour), target(flavour), "un_guise", "un_guise_own");
+    make(server, schema);
+    sql(
+        target,
+        format!(
+            "CREATE DATABASE {own}; CREATE TABLE {own}.t (id INT) ENGINE=MyISAM; INSERT INTO {own}.t VALUES (7);
+             CREATE PROCEDURE {own}.p() SELECT 'own'"
+        ),
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("dump");
+    run(&mut dump(server, schema, &out)).done();
+    let connections = value(target, "SELECT @@GLOBAL.max_connections");
+    for (file, text) in [
+        ("t.sql", "CREATE OR REPLACE TABLE `T` (id INT);\n".to_owned()),
+        ("t.sql", "CREATE OR REPLACE TABLE `t` (id INT);\n".to_owned()),
+        ("t.sql", "CREATE TABLE `UN_GUISE`.`t` (id INT);\n".to_owned()),
+        ("t.sql", format!("CREATE TABLE t (id INT) ENGINE=MRG_MyISAM UNION=({own}.t) INSERT_METHOD=LAST;\n")),
+        ("v.view.sql", format!("CREATE OR REPLACE DEFINER=view PROCEDURE {own}.p() SELECT 'other';\n")),
+        ("v.view.sql", format!("CREATE --\x7f VIEW v AS SELECT 1\n OR REPLACE TABLE {own}.t (a INT);\n")),
+        (
+            "v.view.sql",
+            "SET @a = 1 --\x7f + (1\n , GLOBAL max_connections = 66;\nCREATE VIEW v AS SELECT 1;\n".into(),
+        ),
+        (
+            "v.view.sql",
+            "SET sql_mode = '';\nSET @@sql_mode = 'ANSI_QUOTES';\nCREATE VIEW v AS SELECT 1;\n".into(),
+        ),
+        ("tr.trigger.sql", format!("CREATE TRIGGER tr BEFORE INSERT ON {own}.t FOR EACH ROW SET @a = 1;\n")),
+    ] {
+        let script = files_in(&out).into_iter().find(|path| path.ends_with(file)).expect(file);
+        let whole = fs::read_to_string(&script).unwrap();
+        change_script(&out, &script, &text);
+        for options in ["", "--drop-existing", "--check", "--check --into un_guise=un_guise_new"] {
+            run(&mut restore(target, &out, options)).refused(&[file, "not written by drover"]);
+        }
+        run(&mut verify(target, &out, "")).refused(&[file, "not written by drover"]);
+        assert_unchanged(target, own, schema);
+        assert_eq!(value(target, "SELECT @@GLOBAL.max_connections"), connections, "{text}");
+        let body = "SELECT ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'un_guise_own'";
+        assert_eq!(value(target, body), "SELECT 'own'");
+        change_script(&out, &script, &whole);
+    }
+    run(&mut restore(target, &out, "")).done();
     [server, target].into_iter().for_each(|server| drop(sql(server, format!("DROP DATABASE {schema}"))));
     sql(target, format!("DROP DATABASE {own}"));
 }

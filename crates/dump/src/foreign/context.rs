@@ -9,16 +9,24 @@ use super::references::References;
 use super::script::Statement;
 use super::tally::Tally;
 use super::target::Target;
-use crate::Result;
 use crate::dump::catalog::Name;
 use crate::guard::Guard;
 use crate::kind::Kind;
 use crate::progress::Progress;
 use crate::restore::cluster::Cluster;
 use crate::restore::rename::Renames;
+use crate::{Error, Result};
 
 /// Why a change of what is the target's own is refused.
 pub(super) const NOT_MADE: &str = "it changes what this dump does not make";
+
+/// The error for rows that come from where the dump does not put them.
+pub(super) fn reads_other(statement: &Statement, name: &Name) -> Error {
+    Error::with_hint(
+        format!("{}: it reads {name}, which is no table or sequence that this dump makes", statement.place()),
+        "rows of a dump come from the dump: run the statement with the server's own client",
+    )
+}
 
 /// Shared by the workers.
 pub(super) struct Context<'a> {
@@ -54,6 +62,11 @@ impl Context<'_> {
                 .left_out(format!("everything in schema {schema}: the server's own tables and accounts"));
             return Ok(false);
         }
+        for name in statement.reads()? {
+            if !self.target.may_be_read(&self.target(&name)) {
+                return Err(reads_other(statement, &name));
+            }
+        }
         match &statement.kind {
             Kind::Server => {
                 // Only the first two words: there may be a password behind them.
@@ -86,7 +99,7 @@ impl Context<'_> {
             Kind::Empty(name) | Kind::DisableKeys(name) | Kind::EnableKeys(name) => {
                 Ok(self.target.is_filled_here(&self.target(&statement.name(name)?)))
             }
-            Kind::AlterSchema(name) => match self.target.has_entered(self.renames.schema(name)) {
+            Kind::AlterSchema(name) => match self.target.has_entered(&self.renames.any_schema(name)) {
                 true => Ok(true),
                 false => Err(statement.refused(NOT_MADE)),
             },
@@ -98,6 +111,13 @@ impl Context<'_> {
             }
             Kind::AlterTable(name) | Kind::SetValue(name) => {
                 match self.target.has_made(&self.target(&statement.name(name)?)) {
+                    true => Ok(true),
+                    false => Err(statement.refused(NOT_MADE)),
+                }
+            }
+            Kind::CreateTrigger { table, .. } => {
+                let table = self.target(&statement.name(table)?);
+                match self.target.has_made(&table) || self.target.is_filled_here(&table) {
                     true => Ok(true),
                     false => Err(statement.refused(NOT_MADE)),
                 }

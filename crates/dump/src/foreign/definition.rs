@@ -55,8 +55,17 @@ mod tests {
 
     fn definition(text: &str) -> Definition {
         let (text, kind) = (text.as_bytes().to_vec(), Kind::of(text.as_bytes(), Default::default()));
-        let (file, dialect) = ("a.sql".into(), Default::default());
-        Definition::of(&Statement { file, line: 1, text, kind, schema: None, dialect, sets_mode: false })
+        let (file, dialect, reads) = ("a.sql".into(), Default::default(), Vec::new());
+        Definition::of(&Statement {
+            file,
+            line: 1,
+            text,
+            kind,
+            reads,
+            schema: None,
+            dialect,
+            sets_mode: false,
+        })
     }
 
     #[test]

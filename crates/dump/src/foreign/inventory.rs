@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::{Connection, Stop};
 
-use super::context::{Context, NOT_MADE};
+use super::context::{Context, NOT_MADE, reads_other};
 use super::definition::Definition;
 use super::player::already_there;
 use super::references::References;
@@ -28,8 +28,12 @@ pub(super) struct Inventory {
     pub(super) filled: BTreeMap<Name, u64>,
     /// Tables that get rows whose order counts: these may need the keys of the rows before them.
     pub(super) ordered: BTreeSet<Name>,
-    /// Tables that it makes triggers on.
-    pub(super) triggered: BTreeSet<Name>,
+    /// Tables that keep rows themselves, and sequences, which it creates: what others of its statements may read.
+    pub(super) readable: BTreeSet<Name>,
+    /// What it reads, and a statement that does.
+    pub(super) read: BTreeMap<Name, Statement>,
+    /// Tables that it makes triggers on, and a statement that does.
+    pub(super) triggered: BTreeMap<Name, Statement>,
     /// Routines, events and triggers: the word for DROP, and the name.
     pub(super) programs: BTreeSet<(&'static str, Name)>,
     /// What it changes after it was made, and a statement that does.
@@ -85,7 +89,13 @@ impl Inventory {
         if let Some(name) = statement.created()? {
             self.schemas.insert(name.schema.clone());
             self.define(&name, statement, session);
+            if !matches!(statement.kind, Kind::CreateView(_) | Kind::CreateTableElsewhere(_)) {
+                self.readable.insert(name.clone());
+            }
             self.created.insert(name);
+        }
+        for name in statement.reads()? {
+            self.read.entry(name).or_insert_with(|| statement.clone());
         }
         if let Some(name) = statement.filled()? {
             self.schemas.insert(name.schema.clone());
@@ -119,7 +129,7 @@ impl Inventory {
                 self.programs.insert((word, statement.name(name)?));
             }
             Kind::CreateTrigger { name, table } => {
-                self.triggered.insert(statement.name(table)?);
+                self.triggered.entry(statement.name(table)?).or_insert_with(|| statement.clone());
                 self.programs.insert(("TRIGGER", statement.name(name)?));
             }
             _ => {}
@@ -171,6 +181,8 @@ impl Inventory {
         }
         self.programs.extend(other.programs);
         self.triggered.extend(other.triggered);
+        self.readable.extend(other.readable);
+        self.read.extend(other.read);
         self.ordered.extend(other.ordered);
         self.changed.extend(other.changed);
         self.references.extend(other.references);
@@ -200,10 +212,20 @@ impl Inventory {
         if let Some((_, statement)) = self.changed.iter().find(|changed| !is_own(changed)) {
             return Err(statement.refused(NOT_MADE));
         }
+        let is_filled = |name: &Name| self.filled.contains_key(name) && !self.created.contains(name);
+        if let Some((name, statement)) =
+            self.read.iter().find(|(name, _)| !self.readable.contains(*name) && !is_filled(name))
+        {
+            return Err(reads_other(statement, name));
+        }
+        let is_own = |name: &Name| self.created.contains(name) || self.filled.contains_key(name);
+        if let Some((_, statement)) = self.triggered.iter().find(|(name, _)| !is_own(name)) {
+            return Err(statement.refused(NOT_MADE));
+        }
         let existing: Vec<_> = self.created.iter().map(|name| context.target(name)).collect();
         let existing: Vec<_> =
             existing.iter().filter_map(|name| Some((context.target.existing(name)?, name))).collect();
-        let programs = self.existing_programs(context);
+        let programs = self.existing_programs(connection, context)?;
         if context.drop_existing {
             self.check_filled(connection, context)?;
             let dropped = existing.iter().map(|(word, name)| (*word, (*name).clone())).chain(programs);
@@ -230,9 +252,19 @@ impl Inventory {
     }
 
     /// Programs that are there already.
-    fn existing_programs(&self, context: &Context<'_>) -> Vec<(&'static str, Name)> {
-        let renamed = self.programs.iter().map(|(word, name)| (*word, context.target(name)));
-        renamed.filter(|(word, name)| context.target.has_program(word, name)).collect()
+    fn existing_programs(
+        &self,
+        connection: &mut Connection,
+        context: &Context<'_>,
+    ) -> Result<Vec<(&'static str, Name)>> {
+        let mut found = Vec::new();
+        for (word, name) in &self.programs {
+            let name = context.target(name);
+            if context.target.has_program(connection, word, &name)? {
+                found.push((*word, name));
+            }
+        }
+        Ok(found)
     }
 
     /// Tables that get rows and are not created must be there, and empty: rows would be mixed up.

@@ -29,5 +29,5 @@ mod target;
 
 pub use run::{is_foreign, restore_foreign};
 #[doc(hidden)]
-pub use splitter::statements;
+pub use splitter::{plain_rows_are_plain, statements};
 pub use tally::{ForeignReport, ForeignTable};

@@ -52,10 +52,11 @@ impl Player<'_, '_> {
             return self.use_schema(schema, statement);
         }
         if let Kind::CreateSchema(schema) = &statement.kind {
-            if self.context.target.has_schema(self.context.renames.schema(schema)) {
+            let schema = self.context.renames.any_schema(schema);
+            if self.context.target.has_schema(&schema) {
                 return Ok(());
             }
-            self.context.target.add_schema(self.context.renames.schema(schema));
+            self.context.target.add_schema(&schema);
         }
         let text = self.context.renames.statement(&statement.text, statement.dialect);
         match &statement.kind {
@@ -78,7 +79,8 @@ impl Player<'_, '_> {
         text: &[u8],
     ) -> Result<()> {
         let (context, name) = (self.context, self.context.target(name));
-        if context.target.has_program(word, &name) && !context.target.has_made_program(word, &name) {
+        let is_made = context.target.has_made_program(word, &name);
+        if !is_made && context.target.has_program(self.connection, word, &name)? {
             if !context.drop_existing {
                 return Err(already_there(&format!("{}: ", statement.place()), &name));
             }
@@ -162,7 +164,14 @@ impl Player<'_, '_> {
         }
         target.note_order(name, &statement.text, statement.dialect);
         let is_table = matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_));
-        target.make(name, if is_table { Made::Table } else { Made::Other });
+        target.make(
+            name,
+            match statement.kind {
+                Kind::CreateSequence(_) => Made::Sequence,
+                _ if is_table => Made::Table,
+                _ => Made::Other,
+            },
+        );
         if is_table || matches!(statement.kind, Kind::CreateTableElsewhere(_)) {
             self.context.tally.rows(name, 0);
         } else {
@@ -173,16 +182,16 @@ impl Player<'_, '_> {
     }
 
     fn use_schema(&mut self, schema: &str, statement: &Statement) -> Result<()> {
-        let target = self.context.renames.schema(schema);
-        self.connection.execute(use_statement(target)).map_err(|source| failed(statement, source))?;
+        let target = self.context.renames.any_schema(schema);
+        self.connection.execute(use_statement(&target)).map_err(|source| failed(statement, source))?;
         Ok(())
     }
 
     /// Makes a schema of the dump the default one, and creates it if it is not there.
     pub(super) fn enter(&mut self, schema: &str) -> Result<()> {
-        let target = self.context.renames.schema(schema);
-        self.context.target.create_schema(self.connection, target)?;
-        self.connection.execute(use_statement(target)).doing(|| format!("using schema '{target}'"))?;
+        let target = self.context.renames.any_schema(schema);
+        self.context.target.create_schema(self.connection, &target)?;
+        self.connection.execute(use_statement(&target)).doing(|| format!("using schema '{target}'"))?;
         Ok(())
     }
 

@@ -71,6 +71,7 @@ mod tests {
                     FOREIGN KEY (x, y) REFERENCES `s`.`q` (`a`, `b`) ON DELETE CASCADE)"
                 .to_vec(),
             kind: Kind::CreateTable(Qualified { schema: None, name: "c".into() }),
+            reads: Vec::new(),
             schema: Some("d".into()),
             dialect: Default::default(),
             sets_mode: true,

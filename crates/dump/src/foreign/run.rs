@@ -254,7 +254,7 @@ fn survey_tables(dir: &Path, default: Option<&str>, probe: &mut Connection, stop
 /// Files that fill tables which another file makes, or the target has. A trigger made there would see their rows.
 fn rows_of_others(files: Vec<(Planned, Vec<Name>)>, all: &Inventory) -> Result<Vec<Planned>> {
     for (planned, tables) in &files {
-        let made_elsewhere = |name: &&Name| all.created.contains(*name) && all.triggered.contains(*name);
+        let made_elsewhere = |name: &&Name| all.created.contains(*name) && all.triggered.contains_key(*name);
         if let Some(name) = tables.iter().find(made_elsewhere) {
             return Err(Error::with_hint(
                 format!(

@@ -13,7 +13,7 @@ use super::splitter::{Broken, MYSQLDUMP_END, MYSQLPUMP_END, Rule, Splitter};
 use crate::dump::catalog::Name;
 pub(super) use crate::dump::select::is_system;
 use crate::error::Doing;
-use crate::kind::{Kind, Qualified};
+use crate::kind::{self, Kind, Qualified};
 use crate::progress::Progress;
 use crate::{Error, Result};
 
@@ -31,6 +31,8 @@ pub(super) struct Statement {
     pub(super) line: u64,
     pub(super) text: Vec<u8>,
     pub(super) kind: Kind,
+    /// Tables and sequences that it reads, besides the one that it changes.
+    pub(super) reads: Vec<Qualified>,
     /// The default schema here, by its name in the dump.
     pub(super) schema: Option<Arc<str>>,
     pub(super) dialect: Dialect,
@@ -62,6 +64,11 @@ impl Statement {
         let schema = name.schema.as_deref().or(self.schema.as_deref());
         let schema = schema.ok_or_else(|| no_schema(&self.place()))?;
         Ok(Name::new(schema, &name.name))
+    }
+
+    /// The tables and sequences that it reads, under their names in the dump.
+    pub(super) fn reads(&self) -> Result<Vec<Name>> {
+        self.reads.iter().map(|name| self.name(name)).collect()
     }
 
     /// The table that gets rows.
@@ -174,13 +181,13 @@ impl<'a> Script<'a> {
             self.schema = Some(schema.as_str().into());
             return Ok(Some(self.statement(line, use_statement(&schema).into_bytes(), Kind::Use(schema))));
         }
-        let kind = Kind::of(&text, self.dialect);
+        let (kind, reads) = self.read(&text);
         match &kind {
             Kind::Use(schema) => self.schema = Some(schema.as_str().into()),
             Kind::Session => self.sets_mode |= contains(&text, b"sql_mode"),
             _ => {}
         }
-        let statement = self.statement(line, text, kind);
+        let statement = Statement { reads, ..self.statement(line, text, kind) };
         self.check_names(&statement)?;
         Ok(Some(statement))
     }
@@ -224,7 +231,23 @@ impl<'a> Script<'a> {
 
     fn statement(&self, line: u64, text: Vec<u8>, kind: Kind) -> Statement {
         let (file, schema, dialect) = (Arc::clone(&self.file), self.schema.clone(), self.dialect);
-        Statement { file, line, text, kind, schema, dialect, sets_mode: self.sets_mode }
+        let (reads, sets_mode) = (Vec::new(), self.sets_mode);
+        Statement { file, line, text, kind, reads, schema, dialect, sets_mode }
+    }
+
+    /// What the statement is that was found last, and what it reads.
+    fn read(&self, text: &[u8]) -> (Kind, Vec<Qualified>) {
+        if self.splitter.has_plain_rows() {
+            let kind = Kind::of_clear(text, self.dialect);
+            if matches!(kind, Kind::Insert(_) | Kind::InsertInOrder(_)) {
+                return (kind, Vec::new());
+            }
+        }
+        let kind = Kind::of(text, self.dialect);
+        match kind::reads(&kind, text, self.dialect) {
+            Ok(reads) => (kind, reads),
+            Err(why) => (Kind::Refused(why), Vec::new()),
+        }
     }
 
     /// Refuses a script in which there is nothing.
@@ -327,6 +350,13 @@ impl Session {
             )
             .doing(|| "asking for the session's settings")?
             .ok_or_else(|| Error::found("the server does not tell the session's settings"))?;
+        // Its letters take the places of `|` and brackets.
+        if row.string(1) == "swe7" {
+            return Err(Error::with_hint(
+                "the dump is written in swe7, which is not read here",
+                "make the dump with --default-character-set=utf8mb4",
+            ));
+        }
         Ok(Self {
             dialect: Dialect::of(&row.string(0), &row.string(1)),
             character_set: row.string(1),

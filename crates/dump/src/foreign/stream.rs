@@ -154,6 +154,7 @@ impl<'a, 'c> Reader<'a, 'c> {
             line: 1,
             text: use_statement(&schema).into_bytes(),
             kind: Kind::Use(schema.clone()),
+            reads: Vec::new(),
             schema: None,
             dialect: self.session.dialect,
             sets_mode: false,

@@ -40,6 +40,7 @@ pub(super) fn statement(connection: &mut Connection, path: &Path, table: &Name) 
         line: 1,
         text: sql.into_bytes(),
         kind,
+        reads: Vec::new(),
         schema: None,
         dialect: Default::default(),
         sets_mode: false,

@@ -15,7 +15,8 @@ use crate::{Error, Result};
 pub(super) enum Made {
     /// A table that keeps rows.
     Table,
-    /// A view, a sequence, or a table that shows rows which are kept elsewhere: rows put into it would go there.
+    Sequence,
+    /// A view, or a table that shows rows which are kept elsewhere: rows put into it would go there.
     Other,
 }
 
@@ -24,8 +25,8 @@ pub(super) enum Made {
 pub(super) struct Target {
     /// Tables, views and sequences that were there before.
     there: BTreeMap<Name, Relation>,
-    /// Routines, events and triggers that were there before: the word for DROP, and the name.
-    programs: BTreeSet<(String, Name)>,
+    /// Routines, events and triggers that were there before: the word for DROP and the schema, and the names.
+    programs: BTreeMap<(String, String), Vec<String>>,
     own: Mutex<Own>,
 }
 
@@ -67,9 +68,17 @@ impl Target {
         })
     }
 
-    /// Whether the target had such a program before.
-    pub(super) fn has_program(&self, word: &str, name: &Name) -> bool {
-        self.programs.contains(&(word.to_owned(), name.clone()))
+    /// Whether the target had such a program before. Servers take names of programs for the same that differ in case or accents only.
+    pub(super) fn has_program(&self, connection: &mut Connection, word: &str, name: &Name) -> Result<bool> {
+        let there = self.programs.get(&(word.to_owned(), name.schema.clone())).into_iter().flatten();
+        for other in there {
+            if other.to_lowercase() == name.name.to_lowercase()
+                || may_be_same(other, &name.name) && is_same(connection, other, &name.name)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(super) fn make(&self, name: &Name, what: Made) {
@@ -86,11 +95,16 @@ impl Target {
     }
 
     pub(super) fn make_program(&self, word: &'static str, name: &Name) {
-        self.own().programs.insert((word, name.clone()));
+        self.own().programs.insert((word, in_lower_case(name)));
     }
 
     pub(super) fn has_made_program(&self, word: &'static str, name: &Name) -> bool {
-        self.own().programs.contains(&(word, name.clone()))
+        self.own().programs.contains(&(word, in_lower_case(name)))
+    }
+
+    /// Whether what is read of it is this dump's.
+    pub(super) fn may_be_read(&self, name: &Name) -> bool {
+        self.own().made.get(name) == Some(&Made::Sequence) || self.is_filled_here(name)
     }
 
     /// Whether all rows of a table are this dump's.
@@ -104,7 +118,7 @@ impl Target {
         let mut own = self.own();
         match own.made.get(name) {
             Some(Made::Table) => return Ok(()),
-            Some(Made::Other) => return Err(no_table(name, "the dump makes")),
+            Some(Made::Sequence | Made::Other) => return Err(no_table(name, "the dump makes")),
             None if own.empty.contains(name) => return Ok(()),
             None => {}
         }
@@ -178,12 +192,36 @@ fn no_table(name: &Name, whose: &str) -> Error {
 }
 
 /// Routines, events and triggers of the server: the word for DROP, and the name.
-fn programs(connection: &mut Connection) -> Result<BTreeSet<(String, Name)>> {
+fn programs(connection: &mut Connection) -> Result<BTreeMap<(String, String), Vec<String>>> {
     let sql = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES UNION ALL \
                SELECT EVENT_SCHEMA, EVENT_NAME, 'EVENT' FROM information_schema.EVENTS UNION ALL \
                SELECT TRIGGER_SCHEMA, TRIGGER_NAME, 'TRIGGER' FROM information_schema.TRIGGERS";
     let rows = connection.query(sql).doing(|| "reading the list of routines, events and triggers")?;
-    Ok(rows.into_iter().map(|row| (row.string(2), Name::new(&row.string(0), &row.string(1)))).collect())
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for row in rows {
+        found.entry((row.string(2), row.string(0))).or_default().push(row.string(1));
+    }
+    Ok(found)
+}
+
+fn in_lower_case(name: &Name) -> Name {
+    Name::new(&name.schema, &name.name.to_lowercase())
+}
+
+/// Whether two names differ at most in case and in characters beyond ASCII, as `é` and `E` do.
+fn may_be_same(one: &str, other: &str) -> bool {
+    let is_same = |(a, b): (char, char)| a.eq_ignore_ascii_case(&b) || !a.is_ascii() || !b.is_ascii();
+    one.chars().count() == other.chars().count() && one.chars().zip(other.chars()).all(is_same)
+}
+
+/// Whether the server takes two names of programs for the same.
+fn is_same(connection: &mut Connection, one: &str, other: &str) -> Result<bool> {
+    // In hexadecimal, whatever character set the session has.
+    let hex = |name: &str| name.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let sql =
+        format!("SELECT _utf8mb4 0x{} COLLATE utf8mb4_general_ci = _utf8mb4 0x{}", hex(one), hex(other));
+    let row = connection.first(&sql).doing(|| format!("comparing the names `{one}` and `{other}`"))?;
+    Ok(row.is_some_and(|row| row.string(0) == "1"))
 }
 
 /// Refuses to fill a table that has rows.
@@ -223,6 +261,12 @@ mod tests {
     }
 
     #[test]
+    fn names_that_a_server_may_take_for_the_same() {
+        assert!(may_be_same("café", "CAFE") && may_be_same("ö", "Ö"));
+        assert!(!may_be_same("cafe", "cafes") && !may_be_same("cafe", "cave"));
+    }
+
+    #[test]
     fn only_what_was_made_here_is_changed() {
         let (target, name) = (Target::default(), |name: &str| Name::new("s", name));
         target.make(&name("t"), Made::Table);
@@ -231,7 +275,13 @@ mod tests {
             target.has_made_all(&[name("t"), name("v")]) && !target.has_made_all(&[name("t"), name("x")])
         );
         assert!(target.is_filled_here(&name("t")) && !target.is_filled_here(&name("v")));
-        target.make_program("EVENT", &name("e"));
+        target.make(&name("q"), Made::Sequence);
+        assert!(
+            target.may_be_read(&name("t"))
+                && target.may_be_read(&name("q"))
+                && !target.may_be_read(&name("v"))
+        );
+        target.make_program("EVENT", &name("E"));
         assert!(
             target.has_made_program("EVENT", &name("e")) && !target.has_made_program("FUNCTION", &name("e"))
         );

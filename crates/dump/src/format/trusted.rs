@@ -1,11 +1,13 @@
 //! The scripts of a dump, before any of their statements is run: settings of the session, and one statement that creates just
 //! what the manifest says. So a script from elsewhere changes nothing of the target's own.
 
+use std::collections::BTreeSet;
+
 use drover_db::sql::{Dialect, Kind as TokenKind, tokens};
 
-use super::manifest::Schema;
+use super::manifest::{Schema, Table};
 use super::script;
-use crate::kind::{Kind, Qualified};
+use crate::kind::{self, Kind, Qualified};
 
 /// What a script creates.
 #[derive(Debug, Clone, Copy)]
@@ -16,14 +18,33 @@ pub(super) struct Creates<'a> {
     pub(super) schema: &'a str,
     /// Its name; that of the schema for a schema.
     pub(super) name: &'a str,
+    /// The tables of the schema, on which triggers may be made.
+    pub(super) tables: &'a [Table],
+    /// Whether rows are put into it.
+    pub(super) has_rows: bool,
 }
+
+/// Settings before a statement, each at most once. How what follows is read depends on them.
+const SETTINGS: [&str; 6] = [
+    "character_set_client",
+    "collation_connection",
+    "foreign_key_checks",
+    "innodb_strict_mode",
+    "sql_mode",
+    "time_zone",
+];
 
 impl<'a> Creates<'a> {
     /// What all scripts of a schema create, with their scripts.
     pub(super) fn all(schema: &'a Schema) -> impl Iterator<Item = (Self, &'a script::Script)> {
-        let of = |kind: &'a str, name: &'a str| Self { kind, schema: &schema.name, name };
+        let of = |kind: &'a str, name: &'a str| {
+            let (schema, tables) = (schema.name.as_str(), schema.tables.as_slice());
+            Self { kind, schema, name, tables, has_rows: false }
+        };
         let own = [(of("DATABASE", &schema.name), &schema.script)];
-        let tables = schema.tables.iter().map(move |table| (of("TABLE", &table.name), &table.script));
+        let tables = schema.tables.iter().map(move |table| {
+            (Self { has_rows: !table.files.is_empty(), ..of("TABLE", &table.name) }, &table.script)
+        });
         let objects = [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
         let objects = objects.into_iter().flatten();
         own.into_iter()
@@ -34,20 +55,20 @@ impl<'a> Creates<'a> {
     /// Why the statements are not those of such a script, if they are not.
     pub(super) fn refusal(&self, statements: &[Vec<u8>]) -> Option<String> {
         let dialect = script::dialect(statements);
-        let mut created = 0;
+        let (mut created, mut set) = (0, BTreeSet::new());
         for statement in statements {
             let kind = Kind::of(statement, dialect);
             let is_known = match &kind {
-                Kind::Session => true,
+                Kind::Session => setting(statement).is_some_and(|name| set.insert(name)) && created == 0,
                 // As a program that remembers another collation of its schema is made.
-                Kind::AlterSchema(name) => self.is_schema(name),
+                Kind::AlterSchema(name) => name == self.schema,
                 // Where a sequence goes on from.
                 Kind::Insert(name) => {
                     self.kind == "SEQUENCE" && self.is_it(name) && has_numbers_only(statement)
                 }
                 kind => {
                     created += 1;
-                    self.is_created_by(kind)
+                    self.is_created_by(kind) && !kind::replaces(statement, dialect)
                 }
             };
             if !is_known {
@@ -63,31 +84,49 @@ impl<'a> Creates<'a> {
 
     fn is_created_by(&self, kind: &Kind) -> bool {
         match (self.kind, kind) {
-            ("DATABASE", Kind::CreateSchema(name)) => self.is_schema(name),
-            ("TABLE", Kind::CreateTable(name) | Kind::CreateTableElsewhere(name))
+            ("DATABASE", Kind::CreateSchema(name)) => name == self.schema,
+            ("TABLE", Kind::CreateTableElsewhere(name)) => self.is_it(name) && !self.has_rows,
+            ("TABLE", Kind::CreateTable(name))
             | ("SEQUENCE", Kind::CreateTable(name) | Kind::CreateSequence(name))
             | ("VIEW", Kind::CreateView(name)) => self.is_it(name),
-            ("TRIGGER", Kind::CreateTrigger { name, table }) => {
-                self.is_it(name) && table.schema.as_deref().is_none_or(|schema| self.is_schema(schema))
-            }
+            ("TRIGGER", Kind::CreateTrigger { name, table }) => self.is_it(name) && self.has_table(table),
             (word, Kind::CreateProgram(of, name)) => word == *of && self.is_it(name),
             _ => false,
         }
     }
 
-    fn is_schema(&self, name: &str) -> bool {
-        is_same(name, self.schema)
+    fn is_it(&self, name: &Qualified) -> bool {
+        let is_same = match self.kind {
+            "TABLE" | "SEQUENCE" => name.name == self.name,
+            // A name beyond ASCII is in the character set of the one who made it; what is not replaced does no harm.
+            _ => is_same(&name.name, self.name) || !name.name.is_ascii() && !self.name.is_ascii(),
+        };
+        is_same && self.is_in(name)
     }
 
-    fn is_it(&self, name: &Qualified) -> bool {
-        is_same(&name.name, self.name) && name.schema.as_deref().is_none_or(|schema| self.is_schema(schema))
+    /// Triggers are printed as they were written, where servers may take schemas in any case.
+    fn is_in(&self, name: &Qualified) -> bool {
+        let Some(schema) = name.schema.as_deref() else { return true };
+        schema == self.schema || self.kind == "TRIGGER" && is_same(schema, self.schema)
+    }
+
+    fn has_table(&self, name: &Qualified) -> bool {
+        let is_it = |table: &Table| {
+            is_same(&table.name, &name.name) || !table.name.is_ascii() && !name.name.is_ascii()
+        };
+        self.is_in(name) && self.tables.iter().any(is_it)
     }
 }
 
-/// Whether it is the same name. The servers' own rules for letters' case differ, and a name beyond ASCII may be written in the
-/// character set of the one who made it.
+/// Whether it is the same name. The servers' own rules for letters' case differ.
 fn is_same(written: &str, name: &str) -> bool {
-    written.to_lowercase() == name.to_lowercase() || !written.is_ascii() && !name.is_ascii()
+    written.to_lowercase() == name.to_lowercase()
+}
+
+/// The name of a setting, if it is set as drover does it.
+fn setting(statement: &[u8]) -> Option<&'static str> {
+    let (name, _) = std::str::from_utf8(statement).ok()?.strip_prefix("SET ")?.split_once(" = ")?;
+    SETTINGS.into_iter().find(|known| *known == name)
 }
 
 /// Whether the values of an INSERT are numbers.
@@ -106,7 +145,24 @@ mod tests {
 
     fn refusal(kind: &str, name: &str, statements: &[&str]) -> Option<String> {
         let statements: Vec<_> = statements.iter().map(|text| text.as_bytes().to_vec()).collect();
-        Creates { kind, schema: "s", name }.refusal(&statements)
+        let table = |name: &str| Table {
+            name: name.into(),
+            script: script::Script::default(),
+            engine: "InnoDB".into(),
+            columns: Vec::new(),
+            generated: Vec::new(),
+            computed: Vec::new(),
+            rows_elsewhere: false,
+            with_history: false,
+            key: None,
+            partitions: Vec::new(),
+            condition: None,
+            masks: Default::default(),
+            files: Vec::new(),
+        };
+        let tables = [table("t")];
+        Creates { kind, schema: "s", name, tables: &tables, has_rows: name != "elsewhere" }
+            .refusal(&statements)
     }
 
     #[test]
@@ -161,6 +217,7 @@ mod tests {
                 "e",
                 &["SET time_zone = 'SYSTEM'", "CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY DO DELETE FROM t"],
             ),
+            ("TABLE", "elsewhere", &["CREATE TABLE `elsewhere` (`a` int) ENGINE=MRG_MyISAM UNION=(`x`)"]),
             ("LIBRARY", "l", &["CREATE LIBRARY `l` LANGUAGE JAVASCRIPT AS $$ f() $$"]),
         ] {
             assert_eq!(refusal(kind, name, statements), None, "{statements:?}");
@@ -180,6 +237,18 @@ mod tests {
             ("VIEW", "v", &["CREATE TABLE `v` (a int)"]),
             ("VIEW", "v", &["SET sql_mode = ''"]),
             ("TABLE", "t", &["CREATE TABLE `t` AS SELECT 1"]),
+            ("TABLE", "t", &["CREATE TABLE `T` (a int)"]),
+            ("TABLE", "größe", &["CREATE TABLE `höhe` (a int)"]),
+            ("TABLE", "t", &["CREATE TABLE `S`.`t` (a int)"]),
+            ("TABLE", "t", &["CREATE OR REPLACE TABLE `t` (a int)"]),
+            ("TABLE", "t", &["CREATE TABLE `t` LIKE other.mm"]),
+            ("TABLE", "t", &["CREATE TABLE t (a int) ENGINE=MRG_MyISAM UNION=(other.m) INSERT_METHOD=LAST"]),
+            ("PROCEDURE", "p", &["CREATE OR REPLACE DEFINER=view PROCEDURE p() SELECT 1"]),
+            ("VIEW", "v", &["CREATE --\x7f VIEW v AS SELECT 1\n OR REPLACE TABLE other.x (a int)"]),
+            ("VIEW", "v", &["SET @a = 1 --\x7f + (1\n , GLOBAL max_connections=66", view]),
+            ("VIEW", "v", &["SET sql_mode = ''", "SET sql_mode = 'ANSI_QUOTES'", view]),
+            ("VIEW", "v", &["SET sql_mode = ''", "SET @@sql_mode = 'ANSI_QUOTES'", view]),
+            ("TRIGGER", "t", &["CREATE TRIGGER `t` BEFORE INSERT ON x FOR EACH ROW SET @a = 1"]),
             ("TRIGGER", "t", &["CREATE TRIGGER `t` BEFORE INSERT ON other.x FOR EACH ROW SET @a = 1"]),
             ("FUNCTION", "f", &["CREATE FUNCTION `f` RETURNS STRING SONAME 'x.so'"]),
             (

@@ -6,7 +6,7 @@ use super::words::Words;
 use super::{Kind, UNKNOWN};
 
 /// Engines whose tables show rows that are kept in other tables or servers, and options of theirs.
-const ELSEWHERE: [&str; 11] = [
+const ELSEWHERE: [&str; 12] = [
     "MERGE",
     "MRG_MYISAM",
     "MRG_ISAM",
@@ -16,9 +16,19 @@ const ELSEWHERE: [&str; 11] = [
     "SPIDER",
     "OQGRAPH",
     "VP",
-    "UNION",
-    "CONNECTION",
+    "S3",
+    "SPHINX",
+    "CASSANDRA",
 ];
+/// Options of such tables.
+const OPTIONS: [&str; 2] = ["UNION", "CONNECTION"];
+
+/// Whether this is the name of an engine whose tables show rows that are kept elsewhere, perhaps in quotes.
+pub(super) fn is_elsewhere(token: &Token<'_>) -> bool {
+    let is_quoted = matches!(token.kind, TokenKind::String | TokenKind::Quoted);
+    let text = if is_quoted { &token.text[1..token.text.len().max(2) - 1] } else { token.text };
+    ELSEWHERE.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
+}
 
 /// Looks at the options at the end of a table's definition, one token after the other.
 #[derive(Default)]
@@ -28,13 +38,17 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Whether this token says that the rows are kept elsewhere.
-    pub(super) fn is_elsewhere(&mut self, token: &Token<'_>) -> bool {
-        let is_quoted = matches!(token.kind, TokenKind::String | TokenKind::Quoted);
-        let text = if is_quoted { &token.text[1..token.text.len().max(2) - 1] } else { token.text };
-        let is_one = ELSEWHERE.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
-        let found = is_one && (!is_quoted || self.is_named);
-        self.is_named = token.is_word("ENGINE") || self.is_named && (is_quoted || token.is_symbol(b'='));
+    /// Whether this token says that the rows are kept elsewhere: among the definitions of partitions, which are `inside` parentheses,
+    /// only an engine does. With version comments about, servers may find its name farther behind ENGINE.
+    pub(super) fn is_elsewhere(&mut self, token: &Token<'_>, inside: bool, has_versions: bool) -> bool {
+        let is_option = !inside && OPTIONS.iter().any(|word| token.is_word(word));
+        let may_be_name = self.is_named || !inside && token.kind == TokenKind::Word;
+        let goes_on = match has_versions {
+            true => !token.is_symbol(b',') && !token.is_symbol(b')'),
+            false => token.is_symbol(b'='),
+        };
+        let found = is_option || may_be_name && is_elsewhere(token);
+        self.is_named = token.is_word("ENGINE") || self.is_named && goes_on;
         found
     }
 }
@@ -91,7 +105,9 @@ fn clauses(words: &mut Words<'_>) -> bool {
     let (mut depth, mut begins) = (0usize, true);
     while let Some(token) = words.next() {
         let is = |words: &[&str]| words.iter().any(|word| token.is_word(word));
-        if begins && !is(&BEGIN) || depth == 0 && is(&OTHERS) {
+        // CONVERT TABLE would make another table a partition of this one.
+        let converts_other = begins && is(&["CONVERT"]) && !words.is("TO");
+        if begins && !is(&BEGIN) || depth == 0 && (is(&OTHERS) || is_unclear_word(&token)) || converts_other {
             return false;
         }
         depth += usize::from(token.is_symbol(b'('));
@@ -101,9 +117,17 @@ fn clauses(words: &mut Words<'_>) -> bool {
     !begins
 }
 
+/// Whether a word has bytes that are white space in some character set.
+pub(super) fn is_unclear_word(token: &Token<'_>) -> bool {
+    token.kind == TokenKind::Word && !token.text.is_ascii()
+}
+
 /// CREATE INDEX, behind that word.
 pub(super) fn index(words: &mut Words<'_>) -> Kind {
-    let table = words.up_to(&["ON"]).and_then(|_| words.qualified());
+    words.if_exists();
+    let is_named = words.name().is_some();
+    let is_typed = !words.is_any(&["USING", "TYPE"]) || words.name().is_some();
+    let table = if is_named && is_typed && words.is("ON") { words.qualified() } else { None };
     table.map_or(Kind::Refused(UNKNOWN), Kind::AlterTable)
 }
 

@@ -2,6 +2,7 @@
 //! of what dumps hold; all else is refused.
 
 mod change;
+mod reads;
 mod setting;
 #[cfg(test)]
 mod tests;
@@ -9,6 +10,7 @@ mod words;
 
 use drover_db::sql::{Dialect, Kind as TokenKind, Token};
 
+pub(crate) use reads::reads;
 use words::Words;
 
 /// A name that may have a schema before it.
@@ -84,6 +86,11 @@ pub(crate) enum Kind {
 /// Why most statements are refused.
 const UNKNOWN: &str = "dumps hold no such statements";
 const UNCLEAR: &str = "a version comment makes it another statement on another server";
+const UNCLEAR_BYTES: &str =
+    "servers do not agree where its comments end: it has a NUL, or \"--\" before a byte of 0x7f or above";
+const REPLACES_SCHEMA: &str = "it would drop the schema that is there";
+const FILLS_ELSEWHERE: &str = "its rows would go into other tables";
+const ODD_NAME: &str = "no dump has such a name";
 
 impl Kind {
     /// The names in it that matter here.
@@ -129,8 +136,20 @@ impl Kind {
 
     /// What a statement is.
     pub(crate) fn of(text: &[u8], dialect: Dialect) -> Self {
+        match words::has_unclear_bytes(text, dialect) {
+            true => Self::Refused(UNCLEAR_BYTES),
+            false => Self::of_clear(text, dialect),
+        }
+    }
+
+    /// The same of a statement whose bytes mean the same to every server.
+    pub(crate) fn of_clear(text: &[u8], dialect: Dialect) -> Self {
         let mut words = Words::new(text, dialect);
         let kind = Self::read(&mut words);
+        // So servers call a file by its name on disk.
+        if kind.names().iter().any(|name| name.to_ascii_lowercase().starts_with("#mysql50#")) {
+            return Self::Refused(ODD_NAME);
+        }
         let relies_on_rest =
             matches!(kind, Self::CreateTable(_) | Self::CreateTableFrom(_) | Self::CreateTableElsewhere(_));
         match kind {
@@ -174,46 +193,62 @@ impl Kind {
     }
 }
 
+/// Whether a statement replaces what is there.
+pub(crate) fn replaces(text: &[u8], dialect: Dialect) -> bool {
+    let mut words = Words::new(text, dialect);
+    words.are(&["CREATE", "OR", "REPLACE"])
+}
+
+const OBJECTS: [&str; 18] = [
+    "TABLE",
+    "DATABASE",
+    "SCHEMA",
+    "VIEW",
+    "TRIGGER",
+    "PROCEDURE",
+    "FUNCTION",
+    "PACKAGE",
+    "EVENT",
+    "SEQUENCE",
+    "LIBRARY",
+    "USER",
+    "ROLE",
+    "SERVER",
+    "INDEX",
+    "TABLESPACE",
+    "LOGFILE",
+    "RESOURCE",
+];
+
 fn create(words: &mut Words<'_>) -> Kind {
-    if words.is("OR") {
-        let _ = words.is("REPLACE");
+    let replaces = words.is("OR");
+    if replaces && !words.is("REPLACE") {
+        return Kind::Refused(UNKNOWN);
     }
     if words.is("TEMPORARY") {
         return Kind::Refused("what is temporary is gone with the connection");
     }
-    let what = words.up_to(&[
-        "TABLE",
-        "DATABASE",
-        "SCHEMA",
-        "VIEW",
-        "TRIGGER",
-        "PROCEDURE",
-        "FUNCTION",
-        "PACKAGE",
-        "EVENT",
-        "SEQUENCE",
-        "LIBRARY",
-        "USER",
-        "ROLE",
-        "SERVER",
-        "INDEX",
-        "TABLESPACE",
-        "LOGFILE",
-        "RESOURCE",
-        "REFERENCE",
-    ]);
-    let Some(what) = what else { return Kind::Refused(UNKNOWN) };
+    if !attributes(words) {
+        return Kind::Refused(UNKNOWN);
+    }
+    if words.are(&["SPATIAL", "REFERENCE"]) || words.are(&["UNDO", "TABLESPACE"]) {
+        return Kind::Server;
+    }
+    if words.is_any(&["UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"]) {
+        return if words.is("INDEX") { change::index(words) } else { Kind::Refused(UNKNOWN) };
+    }
+    let Some(what) = words.one_of(&OBJECTS) else { return Kind::Refused(UNKNOWN) };
     let what = if what == "PACKAGE" && words.is("BODY") { "PACKAGE BODY" } else { what };
-    words.if_exists();
-    let named = match what {
-        "DATABASE" | "SCHEMA" => return words.name().map_or(Kind::Refused(UNKNOWN), Kind::CreateSchema),
-        "USER" | "ROLE" | "SERVER" | "TABLESPACE" | "LOGFILE" | "RESOURCE" | "REFERENCE" => {
-            return Kind::Server;
-        }
+    match what {
+        "USER" | "ROLE" | "SERVER" | "TABLESPACE" | "LOGFILE" | "RESOURCE" => return Kind::Server,
         "INDEX" => return change::index(words),
-        _ => words.qualified(),
-    };
-    let Some(name) = named else { return Kind::Refused(UNKNOWN) };
+        "DATABASE" | "SCHEMA" if replaces => return Kind::Refused(REPLACES_SCHEMA),
+        _ => words.if_exists(),
+    }
+    if matches!(what, "DATABASE" | "SCHEMA") {
+        return words.name().map_or(Kind::Refused(UNKNOWN), Kind::CreateSchema);
+    }
+    let Some(name) = words.qualified() else { return Kind::Refused(UNKNOWN) };
     match what {
         "TABLE" => create_table(name, words),
         "VIEW" => Kind::CreateView(name),
@@ -225,32 +260,56 @@ fn create(words: &mut Words<'_>) -> Kind {
     }
 }
 
+/// Passes over what may stand before the word for what is created: `DEFINER=view` is an account.
+fn attributes(words: &mut Words<'_>) -> bool {
+    if words.is("ALGORITHM") && !(words.symbol(b'=') && words.name().is_some()) {
+        return false;
+    }
+    if words.is("DEFINER") && !(words.symbol(b'=') && words.account()) {
+        return false;
+    }
+    if words.is("SQL") && !(words.is("SECURITY") && words.name().is_some()) {
+        return false;
+    }
+    while words.is_any(&["AGGREGATE", "JSON", "RELATIONAL", "DUALITY"]) {}
+    true
+}
+
 /// A table whose definition is a list of columns and nothing else.
 fn create_table(name: Qualified, words: &mut Words<'_>) -> Kind {
     words.bear_version_comments();
-    if !words.symbol(b'(') || words.is("LIKE") || words.is("SELECT") {
-        return Kind::CreateTableFrom(name);
-    }
-    let (mut depth, mut is_from, mut is_elsewhere) = (1usize, false, false);
+    let is_list = words.symbol(b'(');
+    let is_like = words.peek().is_some_and(|token| token.is_word("LIKE"));
+    let (mut depth, mut is_from, mut is_elsewhere) = (usize::from(is_list), is_like, false);
     let mut engine = change::Engine::default();
+    let mut is_first = is_list;
     while let Some(token) = words.next() {
+        if depth == 0 && change::is_unclear_word(&token) {
+            return Kind::Refused(UNKNOWN);
+        }
         depth += usize::from(token.is_symbol(b'('));
         depth = depth.saturating_sub(usize::from(token.is_symbol(b')')));
         // WITH also begins a common table expression.
         let is_versioned = token.is_word("WITH") && words.peek().is_some_and(|next| next.is_word("SYSTEM"));
         let begins_query = ["SELECT", "WITH", "AS", "VALUES"].iter().any(|word| token.is_word(word));
-        is_from |= depth == 0 && begins_query && !is_versioned;
-        is_elsewhere |= depth == 0 && !is_from && engine.is_elsewhere(&token);
+        is_from |= (depth == 0 || is_first) && begins_query && !is_versioned;
+        let has_versions = words.has_versions();
+        is_elsewhere |= !is_from && engine.is_elsewhere(&token, depth > 0, has_versions);
+        is_first = is_first && token.is_symbol(b'(');
     }
-    match () {
-        () if is_elsewhere => Kind::CreateTableElsewhere(name),
-        () if is_from => Kind::CreateTableFrom(name),
-        () => Kind::CreateTable(name),
+    match (is_elsewhere, is_from) {
+        (true, true) => Kind::Refused(FILLS_ELSEWHERE),
+        (_, true) if words.has_versions() => Kind::Refused(UNCLEAR),
+        (true, false) => Kind::CreateTableElsewhere(name),
+        (false, true) => Kind::CreateTableFrom(name),
+        (false, false) if !is_list => Kind::Refused("it has no columns"),
+        (false, false) => Kind::CreateTable(name),
     }
 }
 
 fn trigger(name: Qualified, words: &mut Words<'_>) -> Kind {
-    match words.up_to(&["ON"]).and_then(|_| words.qualified()) {
+    let is_timed = words.is_any(&["BEFORE", "AFTER"]) && words.up_to("ON");
+    match is_timed.then(|| words.qualified()).flatten() {
         Some(table) => Kind::CreateTrigger { name, table },
         None => Kind::Refused(UNKNOWN),
     }
@@ -300,11 +359,16 @@ fn insert(words: &mut Words<'_>, is_insert: bool) -> Kind {
 }
 
 fn load(words: &mut Words<'_>) -> Kind {
-    if words.up_to(&["LOCAL"]).is_none() || !words.is("INFILE") {
+    if !words.is_any(&["DATA", "XML"]) {
+        return Kind::Refused(UNKNOWN);
+    }
+    let _ = words.is_any(&["LOW_PRIORITY", "CONCURRENT"]);
+    if !words.are(&["LOCAL", "INFILE"]) {
         return Kind::Refused("it reads a file of the server's host");
     }
     let file = words.next().and_then(|token| literal(&token));
-    let table = words.up_to(&["TABLE"]).and_then(|_| words.qualified());
+    let _ = words.is_any(&["REPLACE", "IGNORE"]);
+    let table = words.are(&["INTO", "TABLE"]).then(|| words.qualified()).flatten();
     match (file, table) {
         (Some(file), Some(table)) => Kind::Load(file, table),
         _ => Kind::Refused(UNKNOWN),

@@ -3,8 +3,8 @@
 
 use drover_db::sql::Kind as TokenKind;
 
-use super::Kind;
 use super::words::Words;
+use super::{Kind, change};
 
 /// Settings of the session that dumps set. None of them changes anything outside of the session.
 const KNOWN: &[&str] = &[
@@ -207,6 +207,9 @@ fn known(words: &mut Words<'_>) -> Kind {
     let name = name.to_ascii_lowercase();
     let is_known =
         KNOWN.contains(&name.as_str()) || KNOWN_BEGINNINGS.iter().any(|begin| name.starts_with(begin));
+    if name.ends_with("storage_engine") {
+        return engine(words);
+    }
     match value(words) {
         Kind::Session if !is_known => Kind::Refused(UNKNOWN),
         other => other,
@@ -244,6 +247,18 @@ fn characteristics(words: &mut Words<'_>) -> Kind {
     Kind::Session
 }
 
+/// `=` and the name of an engine that keeps its rows itself: tables may name none.
+fn engine(words: &mut Words<'_>) -> Kind {
+    let _ = words.symbol(b':');
+    let is_one = words.symbol(b'=') && words.next().is_some_and(|name| !change::is_elsewhere(&name));
+    match is_one && words.peek().is_none_or(|next| next.is_symbol(b',')) {
+        true => Kind::Session,
+        false => {
+            Kind::Refused("it sets an engine that is unknown, or whose tables keep their rows elsewhere")
+        }
+    }
+}
+
 /// `=` and a value, up to a comma outside of parentheses or the end.
 fn value(words: &mut Words<'_>) -> Kind {
     let _ = words.symbol(b':');
@@ -259,7 +274,9 @@ fn value(words: &mut Words<'_>) -> Kind {
         let is_function = FUNCTIONS.iter().any(|function| token.is_word(function));
         let is_qualified = is_name && !is_number && words.peek().is_some_and(|next| next.is_symbol(b'.'));
         let is_scope = ["GLOBAL", "SESSION", "LOCAL"].iter().any(|scope| token.is_word(scope));
-        if token.is_word("SELECT") || calls && !is_function || is_qualified && !is_scope {
+        // NEXT VALUE FOR changes a sequence.
+        let is_statement = token.is_word("SELECT") || token.is_word("FOR");
+        if is_statement || calls && !is_function || is_qualified && !is_scope {
             result = Kind::Refused(VALUE);
         }
         depth += usize::from(token.is_symbol(b'('));

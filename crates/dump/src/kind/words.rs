@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use drover_db::sql::{Dialect, Kind as TokenKind, Token, tokens_in_comments};
+use drover_db::sql::{Dialect, Kind as TokenKind, Token, begins_unclear, tokens_in_comments};
 
 use super::Qualified;
 
@@ -18,6 +18,8 @@ pub(super) struct Words<'a> {
     forgiven: usize,
     /// Whether more of them were passed: then servers read different statements.
     is_unclear: bool,
+    /// Whether any was passed.
+    has_versions: bool,
 }
 
 impl<'a> Words<'a> {
@@ -28,12 +30,18 @@ impl<'a> Words<'a> {
             ahead: VecDeque::new(),
             forgiven: usize::from(is_one_comment(text, dialect)),
             is_unclear: false,
+            has_versions: false,
         }
     }
 
     /// Whether what was passed so far means something else to another server.
     pub(super) fn is_unclear(&self) -> bool {
         self.is_unclear
+    }
+
+    /// Whether what was read so far has version comments that not every server reads.
+    pub(super) fn has_versions(&self) -> bool {
+        self.has_versions
     }
 
     /// Passes over version comments from here on: what they hold changes nothing of importance.
@@ -50,6 +58,7 @@ impl<'a> Words<'a> {
                 return Some((token, opened));
             }
             if is_unclear_opening(&token) {
+                self.has_versions = true;
                 match self.forgiven.checked_sub(1) {
                     Some(left) => self.forgiven = left,
                     None => opened = true,
@@ -134,14 +143,25 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Passes over tokens up to one of these words, which it takes and gives.
-    pub(super) fn up_to(&mut self, wanted: &[&'static str]) -> Option<&'static str> {
-        loop {
-            let token = self.next()?;
-            if let Some(found) = wanted.iter().find(|word| token.is_word(word)) {
-                return Some(found);
-            }
+    /// Takes one of these words, if it is next, and gives it.
+    pub(super) fn one_of(&mut self, wanted: &[&'static str]) -> Option<&'static str> {
+        wanted.iter().find(|word| self.is(word)).copied()
+    }
+
+    /// Passes over tokens up to this word, which it takes.
+    pub(super) fn up_to(&mut self, wanted: &str) -> bool {
+        std::iter::from_fn(|| self.next()).any(|token| token.is_word(wanted))
+    }
+
+    /// Passes over an account: `name`, `'name'@'host'`, CURRENT_USER().
+    pub(super) fn account(&mut self) -> bool {
+        let is_part =
+            |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Quoted | TokenKind::String);
+        let Some(first) = self.next().filter(is_part) else { return false };
+        if first.is_word("CURRENT_USER") || first.is_word("CURRENT_ROLE") {
+            return !self.symbol(b'(') || self.symbol(b')');
         }
+        !self.symbol(b'@') || self.next().is_some_and(|token| is_part(&token))
     }
 }
 
@@ -149,8 +169,33 @@ impl<'a> Words<'a> {
 fn is_unclear_opening(token: &Token<'_>) -> bool {
     let Some(digits) = token.text.strip_prefix(b"/*!") else { return token.text.starts_with(b"/*M!") };
     let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u32>().ok());
-    let is_known = digits.is_empty() || matches!(digits.len(), 5 | 6) && number.is_some_and(|n| n <= OLDEST);
+    // Of six digits MySQL may read five.
+    let is_known = digits.is_empty() || digits.len() == 5 && number.is_some_and(|n| n <= OLDEST);
     !is_known
+}
+
+/// Whether servers, or one server in several character sets, read the bytes of the text as different tokens.
+pub(super) fn has_unclear_bytes(text: &[u8], dialect: Dialect) -> bool {
+    let mut rest = text;
+    tokens_in_comments(text, dialect).any(|token| {
+        let here = rest;
+        rest = &rest[token.text.len()..];
+        match token.kind {
+            TokenKind::Symbol => begins_unclear(here),
+            // A NUL ends a comment that the end of the line would.
+            TokenKind::Comment => {
+                !token.text.starts_with(b"/*") && (begins_unclear(here) || token.text.contains(&0))
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Whether all servers read the same tokens, or none of them.
+pub(super) fn is_clear(text: &[u8], dialect: Dialect) -> bool {
+    let text = text.trim_ascii();
+    is_one_comment(text, dialect)
+        || !tokens_in_comments(text, dialect).any(|token| is_unclear_opening(&token))
 }
 
 /// Whether the whole text is one version comment, which servers either read or pass over.

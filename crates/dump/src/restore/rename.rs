@@ -160,9 +160,14 @@ impl Renames {
         self.new.get(name).map_or(name, String::as_str)
     }
 
+    /// The same of a dump whose schemas were not known before.
+    pub(crate) fn any_schema<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
+        self.case.of_name(self.schema(name))
+    }
+
     /// A table, view or sequence of the dump as it is named where it is restored.
     pub(crate) fn relation(&self, schema: &str, name: &str) -> Name {
-        Name::new(&self.case.of_name(self.schema(schema)), &self.case.of_name(name))
+        Name::new(&self.any_schema(schema), &self.case.of_name(name))
     }
 
     /// A definition as it can be compared with what the server shows, which may have the names in another case.

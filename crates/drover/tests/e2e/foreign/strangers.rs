@@ -17,7 +17,7 @@ on_both!(
 );
 
 /// A schema of the target's own, with a row, a view, a program.
-fn make(server: &Server, schema: &str) {
+pub(super) fn make(server: &Server, schema: &str) {
     drop_schema(server, schema);
     sql(
         server,
@@ -30,7 +30,7 @@ fn make(server: &Server, schema: &str) {
 }
 
 /// What it holds.
-fn held(server: &Server, schema: &str) -> String {
+pub(super) fn held(server: &Server, schema: &str) -> String {
     let count = |what: &str, of: &str| {
         format!("(SELECT COUNT(*) FROM information_schema.{what} WHERE {of}_SCHEMA = '{schema}')")
     };
@@ -45,26 +45,33 @@ fn held(server: &Server, schema: &str) -> String {
     )
 }
 
-const HELD: &str = "3 1 0 1 0";
+pub(super) const HELD: &str = "3 1 0 1 0";
 
 /// Restores a script from a file and through a pipe, each with leave to drop and without: it is refused, and nothing is changed.
-fn refused(server: &Server, schema: &str, statement: &str) {
+pub(super) fn refused(server: &Server, schema: &str, statement: impl AsRef<[u8]>) {
+    refused_behind(server, schema, "", statement);
+}
+
+/// The same with statements before it on the same line, which may be run where nothing is known before.
+pub(super) fn refused_behind(server: &Server, schema: &str, before: &str, statement: impl AsRef<[u8]>) {
     let (dir, own) = (tempfile::tempdir().unwrap(), format!("{schema}_new"));
-    let script = format!("CREATE DATABASE {own};\nUSE {own};\n{statement};\n");
-    let path = written(&dir, "a.sql", script.as_bytes());
+    let head = format!("CREATE DATABASE {own};\nUSE {own};\n{before}");
+    let script = [head.as_bytes(), statement.as_ref(), b";\n"].concat();
+    let shown = String::from_utf8_lossy(statement.as_ref());
+    let path = written(&dir, "a.sql", &script);
     for options in ["", "--drop-existing"] {
         run(&mut restore(server, &path, options)).refused(&["a.sql, line 3", "hint:"]);
         let there = format!("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{own}'");
-        assert_eq!(value(server, there), "0", "nothing is changed before {statement}");
-        let output = feed(&mut restore(server, std::path::Path::new("-"), options), script.as_bytes());
+        assert_eq!(value(server, there), "0", "nothing is changed before {shown}");
+        let output = feed(&mut restore(server, std::path::Path::new("-"), options), &script);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             output.status.code() == Some(2) && said.contains("standard input, line 3"),
-            "{statement}: {said}"
+            "{shown}: {said}"
         );
         drop_schema(server, &own);
     }
-    assert_eq!(held(server, schema), HELD, "{statement}");
+    assert_eq!(held(server, schema), HELD, "{shown}");
 }
 
 fn statements_of_others(flavour: Flavour) {

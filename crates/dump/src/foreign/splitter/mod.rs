@@ -4,9 +4,16 @@
 //! Version comments (`/*!40101 … */`) are read as the code that they are for the server. Comments before a statement
 //! are dropped, but for what the tools say of themselves in them ([`Notes`]).
 
+mod bytes;
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Read};
 
-use drover_db::sql::{Dialect, LeadBytes};
+use drover_db::sql::{Dialect, LeadBytes, begins_line_comment};
+
+use crate::kind::{self, Kind};
+use bytes::{CLASSES, DIGIT, HEX, LETTER, SPECIAL, begins_odd, is_introducer, is_number, is_zero};
 
 /// Text is read in pieces of this many bytes.
 const PIECE: usize = 256 << 10;
@@ -123,6 +130,20 @@ pub(super) struct Splitter<R> {
     rule: Rule,
     dialect: Dialect,
     notes: Notes,
+    seen: Seen,
+}
+
+/// What of a statement was seen so far, so that rows need not be looked at a second time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// What stands before the rows of an INSERT.
+    Head,
+    /// `VALUES`, and behind it constants only.
+    Rows,
+    /// The same up to the middle of a hexadecimal number.
+    Hex,
+    /// Something else.
+    Other,
 }
 
 impl<R: Read> Splitter<R> {
@@ -139,7 +160,13 @@ impl<R: Read> Splitter<R> {
             rule,
             dialect: Dialect::default(),
             notes: Notes::default(),
+            seen: Seen::Other,
         }
+    }
+
+    /// Whether the last statement, if it is an INSERT or REPLACE, has nothing but numbers, strings and NULL behind VALUES.
+    pub(super) fn has_plain_rows(&self) -> bool {
+        matches!(self.seen, Seen::Rows | Seen::Hex)
     }
 
     /// How the statements from here on are to be read.
@@ -172,7 +199,12 @@ impl<R: Read> Splitter<R> {
                 match self.skip()? {
                     Skipped::Some => continue,
                     Skipped::Nothing if self.at == self.buffer.len() => return Ok(None),
-                    Skipped::Nothing => mode = Mode::Code,
+                    Skipped::Nothing => {
+                        mode = Mode::Code;
+                        let splits_words = CLASSES[usize::from(self.delimiter[0])] & (LETTER | DIGIT) != 0;
+                        let is_watched = self.rule == Rule::Delimiter && !splits_words;
+                        self.seen = if is_watched { Seen::Head } else { Seen::Other };
+                    }
                 }
             }
             let begins = *first.get_or_insert(self.line);
@@ -267,7 +299,7 @@ impl<R: Read> Splitter<R> {
             self.give_out();
             return Ok(Skipped::Some);
         }
-        if is_line_comment(rest) {
+        if begins_line_comment(rest) {
             let number = self.line;
             let line = self.rest_of_line()?;
             self.notes.read(&line, number);
@@ -376,10 +408,13 @@ impl<R: Read> Splitter<R> {
     fn code(&mut self, mode: &mut Mode, limit: usize) -> Option<usize> {
         let first = self.delimiter[0];
         while self.at < limit {
+            if self.seen == Seen::Hex && !self.hex(limit) {
+                return None;
+            }
             let byte = self.buffer[self.at];
-            let is_special =
-                byte == first || matches!(byte, b'\'' | b'"' | b'`' | b'#' | b'-' | b'/') || byte >= 0x80;
-            if !is_special {
+            let stops = if self.seen == Seen::Other { SPECIAL } else { SPECIAL | LETTER };
+            let class = CLASSES[usize::from(byte)] & stops;
+            if class == 0 && byte != first {
                 self.at += 1;
                 continue;
             }
@@ -389,13 +424,27 @@ impl<R: Read> Splitter<R> {
                 self.at += self.delimiter.len();
                 return Some(end);
             }
+            if class == LETTER {
+                self.word();
+                continue;
+            }
             *mode = match byte {
                 b'\'' | b'"' | b'`' => Mode::Quote(byte),
-                _ if is_line_comment(rest) => Mode::LineComment,
+                _ if begins_line_comment(rest) => Mode::LineComment,
                 b'/' if rest.starts_with(b"/*") && !is_version_comment(rest) => Mode::BlockComment,
                 _ => Mode::Code,
             };
-            let passed = if *mode == Mode::BlockComment { 2 } else { width(self.dialect, byte) };
+            let in_rows = self.seen == Seen::Rows;
+            let is_odd = match *mode {
+                Mode::Quote(quote) => in_rows && !self.is_string(quote),
+                Mode::Code => begins_odd(rest) || in_rows && class != 0 && !matches!(byte, b'-' | b'/'),
+                Mode::LineComment => true,
+                _ => in_rows,
+            };
+            let passed = if *mode == Mode::BlockComment { 2 } else { self.dialect.lead_bytes.width(rest) };
+            if is_odd {
+                self.seen = Seen::Other;
+            }
             self.at = (self.at + passed).min(self.buffer.len());
             if *mode != Mode::Code {
                 return None;
@@ -404,9 +453,58 @@ impl<R: Read> Splitter<R> {
         None
     }
 
+    fn is_string(&self, quote: u8) -> bool {
+        quote == b'\'' || quote == b'"' && !self.dialect.ansi_quotes
+    }
+
+    /// Passes over the word that begins at `at`, or over the first letter in a number, and notes what it is.
+    fn word(&mut self) {
+        let statement = &self.buffer[self.start..];
+        let (before, rest) = statement.split_at(self.at - self.start);
+        let ahead = &rest[..rest.len().min(AHEAD)];
+        if before.last().is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+            self.seen = match ahead {
+                [b'e' | b'E', b'0'..=b'9' | b'+' | b'-', ..]
+                    if self.seen == Seen::Rows && is_number(before) =>
+                {
+                    Seen::Rows
+                }
+                [b'x', next, ..]
+                    if self.seen == Seen::Rows && is_zero(before) && next.is_ascii_hexdigit() =>
+                {
+                    Seen::Hex
+                }
+                _ if self.seen == Seen::Head => Seen::Head,
+                _ => Seen::Other,
+            };
+            return;
+        }
+        let end = ahead.iter().position(|&byte| CLASSES[usize::from(byte)] & (LETTER | DIGIT) == 0);
+        let (word, behind) = ahead.split_at(end.unwrap_or(ahead.len()));
+        let is = |known: &str| word.eq_ignore_ascii_case(known.as_bytes());
+        self.seen = match self.seen {
+            Seen::Head if is("VALUES") => Seen::Rows,
+            Seen::Head if ["SELECT", "SET", "TABLE", "WITH"].iter().any(|word| is(word)) => Seen::Other,
+            Seen::Head if !before.is_empty() || is("INSERT") || is("REPLACE") => Seen::Head,
+            Seen::Rows if is("NULL") || is_introducer(word, behind) => Seen::Rows,
+            _ => Seen::Other,
+        };
+        self.at += word.len();
+    }
+
+    /// Passes over the digits of a hexadecimal number; whether it has ended.
+    fn hex(&mut self, limit: usize) -> bool {
+        if !self.find(limit, |byte| CLASSES[usize::from(byte)] & HEX == 0) {
+            return false;
+        }
+        let is_name = CLASSES[usize::from(self.buffer[self.at])] & LETTER != 0;
+        self.seen = if is_name { Seen::Other } else { Seen::Rows };
+        true
+    }
+
     fn quoted(&mut self, quote: u8, mode: &mut Mode, limit: usize) {
-        let is_string = quote == b'\'' || quote == b'"' && !self.dialect.ansi_quotes;
-        let escapes = is_string && !self.dialect.no_backslash_escapes;
+        let escapes = self.is_string(quote) && !self.dialect.no_backslash_escapes;
         let wide = self.dialect.lead_bytes != LeadBytes::None;
         while self.at < limit {
             let byte = self.buffer[self.at];
@@ -418,7 +516,7 @@ impl<R: Read> Splitter<R> {
             }
             self.at += match byte {
                 b'\\' if escapes => 2,
-                0x80.. if wide => width(self.dialect, byte),
+                0x80.. if wide => self.dialect.lead_bytes.width(&self.buffer[self.at..]),
                 _ => 1,
             };
         }
@@ -453,6 +551,23 @@ pub fn statements(text: &[u8], by_line: bool, dialect: Dialect) -> Vec<(u64, Vec
     found
 }
 
+/// Whether the rows that are taken for constants are those, looked at token by token: for the fuzzer.
+pub fn plain_rows_are_plain(text: &[u8], dialect: Dialect) -> bool {
+    let mut splitter = Splitter::new(text, Rule::Delimiter);
+    splitter.set_dialect(dialect);
+    let mut statement = Vec::new();
+    while let Ok(Some(_)) = splitter.next(&mut statement) {
+        let kind = Kind::of_clear(&statement, dialect);
+        let is_plain = splitter.has_plain_rows() && matches!(kind, Kind::Insert(_) | Kind::InsertInOrder(_));
+        let is_same = || Kind::of(&statement, dialect) == kind;
+        let reads_nothing = || kind::reads(&kind, &statement, dialect).is_ok_and(|names| names.is_empty());
+        if is_plain && !(is_same() && reads_nothing()) {
+            return false;
+        }
+    }
+    true
+}
+
 enum Skipped {
     Some,
     Nothing,
@@ -460,20 +575,6 @@ enum Skipped {
 
 fn lines(text: &[u8]) -> u64 {
     text.iter().filter(|&&byte| byte == b'\n').count() as u64
-}
-
-fn width(dialect: Dialect, byte: u8) -> usize {
-    let two = match dialect.lead_bytes {
-        LeadBytes::None => false,
-        LeadBytes::Gbk => matches!(byte, 0x81..=0xfe),
-        LeadBytes::Sjis => matches!(byte, 0x81..=0x9f | 0xe0..=0xfc),
-    };
-    1 + usize::from(two)
-}
-
-/// `#`, or `--` before white space, a control character or the end.
-fn is_line_comment(text: &[u8]) -> bool {
-    text.starts_with(b"#") || text.starts_with(b"--") && text.get(2).is_none_or(|&byte| byte <= b' ')
 }
 
 fn is_version_comment(text: &[u8]) -> bool {
@@ -493,198 +594,5 @@ fn within(mode: Mode) -> &'static str {
         Mode::Quote(_) => "a string",
         Mode::BlockComment => "a comment",
         Mode::Start | Mode::Code | Mode::LineComment => "a statement",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// Hands out a text in pieces of the given sizes, again and again.
-    struct Chunked<'a> {
-        text: &'a [u8],
-        sizes: Vec<usize>,
-        next: usize,
-    }
-
-    impl Read for Chunked<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let size = self.sizes[self.next % self.sizes.len()].min(self.text.len()).min(buffer.len());
-            self.next += 1;
-            buffer[..size].copy_from_slice(&self.text[..size]);
-            self.text = &self.text[size..];
-            Ok(size)
-        }
-    }
-
-    fn split_as(
-        text: &[u8],
-        rule: Rule,
-        dialect: Dialect,
-        sizes: &[usize],
-    ) -> Result<Vec<(u64, String)>, Broken> {
-        let mut splitter = Splitter::new(Chunked { text, sizes: sizes.to_vec(), next: 0 }, rule);
-        splitter.set_dialect(dialect);
-        let (mut found, mut statement) = (Vec::new(), Vec::new());
-        while let Some(line) = splitter.next(&mut statement)? {
-            found.push((line, String::from_utf8_lossy(&statement).into_owned()));
-        }
-        Ok(found)
-    }
-
-    fn split(text: &str) -> Vec<(u64, String)> {
-        split_as(text.as_bytes(), Rule::Delimiter, Dialect::default(), &[1000]).unwrap()
-    }
-
-    fn texts(text: &str) -> Vec<String> {
-        split(text).into_iter().map(|(_, text)| text).collect()
-    }
-
-    #[test]
-    fn statements_and_their_lines() {
-        let text = "-- c; d\n\nSELECT 1;\n# x;\nSELECT ';\n' ; /* ; \n */ SELECT\r\n2;\r\n;;";
-        let expected = [(3, "SELECT 1"), (5, "SELECT ';\n' "), (7, "SELECT\r\n2")];
-        assert_eq!(split(text), expected.map(|(line, text)| (line, text.to_owned())));
-    }
-
-    #[test]
-    fn delimiters_comments_and_quotes() {
-        assert_eq!(
-            texts("DELIMITER ;;\nBEGIN a; END;;\r\ndelimiter ;\r\n/*!50003 CREATE x 'a*/;' */;"),
-            ["BEGIN a; END", "/*!50003 CREATE x 'a*/;' */"]
-        );
-        assert_eq!(texts("/*M!999999\\- enable the sandbox mode */ \n-- x\nUSE `a;b`;"), ["USE `a;b`"]);
-        assert_eq!(
-            texts("SELECT 1 -- it's;\n, 2 /* it's; */, 3--1, \"a;\\\";\";"),
-            ["SELECT 1 -- it's;\n, 2 /* it's; */, 3--1, \"a;\\\";\""]
-        );
-    }
-
-    #[test]
-    fn the_sql_mode_and_the_character_set_count() {
-        let one =
-            |text: &[u8], dialect| split_as(text, Rule::Delimiter, dialect, &[3]).map(|found| found.len());
-        let plain = Dialect { no_backslash_escapes: true, ..Dialect::default() };
-        assert_eq!(one(br"SELECT '\'; SELECT 2;", plain).unwrap(), 2);
-        let ansi = Dialect { ansi_quotes: true, ..Dialect::default() };
-        assert_eq!(one(br#"SELECT "\"; SELECT 2;"#, ansi).unwrap(), 2);
-        let gbk = Dialect { lead_bytes: LeadBytes::Gbk, ..Dialect::default() };
-        assert_eq!(one(b"SELECT '\x95\x5c'; SELECT 2;", gbk).unwrap(), 2);
-        assert!(one(b"SELECT '\x95\x5c'; SELECT 2;", Dialect::default()).is_err());
-    }
-
-    #[test]
-    fn programs_of_mydumper_end_with_their_line() {
-        let text = b";\nSET a;\nCREATE x BEGIN a; \n b 'it; END;\nSET b;";
-        let found = split_as(text, Rule::Line, Dialect::default(), &[5]).unwrap();
-        let expected = [(2, "SET a"), (3, "CREATE x BEGIN a; \n b 'it; END"), (5, "SET b")];
-        assert_eq!(found, expected.map(|(line, text)| (line, text.to_owned())));
-        let found = split_as(b"SET a;\n;", Rule::Line, Dialect::default(), &[5]).unwrap();
-        assert_eq!(found, [(1, "SET a".to_owned())]);
-    }
-
-    #[test]
-    fn what_does_not_end_is_an_error() {
-        for (text, expected) in [
-            ("SELECT 1;\nINSERT 'a", (2, "a string")),
-            ("\nSELECT `", (2, "a quoted name")),
-            ("SELECT 1", (1, "a statement")),
-            ("/* x", (1, "a comment")),
-            ("SELECT /* x", (1, "a comment")),
-        ] {
-            match split_as(text.as_bytes(), Rule::Delimiter, Dialect::default(), &[2]) {
-                Err(Broken::Unfinished { line, within }) => assert_eq!((line, within), expected, "{text}"),
-                other => panic!("{text}: {other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_statement_that_no_server_takes() {
-        for (text, rule) in [
-            ("SELECT 1;\n\nSELECT 'a;\n', 23;\nx;\n", Rule::Delimiter),
-            ("SELECT 1;\n\nSELECT 'a\n', 23;\nx;\n", Rule::Line),
-        ] {
-            let input = Chunked { text: text.as_bytes(), sizes: vec![1], next: 0 };
-            let mut splitter = Splitter::new(input, rule);
-            splitter.set_longest(10);
-            let mut statement = Vec::new();
-            assert_eq!(splitter.next(&mut statement).unwrap(), Some(1));
-            match splitter.next(&mut statement) {
-                Err(Broken::TooLong { line: 3, bytes: Some(bytes), most: 10 }) => {
-                    assert_eq!(bytes, text.len() - "SELECT 1;\n\n".len() - ";\nx;\n".len());
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn large_statements_and_what_follows() {
-        let large = format!("SELECT '{}\n'", "x;".repeat(LARGE / 2));
-        let text = format!("SELECT 1;{large};\n{large}; SELECT 2;");
-        let found = split_as(text.as_bytes(), Rule::Delimiter, Dialect::default(), &[70_000]).unwrap();
-        let expected = [(1, "SELECT 1"), (1, &*large), (3, &*large), (4, "SELECT 2")];
-        assert!(found == expected.map(|(line, text)| (line, text.to_owned())), "{:?}", found.len());
-    }
-
-    #[test]
-    fn notes_of_the_tools() {
-        let text = "-- MariaDB dump 10.19  Distrib 10.11\n--\n-- Host: localhost    Database: a b\n-- Dump completed on 2026";
-        let mut splitter = Splitter::new(text.as_bytes(), Rule::Delimiter);
-        assert!(splitter.next(&mut Vec::new()).unwrap().is_none());
-        let expected = Notes {
-            is_dump: true,
-            is_pump: false,
-            database: Some("a b".into()),
-            is_completed: true,
-            heads: 1,
-            cut_before: None,
-        };
-        assert_eq!(splitter.notes(), &expected);
-        let mut none = Notes::default();
-        none.read(b"-- Host: localhost    Database: ", 1);
-        assert_eq!(none.database, None);
-    }
-
-    proptest! {
-        #[test]
-        fn statements_come_back_however_the_text_is_cut(
-            parts in prop::collection::vec(
-                prop_oneof![
-                    Just("'a;\\'b'".to_owned()), Just("`x;\n`".to_owned()), Just("\"d;\"".to_owned()),
-                    Just("/* ;' */".to_owned()), Just("-- ;'\n".to_owned()), Just("''';'".to_owned()),
-                    "[a-z0-9 (),\n]{1,20}", Just("/*!40101 x*/".to_owned())
-                ], 1..40),
-            every in 1..6usize,
-            end in prop_oneof![Just(";"), Just(";;"), Just("$$")],
-            sizes in prop::collection::vec(1..90usize, 1..6),
-        ) {
-            let statements: Vec<String> = parts.chunks(every).map(|parts| format!("SELECT {}", parts.concat())).collect();
-            let text: String = statements.iter().map(|text| format!("{text}{end}\n")).collect();
-            let text = format!("DELIMITER {end}\n{text}");
-            let found = split_as(text.as_bytes(), Rule::Delimiter, Dialect::default(), &sizes).unwrap();
-            let lines = found.iter().map(|(line, _)| *line);
-            let mut expected_line = 2;
-            for (statement, line) in statements.iter().zip(lines) {
-                prop_assert_eq!(line, expected_line);
-                expected_line += statement.matches('\n').count() as u64 + 1;
-            }
-            prop_assert_eq!(found.into_iter().map(|(_, text)| text).collect::<Vec<_>>(), statements);
-        }
-
-        #[test]
-        fn the_same_however_it_is_cut(
-            text in prop::collection::vec(prop_oneof![Just(b'\''), Just(b';'), Just(b'\\'), Just(b'\n'), Just(b'-'),
-                Just(b'/'), Just(b'*'), Just(b'`'), Just(b' '), Just(0x95u8), Just(b'a')], 0..300),
-            sizes in prop::collection::vec(1..70usize, 1..6), wide: bool, plain: bool, by_line: bool,
-        ) {
-            let lead_bytes = if wide { LeadBytes::Sjis } else { LeadBytes::None };
-            let dialect = Dialect { ansi_quotes: false, no_backslash_escapes: plain, lead_bytes };
-            let rule = if by_line { Rule::Line } else { Rule::Delimiter };
-            let found = |sizes: &[usize]| format!("{:?}", split_as(&text, rule, dialect, sizes));
-            prop_assert_eq!(found(&sizes), found(&[100_000]));
-        }
     }
 }
