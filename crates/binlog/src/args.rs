@@ -65,6 +65,11 @@ pub struct FileArgs {
     #[arg(long)]
     pub no_checksums: bool,
 
+    /// Take this log as it is where another follows it, though it has no end and no GTIDs tell whether it is whole, as of a server
+    /// that crashed; repeatable
+    #[arg(long, value_name = "LOG", conflicts_with = "from_server")]
+    pub allow_unclosed: Vec<String>,
+
     /// Read encrypted logs with the keys in this file: the one that component_keyring_file (MySQL) or file_key_management
     /// (MariaDB) has on the server that wrote them
     #[arg(long, value_name = "FILE", conflicts_with = "from_server")]
@@ -118,7 +123,7 @@ impl LogArgs {
         }
         let password = self.files.keyring_password_file.as_deref();
         let keyring = self.files.keyring.as_deref().map(|path| Keyring::read(path, password)).transpose()?;
-        Ok(Chain::new(sources, verifies, keyring))
+        Ok(Chain::new(sources, verifies, keyring).with_unclosed(&self.files.allow_unclosed))
     }
 
     /// Where to begin in the first log of a server, if a position says so.

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::event::Rotate;
-use crate::log::{Event, Format, Grouper, Kind, Place, Reader, Short, Unpacked};
+use crate::link::{Link, shows_its_end};
+use crate::log::{Event, Format, Grouper, MAGIC, Place, Reader, Short, Unpacked};
 use crate::server::ServerLogs;
-use crate::source::{Counter, Source, check_order, is_other, log_name, missing};
+use crate::source::{Counter, Source, check_order, log_name};
 use crate::{Error, Keyring, Result};
 
 /// Reads logs.
@@ -27,50 +27,12 @@ pub struct Chain {
     /// What there is to be read, in bytes as it lies there, and how much was.
     total: u64,
     counter: Counter,
-    /// What the logs until now say of the next one, if it must follow them.
+    /// What the logs until now say of the next one. A server sends its own one after the other.
     link: Option<Link>,
 }
 
-/// What ties a log to the one before it.
-#[derive(Debug, Default)]
-struct Link {
-    /// The log at hand, without its directory.
-    log: String,
-    /// The log that comes next, if the last event says so.
-    next: Option<String>,
-    /// The server that began the first log.
-    server_id: Option<u32>,
-}
-
-impl Link {
-    /// Checks a log that is begun, before anything of it is seen.
-    fn follow(&mut self, log: &str) -> Result<()> {
-        let log = log_name(Path::new(log));
-        if let Some(next) = self.next.take().filter(|next| is_other(next, &log)) {
-            return Err(missing(&self.log, &next, &log));
-        }
-        self.log = log;
-        Ok(())
-    }
-
-    /// Notes what an event says of the next log, and compares the server of a log's first one.
-    fn see(&mut self, event: &Event<'_>, format: &Format) -> Result<()> {
-        self.next = Rotate::next_log(event, format).unwrap_or_default();
-        if event.kind != Kind::FORMAT_DESCRIPTION || event.position > MAGIC {
-            return Ok(());
-        }
-        let (log, found) = (&self.log, event.header.server_id);
-        match *self.server_id.get_or_insert(found) {
-            first if first == found => Ok(()),
-            first => Err(Error::with_hint(
-                format!(
-                    "{log} was begun by server {found}, and the logs before it by server {first} (server_id)"
-                ),
-                "name the logs of one server only; if its server_id was changed, read those from before that by themselves",
-            )),
-        }
-    }
-}
+/// Where a log's first event begins.
+const BEGIN: u64 = MAGIC.len() as u64;
 
 /// Where logs come from.
 enum Logs {
@@ -80,14 +42,20 @@ enum Logs {
     OfServer(ServerLogs),
 }
 
-/// What a log begins with, in bytes.
-const MAGIC: u64 = 4;
-
 impl Chain {
     /// Reads these logs in this order. `verifies` says whether checksums are compared; encrypted ones need the keys of their
     /// server.
     pub fn new(sources: Vec<Source>, verifies: bool, keyring: Option<Keyring>) -> Self {
-        Self::of(Logs::Named(sources.into(), keyring.map(Arc::new)), verifies)
+        let logs = Logs::Named(sources.into(), keyring.map(Arc::new));
+        Self { link: Some(Link::default()), ..Self::of(logs, verifies) }
+    }
+
+    /// Takes these logs without their end, where nothing tells whether they are whole.
+    pub(crate) fn with_unclosed(mut self, logs: &[String]) -> Self {
+        if let Some(link) = &mut self.link {
+            link.unclosed = logs.iter().map(|log| log_name(Path::new(log))).collect();
+        }
+        self
     }
 
     /// Reads the logs of a server.
@@ -105,7 +73,7 @@ impl Chain {
             verifies,
             grouper: Grouper::default(),
             place: Place::Outside,
-            whole: MAGIC,
+            whole: BEGIN,
             link: None,
         }
     }
@@ -116,11 +84,32 @@ impl Chain {
     /// If the names say that one is missing, or that they are not in their order. What the logs themselves say is an error where they
     /// are read.
     pub(crate) fn without_gaps(mut self) -> Result<Self> {
-        if let Logs::Named(sources, _) = &mut self.logs {
+        if let (Logs::Named(sources, _), Some(link)) = (&mut self.logs, &mut self.link) {
             check_order(sources.make_contiguous())?;
-            self.link = Some(Link::default());
+            link.is_close = true;
         }
         Ok(self)
+    }
+
+    /// Looks whether each log has its end before any of them is read, but for those that only reading shows: standard input.
+    ///
+    /// # Errors
+    /// If one that another follows is not whole, or cannot be read up to its end.
+    pub(crate) fn check_ends(&self, stopped: &dyn Fn() -> bool) -> Result<()> {
+        let (Logs::Named(sources, keyring), Some(link)) = (&self.logs, &self.link) else { return Ok(()) };
+        let sources: Vec<_> = sources.iter().collect();
+        for pair in sources.windows(2).filter(|pair| !pair.contains(&&Source::Stdin)) {
+            if shows_its_end(pair[0]) {
+                continue;
+            }
+            let logs = Logs::Named(pair.iter().map(|&source| source.clone()).collect(), keyring.clone());
+            let mut chain = Self { link: Some(link.anew()), ..Self::of(logs, false) };
+            chain.walk(stopped, |item| match (item.number, item.place) {
+                (1, Place::First | Place::Only) => Ok(ControlFlow::Break(())),
+                _ => Ok(ControlFlow::Continue(())),
+            })?;
+        }
+        Ok(())
     }
 
     /// How many logs are read, as far as it is known.
@@ -156,8 +145,10 @@ impl Chain {
                 self.log = None;
                 self.number += 1;
             }
-            let Some(reader) = self.logs.open_next(self.verifies, &self.counter)? else { return Ok(false) };
-            self.whole = MAGIC;
+            let Some(reader) = self.logs.open_next(self.verifies, &self.counter)? else {
+                return self.link.as_mut().map_or(Ok(()), Link::end).map(|()| false);
+            };
+            self.whole = BEGIN;
             let log = Unpacked::new(reader);
             if let Some(link) = &mut self.link {
                 link.follow(log.name())?;
@@ -166,10 +157,10 @@ impl Chain {
         }
         let Some(log) = &self.log else { return Ok(false) };
         let event = log.event();
-        if let Some(link) = &mut self.link {
-            link.see(&event, log.format())?;
-        }
         self.place = self.grouper.place(&event, log.format());
+        if let Some(link) = &mut self.link {
+            link.see(&event, log.format(), self.place)?;
+        }
         if self.place.begins() {
             // A server does not always send what comes before it.
             self.whole = event.position;

@@ -75,6 +75,9 @@ pub enum Error {
     /// A person or a signal stopped the work.
     #[error("stopped by a signal")]
     Stopped,
+    /// The same, where what was done so far is noted.
+    #[error("stopped by a signal")]
+    StoppedMidway,
 }
 
 impl Error {
@@ -146,6 +149,7 @@ impl Error {
             }
             Self::Target { source, .. } => target_hint(source),
             Self::Found { hint, .. } => hint.clone(),
+            Self::StoppedMidway => Some("the same command with --resume goes on".into()),
             _ => None,
         }
     }

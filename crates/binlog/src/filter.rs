@@ -291,6 +291,11 @@ impl<'a> Filter<'a> {
         !takes_all || self.schemas.is_some()
     }
 
+    /// Whether tables or schemas were named.
+    pub fn names_tables(&self) -> bool {
+        !self.args.table.is_empty() || !self.args.database.is_empty()
+    }
+
     /// Whether events of this kind are wanted.
     pub fn wants_kind(&self, kind: Kind) -> bool {
         let wanted = &self.args.event;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use crate::event::Gtid;
+use crate::log::{Cursor, Short};
 
 /// Which transactions.
 ///
@@ -60,6 +61,46 @@ impl GtidSet {
             }
         }
         Some(bytes)
+    }
+
+    /// Reads what [`Self::mysql_bytes`] writes.
+    pub(crate) fn parse_mysql(bytes: &[u8]) -> Result<Self, Short> {
+        let mut at = Cursor::new(bytes);
+        let head = at.u64()?;
+        let has_tags = head >> 56 == 1;
+        let count = if has_tags { (head >> 8) & ((1 << 48) - 1) } else { head };
+        let mut set = Self::default();
+        for _ in 0..count {
+            let mut source = [0; 16];
+            source.copy_from_slice(at.take(16)?);
+            let tag = match has_tags {
+                true => {
+                    let length = usize::try_from(at.varied()?).map_err(|_| Short)?;
+                    String::from_utf8_lossy(at.take(length)?).into_owned()
+                }
+                false => String::new(),
+            };
+            let ranges = at.u64()?;
+            for _ in 0..ranges {
+                let range = (at.u64()?, at.u64()?.saturating_sub(1));
+                set.mysql.entry((source, tag.clone())).or_default().push(range);
+            }
+        }
+        set.mysql.values_mut().for_each(|numbers| *numbers = merged(numbers));
+        Ok(set)
+    }
+
+    /// Adds a transaction of MySQL to numbers that are in their order.
+    pub(crate) fn insert_mysql(&mut self, source: [u8; 16], tag: String, number: u64) {
+        let numbers = self.mysql.entry((source, tag)).or_default();
+        match numbers.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            Some((_, last)) if *last >= number => {
+                numbers.push((number, number));
+                *numbers = merged(numbers);
+            }
+            _ => numbers.push((number, number)),
+        }
     }
 
     /// As a position of MariaDB, which names one transaction of each domain; `None` if it is none.
@@ -171,6 +212,8 @@ mod tests {
 
     const UUID: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
 
+    const UUID_1: &str = "00000000-0000-0000-0000-000000000001:1-3";
+
     fn mysql(tag: &'static str, number: u64) -> Gtid<'static> {
         let source = uuid(UUID).unwrap();
         Gtid::Mysql(MysqlGtid {
@@ -237,6 +280,30 @@ mod tests {
         }
         let none = GtidSet::default();
         assert_eq!((none.mysql_bytes(), none.mariadb_position()), (Some(words(&[0])), Some(String::new())));
+    }
+
+    #[test]
+    fn sets_that_servers_sent() {
+        for text in [
+            "",
+            UUID_1,
+            &format!("{UUID}:2-3:7-9"),
+            &format!("{UUID}:7:ab:1-5"),
+            &format!("{UUID}:4,{UUID_1}"),
+        ] {
+            let set: GtidSet = text.parse().unwrap();
+            let bytes = set.mysql_bytes().unwrap();
+            let mut read = GtidSet::parse_mysql(&bytes).unwrap();
+            assert_eq!(read, set, "{text}");
+            for length in 0..bytes.len() {
+                assert_eq!(GtidSet::parse_mysql(&bytes[..length]), Err(Short), "{text}: {length}");
+            }
+            for number in [20, 22, 21, 1, 19] {
+                read.insert_mysql([7; 16], String::new(), number);
+            }
+            assert_eq!(read.mysql[&([7; 16], String::new())], [(1, 1), (19, 22)], "{text}");
+        }
+        assert_eq!(GtidSet::parse_mysql(&[0xff; 40]), Err(Short));
     }
 
     #[test]

@@ -211,6 +211,12 @@ pub(crate) fn is_other(name: &str, log: &str) -> bool {
     matches!((numbered(name), numbered(log)), (Some((_, expected)), Some((_, found))) if expected != found)
 }
 
+/// Whether a log is the one behind another, by their numbers.
+pub(crate) fn is_next(log: &str, next: &str) -> bool {
+    matches!((numbered(log), numbered(next)), (Some((base, number)), Some((next_base, next_number)))
+        if base == next_base && next_number == number + 1)
+}
+
 /// The error for a log that is not there, between two that are.
 pub(crate) fn missing(log: &str, missing: &str, next: &str) -> Error {
     Error::with_hint(

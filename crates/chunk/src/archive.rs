@@ -24,7 +24,9 @@ pub(crate) struct Archive {
     is_packed: bool,
     /// What reads each column.
     reads: Vec<String>,
-    /// The statement that loads the file.
+    /// The command that unpacks the file, if it is packed.
+    pub(crate) unpack: Option<String>,
+    /// The statements that load the file, unpacked.
     pub(crate) load: String,
 }
 
@@ -57,7 +59,8 @@ impl Archive {
         let reads = reads.collect();
         let load = load_statement(path, table, &columns);
         let is_packed = path.extension().is_some_and(|extension| extension == "zst");
-        let mut archive = Self { path: path.to_owned(), file, is_packed, reads, load };
+        let unpack = is_packed.then(|| format!("zstd -d {}", shell_word(&path.display().to_string())));
+        let mut archive = Self { path: path.to_owned(), file, is_packed, reads, unpack, load };
         let length = archive.file.metadata().map_err(Error::file(path))?.len();
         if length < noted {
             return Err(Error::with_hint(
@@ -134,7 +137,13 @@ fn line(lines: &mut Vec<u8>, row: RawRow<'_>, columns: usize) -> Option<()> {
     Some(())
 }
 
-/// The statement that loads the file, unpacked, into the table again.
+/// A word of a shell's command.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// The statements that load the file, unpacked, into the table again: its times are in UTC.
 fn load_statement(path: &Path, table: &Name, columns: &[ReadColumn]) -> String {
     let (mut fields, mut assignments) = (Vec::new(), Vec::new());
     for (index, column) in columns.iter().enumerate() {
@@ -151,7 +160,7 @@ fn load_statement(path: &Path, table: &Name, columns: &[ReadColumn]) -> String {
     let set = if assignments.is_empty() { String::new() } else { format!(" SET {}", assignments.join(", ")) };
     let file = path.display().to_string();
     format!(
-        "LOAD DATA LOCAL INFILE {} INTO TABLE {table} CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES \
+        "SET time_zone = '+00:00'; LOAD DATA LOCAL INFILE {} INTO TABLE {table} CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES \
          TERMINATED BY '\\n' ({}){set}",
         quote::string(file.strip_suffix(".zst").unwrap_or(&file)),
         fields.join(", ")

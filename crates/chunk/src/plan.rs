@@ -62,7 +62,7 @@ impl Plan {
         let earlier = state.read(connection)?;
         let (statement, walk, task, tally, parts_before) = match earlier {
             Some((task, tally, parts)) => {
-                check_same_table(args, &table, &task, &state)?;
+                check_same_table(args, &table, &task, &state, &mut warnings)?;
                 let statement = Statement::read(&task.text, dialect)?;
                 let walk = go_on(connection, args, &statement, &table, &task, &state)?;
                 (statement, walk, Some(task), tally, Some(parts))
@@ -155,6 +155,7 @@ fn task(
         archive,
         table: Some(table.name.to_string()),
         created: table.created.clone(),
+        mark: table.mark.clone(),
     }
 }
 
@@ -217,22 +218,50 @@ fn go_on(
     }
 }
 
-/// A table that was dropped and made anew has other rows, of which the run has changed none.
-fn check_same_table(args: &ChunkArgs, table: &Table, task: &Task, state: &State) -> Result<()> {
-    let (Some(then), Some(now)) = (&task.created, &table.created) else { return Ok(()) };
-    if then == now || args.altered {
+/// A table that was made anew, or emptied by TRUNCATE and filled again, has other rows, of which the run has changed none.
+fn check_same_table(
+    args: &ChunkArgs,
+    table: &Table,
+    task: &Task,
+    state: &State,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let what = match (&task.created, &table.created) {
+        (Some(then), Some(now)) if then != now => {
+            format!("on a table {} that was created at {then}; this one was created at {now}", table.name)
+        }
+        _ => match is_same_table(task.mark.as_deref(), table.mark.as_deref()) {
+            Some(true) => return Ok(()),
+            Some(false) => {
+                format!("and {} was emptied by TRUNCATE, created anew or rebuilt since", table.name)
+            }
+            None => {
+                warnings.push(format!(
+                    "whether {} was emptied by TRUNCATE since the earlier run is not known: this account may not see InnoDB's number of \
+                     it (PROCESS)",
+                    table.name
+                ));
+                return Ok(());
+            }
+        },
+    };
+    if args.altered {
         return Ok(());
     }
     Err(Error::with_hint(
+        format!("an earlier run of this statement was not finished, {what}"),
         format!(
-            "an earlier run of this statement was not finished, on a table {} that was created at {then}; this one was created at {now}",
-            table.name
-        ),
-        format!(
-            "if it is the same table, altered or rebuilt since, --altered goes on; if it is another one, DROP TABLE {} forgets that run",
+            "if its rows are the same, as after an ALTER or OPTIMIZE, --altered goes on; if it has other rows, DROP TABLE {} forgets that run",
             state.name()
         ),
     ))
+}
+
+/// By InnoDB's numbers, if both are known and of the same view.
+fn is_same_table(then: Option<&str>, now: Option<&str>) -> Option<bool> {
+    let (then, now) = (then?, now?);
+    let view = |mark: &str| mark.split(' ').next().map(str::to_owned);
+    (view(then) == view(now)).then_some(then == now)
 }
 
 /// Another statement on the same table that was not finished may be this one, written otherwise: rows would be changed twice.

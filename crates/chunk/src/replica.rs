@@ -22,7 +22,7 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 const LOAD_EVERY: Duration = Duration::from_secs(1);
 
 /// A server that is asked again and again; a connection that is lost is made anew.
-struct Session {
+pub(crate) struct Session {
     stop: Arc<Stop>,
     options: ConnectOptions,
     connection: Option<(Connection, Watched<'static>)>,
@@ -147,41 +147,39 @@ pub(crate) enum How<'a> {
     Status(u64),
 }
 
-impl<'a> Watcher<'a> {
-    /// Connects to a replica.
-    ///
-    /// # Errors
-    /// If it is not there.
-    pub(crate) fn new(
-        stop: &Arc<Stop>,
-        options: &ConnectOptions,
-        flow: &'a Flow,
-        replica: usize,
-        how: How<'a>,
-        source: &mut Connection,
-    ) -> Result<Self> {
-        let mut watcher = Self { session: Session::new(stop, options), flow, replica, how };
-        let address = options.address.to_string();
-        match &watcher.how {
-            // Whether the heartbeat arrives is waited for: the replica may be far behind.
-            How::Heartbeat(_) => watcher.session.ask(|connection| {
-                let is_same = server::is_same(connection, source).doing(|| "asking which server it is")?;
-                if is_same { Err(Error::found("that is the server which is changed itself")) } else { Ok(()) }
-            }),
-            How::Status(id) => {
-                let id = *id;
-                watcher.session.ask(|connection| applied(connection, id).map(drop))
-            }
+/// Connects to a replica, before anything is begun; `source_id` is what it is to be a replica of, where its status is to tell the lag.
+///
+/// # Errors
+/// If it is not there, or cannot be asked.
+pub(crate) fn reach(
+    stop: &Arc<Stop>,
+    options: &ConnectOptions,
+    source_id: Option<u64>,
+    source: &mut Connection,
+) -> Result<Session> {
+    let mut session = Session::new(stop, options);
+    let asked = session.ask(|connection| match source_id {
+        Some(id) => applied(connection, id).map(drop),
+        // Whether the heartbeat arrives is waited for: the replica may be far behind.
+        None if server::is_same(connection, source).doing(|| "asking which server it is")? => {
+            Err(Error::found("that is the server which is changed itself"))
         }
-        .map_err(|error| {
-            Error::with_hint(
-                format!("the replica {address} cannot be watched: {error}"),
-                error.hint().unwrap_or_else(|| {
-                    "--replica names the replicas; without --max-lag none is watched".into()
-                }),
-            )
-        })?;
-        Ok(watcher)
+        None => Ok(()),
+    });
+    asked.map(|()| session).map_err(|error| {
+        Error::with_hint(
+            format!("the replica {} cannot be watched: {error}", options.address),
+            error
+                .hint()
+                .unwrap_or_else(|| "--replica names the replicas; without --max-lag none is watched".into()),
+        )
+    })
+}
+
+impl<'a> Watcher<'a> {
+    /// Of a replica that was reached.
+    pub(crate) fn new(session: Session, flow: &'a Flow, replica: usize, how: How<'a>) -> Self {
+        Self { session, flow, replica, how }
     }
 
     /// Asks again and again until `is_over`.

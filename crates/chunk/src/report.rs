@@ -83,6 +83,8 @@ pub struct Archived {
     pub rows: u64,
     /// Its length in bytes.
     pub bytes: u64,
-    /// The statement that loads it again, unpacked. For times in UTC: `SET time_zone = '+00:00'` first.
+    /// The command that unpacks it, of a file whose name ends with `.zst`.
+    pub unpack: Option<String>,
+    /// The statements that load it again, once it is unpacked.
     pub load: String,
 }

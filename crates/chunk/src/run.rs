@@ -16,7 +16,7 @@ use crate::error::Doing;
 use crate::flow::{Flow, Verdict};
 use crate::load::Limits;
 use crate::plan::Plan;
-use crate::replica::{How, Marker, Watcher};
+use crate::replica::{How, Marker, Session, Watcher, reach};
 use crate::report::{Archived, ChunkReport, Report};
 use crate::size::Sizer;
 use crate::state::{State, Tally, Task};
@@ -80,6 +80,7 @@ fn run(args: &ChunkArgs, options: &ConnectOptions, stop: &Arc<Stop>, progress: &
     let options = ConnectOptions { database, ..options.clone() };
     let (mut connection, watched) = worker::open(stop, &options)?;
     let plan = Plan::make(&mut connection, args, &options)?;
+    let observed = Observed::reach(&mut connection, args, stop, &plan)?;
     if args.dry_run {
         let first_rows = Sizer::new(args.chunk_size.0, args.chunk_time.0).rows(None);
         let report = Report::Plan(plan.report(&mut connection, first_rows)?);
@@ -90,7 +91,7 @@ fn run(args: &ChunkArgs, options: &ConnectOptions, stop: &Arc<Stop>, progress: &
         return Ok(Done { report, forget: None });
     };
     let run = Run { args, options: &options, stop, progress, plan: &plan, task };
-    let report = Report::Done(run.go(&mut connection)?);
+    let report = Report::Done(run.go(&mut connection, observed)?);
     Ok(Done { report, forget: Some((connection, watched, plan.state)) })
 }
 
@@ -120,6 +121,33 @@ fn report(
     }
 }
 
+/// What the run waits for, which could be asked before anything was begun.
+struct Observed {
+    limits: Limits,
+    server_id: u64,
+    replicas: Vec<Session>,
+}
+
+impl Observed {
+    fn reach(connection: &mut Connection, args: &ChunkArgs, stop: &Arc<Stop>, plan: &Plan) -> Result<Self> {
+        let limits = Limits::of(args);
+        let server_id = server_id(connection)?;
+        if plan.tally.is_finished {
+            return Ok(Self { limits, server_id, replicas: Vec::new() });
+        }
+        if limits.are_given() {
+            limits.look(connection)?;
+        }
+        if args.max_lag.is_some() {
+            // Replicas are compared with it.
+            LogClock::default().read(connection)?;
+        }
+        let source_id = (args.lag_by == LagBy::Status).then_some(server_id);
+        let replicas = plan.replicas.iter().map(|replica| reach(stop, replica, source_id, connection));
+        Ok(Self { server_id, replicas: replicas.collect::<Result<_>>()?, limits })
+    }
+}
+
 struct Run<'a> {
     args: &'a ChunkArgs,
     options: &'a ConnectOptions,
@@ -130,28 +158,29 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn go(&self, connection: &mut Connection) -> Result<ChunkReport> {
+    fn go(&self, connection: &mut Connection, observed: Observed) -> Result<ChunkReport> {
         let (plan, is_new) = (self.plan, self.plan.parts_before.is_none());
+        let mut warnings = Vec::new();
+        let clock = clock(connection, self.args.max_rate.is_some(), &mut warnings)?;
         let open = |path: &Path| {
             Archive::open(path, plan.tally.archived_bytes, is_new, &plan.table.name, &plan.table.columns)
         };
         let archive = self.task.archive.as_deref().map(open).transpose()?;
-        let mut warnings = Vec::new();
-        let clock = clock(connection, self.args.max_rate.is_some(), &mut warnings)?;
         if is_new {
-            plan.state.begin(connection, self.task)?;
+            self.begin(connection)?;
         }
         let has_log = clock.is_some();
         let mut worker = Worker { connection, plan, archive, clock, looked: None };
         let (tally, chunks) = match plan.tally.is_finished {
             true => (plan.tally.clone(), plan.parts_before.unwrap_or(0)),
-            false => self.watched(&mut worker)?,
+            false => self.watched(&mut worker, observed)?,
         };
         let archived =
             worker.archive.as_ref().zip(self.task.archive.as_ref()).map(|(archive, path)| Archived {
                 file: path.clone(),
                 rows: tally.archived_rows,
                 bytes: tally.archived_bytes,
+                unpack: archive.unpack.clone(),
                 load: archive.load.clone(),
             });
         let mut report = report(plan, &tally, chunks, has_log, archived, self.args);
@@ -159,12 +188,24 @@ impl Run<'_> {
         Ok(report)
     }
 
+    /// A run that the server does not let begin leaves no archive: it would be in the way of the next one.
+    fn begin(&self, connection: &mut Connection) -> Result<()> {
+        let begun = self.plan.state.begin(connection, self.task);
+        if let (Err(Error::Server { source: drover_db::Error::Server(_), .. }), Some(path)) =
+            (&begun, &self.task.archive)
+        {
+            std::fs::remove_file(path).map_err(Error::file(path))?;
+        }
+        begun
+    }
+
     /// Works, while the threads watch that are asked for.
-    fn watched(&self, worker: &mut Worker<'_>) -> Result<(Tally, u64)> {
+    fn watched(&self, worker: &mut Worker<'_>, observed: Observed) -> Result<(Tally, u64)> {
         let names: Vec<_> = self.plan.replicas.iter().map(|replica| replica.address.to_string()).collect();
         let allowed = self.args.max_lag.map(|lag| lag.0);
         let flow = Flow::new(allowed, &names);
-        let (limits, marks) = (Limits::of(self.args), allowed.is_some());
+        let Observed { limits, server_id, replicas } = observed;
+        let marks = allowed.is_some();
         let beats = marks && self.args.lag_by == LagBy::Heartbeat;
         let marker = (limits.are_given() || marks).then(|| {
             Marker::new(self.stop, self.options, &flow, limits, marks, beats.then_some(&self.plan.state))
@@ -173,15 +214,14 @@ impl Run<'_> {
             Some(mut marker) => marker.step().map(|()| Some(marker))?,
             None => None,
         };
-        let server_id = server_id(worker.connection)?;
-        let watchers = self.plan.replicas.iter().enumerate().map(|(index, replica)| {
+        let watchers = replicas.into_iter().enumerate().map(|(index, session)| {
             let how = match self.args.lag_by {
                 LagBy::Heartbeat => How::Heartbeat(&self.plan.state),
                 LagBy::Status => How::Status(server_id),
             };
-            Watcher::new(self.stop, replica, &flow, index, how, worker.connection)
+            Watcher::new(session, &flow, index, how)
         });
-        let watchers = watchers.collect::<Result<Vec<_>>>()?;
+        let watchers: Vec<_> = watchers.collect();
         let over = AtomicBool::new(false);
         let is_over = || over.load(Ordering::Relaxed) || self.stop.is_requested();
         std::thread::scope(|scope| {

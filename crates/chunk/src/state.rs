@@ -35,6 +35,9 @@ pub(crate) struct Task {
     /// When the table was created, as the server tells it; another time is another table, or one that was rebuilt.
     #[serde(default)]
     pub(crate) created: Option<String>,
+    /// What stands for the table in InnoDB: TRUNCATE does not change when it was created. `None` if the account may not see it.
+    #[serde(default)]
+    pub(crate) mark: Option<String>,
 }
 
 /// What was done so far.

@@ -19,6 +19,8 @@ pub(crate) struct Table {
     pub(crate) rows: u64,
     /// When it was created, as the server tells it.
     pub(crate) created: Option<String>,
+    /// What stands for it in InnoDB, if the account may see that.
+    pub(crate) mark: Option<String>,
     /// Of triggers that run before a row is updated: the name and the text.
     pub(crate) triggers: Vec<(String, String)>,
 }
@@ -54,8 +56,10 @@ pub(crate) fn examine(
         columns(connection, &walked.name).doing(|| format!("reading the columns of {}", walked.name))?;
     let timed = timed_columns(connection, &walked.name)?;
     note_times(statement, &timed, warnings);
+    let mark = drover_db::table::mark(connection, &walked.name)
+        .doing(|| format!("asking for InnoDB's number of {}", walked.name))?;
     let (rows, created) = (walked.rows, walked.created);
-    Ok(Table { name: walked.name, columns, timed, rows, created, triggers })
+    Ok(Table { name: walked.name, columns, timed, rows, created, mark, triggers })
 }
 
 /// The table's full name.

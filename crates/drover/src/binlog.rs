@@ -153,7 +153,8 @@ pub(crate) fn replay_text(replay: &ReplayReport) -> String {
         bytes(replay.bytes),
     );
     if replay.applied_before > 0 {
-        let _ = writeln!(out, "{} had been applied before", things(replay.applied_before, "transaction"));
+        let before = things(replay.applied_before, "transaction");
+        let _ = writeln!(out, "{before} of the log where it went on had been applied before");
     }
     if !replay.dry_run && !replay.log.is_empty() {
         let _ = writeln!(out, "the target is where {} is at {}", one_line(&replay.log), replay.position);

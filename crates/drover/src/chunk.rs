@@ -94,7 +94,10 @@ fn done_text(done: &ChunkReport) -> String {
             kept.file.display(),
             bytes(kept.bytes)
         );
-        let _ = writeln!(out, "loaded by SET time_zone = '+00:00'; {}", kept.load);
+        if let Some(unpack) = &kept.unpack {
+            let _ = writeln!(out, "unpack by {unpack}");
+        }
+        let _ = writeln!(out, "loaded by {}", kept.load);
     }
     out
 }

@@ -83,6 +83,10 @@ impl Error {
         match self {
             Self::Server { source, .. } => match source.code() {
                 Some(1146) => Some("`drover queue init` makes the queue's tables".into()),
+                // ER_BAD_DB_ERROR
+                Some(1049) => Some(
+                    "is the schema's name right? `drover queue init` makes it, and the queue's tables".into(),
+                ),
                 // ER_BINLOG_STMT_MODE_AND_ROW_ENGINE
                 Some(1665) => Some(crate::probe::STATEMENTS.into()),
                 Some(1044 | 1142 | 1143 | 1227) => {

@@ -59,6 +59,12 @@ struct Line<'a> {
     not_before: Option<Cow<'a, str>>,
 }
 
+/// What is wrong with the JSON of one line: which of many it is, is said by who reads them.
+pub(crate) fn wrong_in_line(error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    error.to_string().replace(&format!(" at line {line} column {column}"), &format!(" at column {column}"))
+}
+
 impl Record {
     /// Reads a line.
     ///
@@ -74,10 +80,10 @@ impl Record {
     }
 
     fn of_json(line: &str) -> Result<Self, String> {
-        let line: Line<'_> = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let line: Line<'_> = serde_json::from_str(line).map_err(|error| wrong_in_line(&error))?;
         let object_id = line.object_id.get();
         let object_id = match object_id.as_bytes().first() {
-            Some(b'"') => serde_json::from_str(object_id).map_err(|error| error.to_string())?,
+            Some(b'"') => serde_json::from_str(object_id).map_err(|error| wrong_in_line(&error))?,
             Some(b'-' | b'0'..=b'9') if !object_id.contains(['.', 'e', 'E']) => object_id.to_owned(),
             _ => return Err("object_id has to be a whole number or a text".into()),
         };
@@ -172,11 +178,12 @@ mod tests {
             (r#"{"object_id":1.5}"#, "whole number"),
             (r#"{"object_id":true}"#, "whole number"),
             (r#"{"object_id":1,"prio":3}"#, "prio"),
+            ("{x:1}", "key must be a string at column 2"),
             (r#"{"object_id":1,"priority":300}"#, "300"),
             (r#"{"object_id":1,"not_before":"soon"}"#, "soon"),
         ] {
             let error = Record::parse(line).unwrap_err();
-            assert!(error.contains(word), "{line}: {error}");
+            assert!(error.contains(word) && !error.contains("line"), "{line}: {error}");
         }
         assert!(Record::parse(&"x".repeat(191)).is_err() && Record::parse(&"é".repeat(190)).is_ok());
     }

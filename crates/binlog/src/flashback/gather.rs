@@ -156,7 +156,7 @@ impl Gatherer {
             Some(Ok(table)) => {
                 let is_wanted =
                     filter.wants_table(&table.schema, &table.name) && filter.wants_kind(event.header.kind);
-                if is_wanted { self.take_rows_of(item, rows, table) } else { Ok(()) }
+                if is_wanted { self.take_rows_of(item, rows, table, filter) } else { Ok(()) }
             }
             Some(Err(why)) => Err(refused(item, format!("rows of a table with columns that {why}"), "")),
             None => {
@@ -173,6 +173,7 @@ impl Gatherer {
         item: &Item<'_>,
         rows: Rows<'_>,
         table: &Table,
+        filter: &Filter<'_>,
     ) -> std::result::Result<(), Trouble> {
         let name = [&table.schema[..], b".", &table.name].concat();
         let shown = String::from_utf8_lossy(&name).into_owned();
@@ -180,7 +181,7 @@ impl Gatherer {
             Sequence::Is => return Ok(()),
             Sequence::MayBe => {
                 let what = format!("rows of {shown} look like those of a sequence, which nobody can undo");
-                return Err(refused(item, what, TABLES));
+                return Err(refused(item, what, if filter.names_tables() { RANGE } else { TABLES }));
             }
             Sequence::IsNot => {}
         }
@@ -291,7 +292,8 @@ impl Gatherer {
         if wants.some() && filter.wants_kind(item.event.header.kind) {
             let text: String = String::from_utf8_lossy(query.text).chars().take(100).collect();
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            return Err(refused(item, format!("a statement cannot be undone: {text}"), STATEMENT));
+            let hint = if filter.names_tables() { STATEMENT_OF_TABLES } else { STATEMENT };
+            return Err(refused(item, format!("a statement cannot be undone: {text}"), hint));
         }
         self.passed_over += u64::from(wants != Wants::No);
         Ok(())
@@ -318,6 +320,7 @@ const TABLES: &str =
 const RANGE: &str = "leave it out with a range, or with --exclude-gtids";
 const STATEMENT: &str = "leave it out with a range or with --exclude-gtids, or name the tables whose rows are to be undone with \
     --table; what DDL took away only a dump has";
+const STATEMENT_OF_TABLES: &str = "it names a table whose rows are to be undone: leave it out with a range or with --exclude-gtids; what DDL took away only a dump has";
 
 fn refused(item: &Item<'_>, what: impl std::fmt::Display, hint: &str) -> Trouble {
     let what = format!("{}: at {}: {what}", item.log, item.event.position);

@@ -141,7 +141,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.abandon()?;
         self.batch.clear();
         self.before.clear();
-        let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
+        let at = self.at(item);
         if !takes || self.sink.was_applied(&at) {
             return Ok(());
         }
@@ -253,8 +253,11 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
 
     /// Something that cannot be applied.
     fn problem(&mut self, item: &Item<'_>, what: &str, hint: &str) -> Result<(), Trouble> {
-        let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
-        Ok(self.sink.problem(at, what, hint)?)
+        Ok(self.sink.problem(self.at(item), what, hint)?)
+    }
+
+    fn at(&self, item: &Item<'_>) -> Start {
+        Start { log: Arc::clone(&self.log.1), position: item.event.position }
     }
 
     fn query(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
@@ -387,7 +390,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.settings(item, &query)?;
         self.set_mode(Mode::Statements);
         self.guard(item.place.ends())?;
-        self.sink.loads()?;
+        self.sink.loads(self.at(item))?;
         let text = statement.for_file(b"drover", true);
         Ok(self.push(Piece::Load(text, load.spool))?)
     }

@@ -84,7 +84,7 @@ pub struct ReplayReport {
     pub name: String,
     /// Transactions.
     pub transactions: u64,
-    /// Transactions that an earlier run had applied.
+    /// Transactions that an earlier run had applied, of the log where this one goes on.
     pub applied_before: u64,
     /// Statements of the logs.
     pub statements: u64,
@@ -172,13 +172,21 @@ pub fn replay(
     let mark = found.as_ref().map(|found| found.mark.clone()).filter(|mark| !mark.log.is_empty());
     // Backwards, all has to be read before anything is undone.
     let goes_on = mark.as_ref().filter(|_| !args.flashback).map(|mark| (&*mark.log, mark.position));
-    // Where it goes on is behind where it began.
     let begins = args.filter.start_position.or(after.map(|after| after.position));
-    let filter = FilterArgs { start_position: begins.filter(|_| goes_on.is_none()), ..args.filter.clone() };
+    // Where it goes on is behind where it began: what came before that in the same log was not applied.
+    let first = match after {
+        Some(after) => Some(after.log.clone()),
+        None => Source::find(&args.files.logs)?.first().map(Source::log_name),
+    };
+    let begins_here =
+        goes_on.is_none_or(|(log, _)| origin.is_none() && first.is_some_and(|first| first == log));
+    let filter = FilterArgs { start_position: begins.filter(|_| begins_here), ..args.filter.clone() };
     let at = goes_on.or(after.map(|after| (&*after.log, after.position)));
     let schemas = after.map(|after| schemas_of(after, args, &positions, &mut connection, destination));
     let schemas = schemas.transpose()?;
     let chain = args.logs().open_at(origin, Some(&filter), at)?.without_gaps()?;
+    progress.phase("checking that each log is whole");
+    chain.check_ends(&|| destination.stop.is_requested())?;
     progress.expect(chain.size());
     let follows = args.follows();
     let reading = Reading { chain, filter: &filter, schemas, follows, destination, progress };
@@ -326,9 +334,10 @@ fn apply(
         read.and(applied)
     });
     let done = done.map_err(|error| queue.error().unwrap_or(error));
-    done.map_err(|error| match args.flashback {
-        true => not_undone(error),
-        false => with_position(error, &queue.mark()),
+    done.map_err(|error| match (error, args.flashback) {
+        (Error::Stopped, _) => Error::StoppedMidway,
+        (error, true) => not_undone(error),
+        (error, false) => with_position(error, &queue.mark()),
     })?;
     (sink.report.missing_rows, sink.report.missing) = queue.missing();
     let mark = match &sink.report.next_log {

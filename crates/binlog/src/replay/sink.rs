@@ -248,7 +248,7 @@ impl Sink<'_> {
     }
 
     /// A file is to be loaded: the target must take it from a client.
-    pub(super) fn loads(&mut self) -> Result<()> {
+    pub(super) fn loads(&mut self, at: Start) -> Result<()> {
         self.report.loads += 1;
         if std::mem::replace(&mut self.loads_are_checked, true) {
             return Ok(());
@@ -258,7 +258,6 @@ impl Sink<'_> {
         if is_on.is_some_and(|row| row.string(0) == "1") {
             return Ok(());
         }
-        let at = Start { log: self.report.log.as_str().into(), position: 0 };
         let what = "the log has LOAD DATA, and the target takes no files from clients";
         self.problem(at, what, "SET GLOBAL local_infile = ON there")
     }

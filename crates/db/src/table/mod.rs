@@ -5,6 +5,7 @@
 mod catalog;
 pub mod column;
 pub mod keys;
+mod numbering;
 pub mod text;
 mod value_kind;
 
@@ -13,6 +14,7 @@ use std::fmt;
 pub use catalog::{ColumnFacts, UniqueKey, clustering_key, columns, unique_keys};
 pub use column::{Column, ReadColumn, to_read};
 pub use keys::{Key, KeyColumn, Literal, key_of};
+pub use numbering::{Numbering, Numbers, mark};
 pub use value_kind::ValueKind;
 
 use crate::{Row, quote};

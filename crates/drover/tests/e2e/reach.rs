@@ -78,7 +78,8 @@ fn reached(name: &str, flavour: Flavour) {
     if !is_wanted(flavour) {
         return;
     }
-    let (server, newest) = (&old(name, flavour), &start(flavour, &["--local-infile=OFF"]));
+    let (old, newest) = (old(name, flavour), &start(flavour, &["--local-infile=OFF"]));
+    let server = &old;
     sql(server, "mysql", SCHEMA);
     let before = contents(server, "shop");
     let dir = tempfile::tempdir().unwrap();
@@ -108,6 +109,31 @@ fn reached(name: &str, flavour: Flavour) {
     for question in [QUESTIONS[0], QUESTIONS[2]] {
         assert_eq!(sql(server, "own", question), sql(server, "shop", question));
     }
+    logs_go_on(old, flavour);
+}
+
+/// Logs that ended in order go on with the next one, and one that a crash ended does where GTIDs tell it: MySQL had none by default.
+fn logs_go_on(mut server: Server, flavour: Flavour) {
+    let logs = |server: &Server| -> Vec<_> {
+        let names = sql(server, "mysql", "SHOW BINARY LOGS");
+        names.iter().map(|row| server.datadir().join(&row[0])).collect()
+    };
+    sql(&server, "mysql", "FLUSH BINARY LOGS; CREATE DATABASE more");
+    server.restart().unwrap();
+    sql(&server, "mysql", "DROP DATABASE more");
+    run(drover("binlog ls").args(logs(&server))).done();
+    let crashed = logs(&server).pop().unwrap();
+    server.kill();
+    server.restart().unwrap();
+    let allowed = format!("--allow-unclosed {}", crashed.file_name().unwrap().display());
+    let read = |options: &str| run(drover(&format!("binlog sql {options}")).args(logs(&server)));
+    let output = read("");
+    match flavour {
+        Flavour::MariaDb => assert!(!output.stderr.contains("error"), "{output}"),
+        Flavour::MySql => drop(output.refused(&["without a Rotate or Stop event", &allowed])),
+    }
+    let output = read(&allowed);
+    assert!(!output.stderr.contains("error"), "{output}");
 }
 
 /// A log that the server wrote in its own modes is applied to the newest one, and what is printed of it runs there.

@@ -409,7 +409,9 @@ impl<'a> Source<'a> {
         if tables.is_empty() {
             return Ok((None, None));
         }
-        Ok(match Numbering::choose(coordinator, &tables)? {
+        let chosen =
+            Numbering::choose(coordinator, &tables).doing(|| "asking for InnoDB's numbers of tables")?;
+        Ok(match chosen {
             None => (None, Some(not_told_apart(&tables))),
             Some((numbering, left_out)) => {
                 (Some(numbering), (!left_out.is_empty()).then(|| not_told_apart(&left_out)))

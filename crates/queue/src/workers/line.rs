@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::desk::Answer;
+use crate::record::wrong_in_line;
 use crate::task::{ObjectId, Outcome, Task};
 
 /// Writes a task as a line of JSON.
@@ -70,7 +71,7 @@ struct Line<'a> {
 /// What is wrong with it.
 pub(crate) fn parse(line: &[u8]) -> Result<Said, String> {
     let Line { lease, error, retry_after, heartbeat } =
-        serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        serde_json::from_slice(line).map_err(|error| wrong_in_line(&error))?;
     let outcome = match (retry_after, error) {
         _ if heartbeat => return Ok(Said::Beat(lease)),
         (Some(seconds), _) => Outcome::Postponed((seconds.clamp(0.0, 86_400.0 * 365.0) * 1000.0) as u64),

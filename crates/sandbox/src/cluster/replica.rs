@@ -19,7 +19,9 @@ pub(super) fn options(plan: &Plan<'_>, index: usize) -> Vec<OsString> {
         Flavour::MariaDb => (&MARIADB, "--read-only=ON"),
     };
     let read_only = (index > 0).then_some(&read_only);
-    vendor.iter().chain(read_only).map(OsString::from).collect()
+    // The source tells its clients where its replicas are.
+    let report = ["--report-host=127.0.0.1".into(), format!("--report-port={}", plan.port(index, 0)).into()];
+    vendor.iter().chain(read_only).map(OsString::from).chain(report).collect()
 }
 
 /// Makes the second node a replica of the first, which it finds at that port.

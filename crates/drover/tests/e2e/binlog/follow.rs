@@ -2,11 +2,17 @@
 
 use drover_sandbox::{Flavour, Server};
 
+use super::sql::logged;
 use crate::client::{Session, sql, value, wait_until};
-use crate::drover::{Output, Running, drover_on, run};
+use crate::drover::{Output, Running, drover, drover_on, run};
 use crate::servers::{on_both, start, start_unsynced};
 
-on_both!(ctrl_c_ends_it, a_replay_that_is_stopped, a_crash_and_nothing_new);
+on_both!(
+    ctrl_c_ends_it,
+    a_replay_that_is_stopped,
+    a_replay_of_files_that_is_stopped,
+    a_crash_and_nothing_new
+);
 
 fn ctrl_c_ends_it(flavour: Flavour) {
     let server = start(flavour, &["--log-bin", "--binlog-format=ROW", "--binlog-row-metadata=FULL"]);
@@ -74,6 +80,40 @@ fn a_replay_that_is_stopped(flavour: Flavour) {
     idle.signal("TERM");
     let stopped = idle.finish().done();
     assert_eq!(stopped.json()["transactions"], 0, "{stopped}");
+}
+
+/// A signal leaves a replay of files where it is; what is counted later is what it applied.
+fn a_replay_of_files_that_is_stopped(flavour: Flavour) {
+    let source = start_unsynced(flavour, &["--log-bin", "--binlog-format=ROW"]);
+    let target = start_unsynced(flavour, &["--skip-log-bin"]);
+    let logs = logged(&source, || {
+        sql(&source, "CREATE DATABASE h; CREATE TABLE h.t (a INT PRIMARY KEY)");
+        sql(&source, "INSERT INTO h.t VALUES (1); INSERT INTO h.t VALUES (2); INSERT INTO h.t VALUES (3)");
+    });
+    sql(&target, "CREATE DATABASE h; CREATE TABLE h.t (a INT PRIMARY KEY); INSERT INTO h.t VALUES (1)");
+    let listed = run(drover("binlog ls --json").args(&logs)).done().json();
+    let second = &listed["lines"][3]["position"];
+    let replay = |options: &str| {
+        let mut command =
+            drover_on(&target, &format!("binlog replay --workers 1 --start-position {second} {options}"));
+        command.args(&logs);
+        command
+    };
+    let mut other = Session::open(&target);
+    other.run("START TRANSACTION; INSERT INTO h.t VALUES (3)");
+    let running = Running::start(&mut replay(""));
+    let waits = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+    wait_until("it waits for the lock", || value(&target, waits) == "1");
+    running.signal("INT");
+    running.finish().refused(&["stopped by a signal", "hint: the same command with --resume goes on"]);
+    other.run("ROLLBACK");
+    let told = run(&mut replay("--resume --json")).done().json();
+    let count = |field: &str| told[field].as_u64().unwrap();
+    // What waited may have been sent up to its COMMIT.
+    assert!(count("applied_before") >= 1 && count("applied_before") + count("transactions") == 2, "{told}");
+    let told = run(&mut replay("--resume")).done();
+    assert!(told.stdout.starts_with("0 transactions applied"), "{told}");
+    assert_eq!(value(&target, "SELECT GROUP_CONCAT(a ORDER BY a) FROM h.t"), "1,2,3");
 }
 
 /// The newest connection that a log is sent over, and how many have been sent all.

@@ -5,13 +5,20 @@ use std::path::PathBuf;
 
 use drover_sandbox::{Flavour, Server};
 
-use super::sql::logged;
+use super::sql::{logged, logs_of};
 use crate::chance::{Chance, rounds};
 use crate::client::{sql, value};
 use crate::drover::{drover, drover_on, run};
-use crate::servers::{on_both, start_unsynced};
+use crate::servers::{on_both, start, start_unsynced};
 
-on_both!(logs_follow_each_other, a_storm_of_subsets, nothing_to_resume, onto_itself);
+on_both!(
+    logs_follow_each_other,
+    a_storm_of_subsets,
+    a_log_cut_anywhere,
+    a_server_that_crashed,
+    nothing_to_resume,
+    onto_itself
+);
 
 const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
 
@@ -89,6 +96,100 @@ fn a_storm_of_subsets(flavour: Flavour) {
             let rows = value(target, "SELECT COUNT(*) FROM d.t");
             assert_eq!(rows, chosen.len().min(4).to_string(), "round {round}, {chosen:?}");
         }
+    }
+}
+
+/// What the server is started with, and whether its logs tell which transactions they begin behind.
+fn with_and_without_gtids(flavour: Flavour) -> Vec<(Vec<&'static str>, bool)> {
+    match flavour {
+        Flavour::MariaDb => vec![(LOGS.to_vec(), true)],
+        Flavour::MySql => vec![
+            ([&LOGS[..], &["--gtid-mode=ON", "--enforce-gtid-consistency=ON"]].concat(), true),
+            ([&LOGS[..], &["--gtid-mode=OFF"]].concat(), false),
+        ],
+    }
+}
+
+/// A log in the middle that was in use when it was copied, or whose copy was interrupted, ends before any of its events.
+fn a_log_cut_anywhere(flavour: Flavour) {
+    let target = &start_unsynced(flavour, &[]);
+    for (options, has_gtids) in with_and_without_gtids(flavour) {
+        let source = &start_unsynced(flavour, &options);
+        let logs = four(source);
+        sql(target, "DROP DATABASE IF EXISTS d; CREATE DATABASE d");
+        let listed = run(drover("binlog ls --events --json").arg(&logs[2])).done().json();
+        let events: Vec<_> = listed["lines"].as_array().unwrap().iter().collect();
+        assert_eq!(events.last().unwrap()["event"], "Rotate", "{listed}");
+        for event in &events {
+            let lacks_the_end_only = event["event"] == "Rotate";
+            let (at, is_known) = (event["position"].as_u64().unwrap(), has_gtids && lacks_the_end_only);
+            let copy = tempfile::tempdir().unwrap();
+            let copies: Vec<_> = logs.iter().map(|log| copy.path().join(log.file_name().unwrap())).collect();
+            for (log, path) in logs.iter().zip(&copies) {
+                std::fs::copy(log, path).unwrap();
+            }
+            std::fs::OpenOptions::new().write(true).open(&copies[2]).unwrap().set_len(at).unwrap();
+            let name = copies[2].file_name().unwrap().to_str().unwrap();
+            let incomplete = format!("{name}: at {at}: the log ends without a Rotate or Stop event");
+            for command in ["ls", "ls --events --json", "stat", "cost", "sql", "extract"] {
+                let output = run(drover(&format!("binlog {command}")).args(&copies));
+                assert_eq!(output.code == Some(2), !is_known, "{command}, cut at {at}: {output}");
+                assert_eq!(
+                    output.stderr.contains(&incomplete),
+                    !is_known,
+                    "{command}, cut at {at}: {output}"
+                );
+            }
+            let replay =
+                |options: &str| run(drover_on(target, &format!("binlog replay {options}")).arg(copy.path()));
+            if is_known {
+                replay("--dry-run").done();
+                replay("").done();
+            } else {
+                for dry in ["--dry-run", ""] {
+                    replay(dry).refused(&[
+                        &incomplete,
+                        "copy",
+                        if has_gtids { "GTIDs" } else { "--allow-unclosed" },
+                    ]);
+                }
+                assert_eq!(sql(target, "SHOW TABLES FROM d"), [[""; 0]; 0], "cut at {at}");
+            }
+            if !has_gtids && lacks_the_end_only {
+                replay(&format!("--allow-unclosed {}", copies[0].display())).refused(&[&incomplete]);
+                replay(&format!("--allow-unclosed {name}")).done();
+            }
+            if lacks_the_end_only {
+                assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4");
+                sql(target, "DROP DATABASE drover");
+            }
+            // The last one may be in use still.
+            run(drover("binlog sql").args(&copies[..3])).done();
+        }
+    }
+}
+
+/// Its last log has no end, and nothing is missing.
+fn a_server_that_crashed(flavour: Flavour) {
+    for (options, has_gtids) in with_and_without_gtids(flavour) {
+        let (mut source, target) = (start(flavour, &options), &start_unsynced(flavour, &[]));
+        sql(&source, "CREATE DATABASE d; CREATE TABLE d.t (id INT); INSERT INTO d.t VALUES (1)");
+        let crashed = logs_of(&source).pop().unwrap();
+        source.kill();
+        source.restart().unwrap();
+        sql(&source, "INSERT INTO d.t VALUES (2)");
+        let logs = logs_of(&source);
+        let after_crash = format!("--allow-unclosed {}", crashed.file_name().unwrap().display());
+        let options = if has_gtids { "" } else { &after_crash };
+        if !has_gtids {
+            run(drover_on(target, "binlog replay").args(&logs)).refused(&["no GTIDs", &after_crash]);
+        }
+        run(drover_on(target, &format!("binlog replay {options}")).args(&logs)).done();
+        assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2");
+        run(drover(&format!("binlog stat {options}")).args(&logs)).done();
+        sql(&source, "INSERT INTO d.t VALUES (3)");
+        run(drover_on(target, &format!("binlog replay --resume {options}")).args(&logs)).done();
+        assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3");
     }
 }
 

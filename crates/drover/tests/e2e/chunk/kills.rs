@@ -18,7 +18,8 @@ on_both!(
     only_one_at_a_time,
     a_lock_of_others,
     the_same_run_only,
-    another_spelling_or_table
+    another_spelling_or_table,
+    emptied_and_filled_again
 );
 
 /// Lets a run go on for a moment only: on a slow machine it would be at its end before one has looked how far it is.
@@ -216,4 +217,52 @@ fn another_spelling_or_table(flavour: Flavour) {
     sql(server, format!("INSERT INTO {schema}.t SELECT * FROM {schema}.u"));
     run(&mut chunk(server, schema, "", statement)).refused(&["was created at", &before, "--altered"]);
     run(&mut chunk(server, schema, "--altered --chunk-size 64k", statement)).done();
+}
+
+/// TRUNCATE does not change when a table was created.
+fn emptied_and_filled_again(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_emptied");
+    make(server, schema, 10);
+    sql(
+        server,
+        format!(
+            "USE {schema}; CREATE TABLE kept LIKE t; INSERT INTO kept SELECT * FROM t;
+             CREATE TABLE `p-é` (id INT PRIMARY KEY, a INT) PARTITION BY HASH (id) PARTITIONS 3; INSERT INTO `p-é` SELECT id, a FROM t;
+             CREATE USER chunk_emptied@localhost; GRANT ALL ON {schema}.* TO chunk_emptied@localhost"
+        ),
+    );
+    for table in ["t", "`p-é`"] {
+        let statement = format!("UPDATE {table} SET a = a + 1");
+        let sum = || value(server, format!("SELECT SUM(a) FROM {schema}.{table}"));
+        killed(server, schema, &statement);
+        let fill = format!("USE {schema}; TRUNCATE {table}; INSERT INTO {table} SELECT t.* FROM");
+        match table {
+            "t" => sql(server, format!("{fill} kept t")),
+            _ => sql(server, format!("{fill} (SELECT id, a FROM kept) t")),
+        };
+        let filled = sum();
+        for more in ["", "--dry-run"] {
+            run(&mut chunk(server, schema, more, &statement))
+                .refused(&["was emptied by TRUNCATE", "--altered"]);
+        }
+        assert_eq!(sum(), filled, "{table}");
+        // Who may not see it is told so.
+        let blind = run(&mut chunk(server, schema, "-u chunk_emptied --dry-run", &statement)).done();
+        assert!(
+            blind.stderr.contains("was emptied by TRUNCATE since the earlier run is not known"),
+            "{blind}"
+        );
+        run(&mut chunk(server, schema, "--altered --chunk-size 64k", &statement)).done();
+        assert_forgotten(server, schema);
+    }
+    // Where nothing of the kind has been done it goes on.
+    killed(server, schema, "UPDATE `p-é` SET a = a + 2");
+    let json = run(&mut chunk(server, schema, "--chunk-size 64k --json", "UPDATE `p-é` SET a = a + 2"))
+        .done()
+        .json();
+    assert!(
+        json["chunks_before"].as_u64().unwrap() > 3 && json["warnings"] == serde_json::json!([]),
+        "{json}"
+    );
+    sql(server, "DROP USER chunk_emptied@localhost");
 }

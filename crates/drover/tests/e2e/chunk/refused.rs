@@ -12,7 +12,7 @@ on_both!(
     tables,
     triggers_that_move_the_key,
     a_rate_that_cannot_be_measured,
-    the_source_as_its_replica
+    replicas_that_cannot_be_watched
 );
 
 fn statements(flavour: Flavour) {
@@ -115,9 +115,11 @@ fn tables(flavour: Flavour) {
         ("noted", "--key nokey", ["noted", "no key nokey"]),
         ("noted", "--max-lag 2s", ["--max-lag", "replica"]),
         ("noted", "--max-load Threads_walking=5", ["no status variable", "Threads_walking"]),
+        ("noted", "--critical-load Threads_walking=5 --dry-run", ["no status variable", "Threads_walking"]),
     ] {
         delete(table, options).refused(&culprits);
     }
+    assert_forgotten(server, schema);
     let output = delete("shop", "").done();
     assert!(
         output.stderr.contains("warning: the foreign key of_shop changes rows of `chunk_tables`.`item`"),
@@ -161,13 +163,18 @@ fn a_rate_that_cannot_be_measured(flavour: Flavour) {
         run(&mut chunk(server, schema, &format!("-u chunk_poor {options}"), "UPDATE t SET a = 2"))
     };
     poor("--max-rate 1M").refused(&["--max-rate", "may not see"]);
+    for more in ["", "--dry-run"] {
+        let options = format!("--max-lag 2s --replica mysql://root@127.0.0.1:1 {more}");
+        poor(&options).refused(&["asking for the position in the binary log", "hint: grant"]);
+    }
     assert_eq!(value(server, format!("SELECT a FROM {schema}.t")), "1");
     assert_forgotten(server, schema);
     poor("").done();
     sql(server, "DROP USER chunk_poor@localhost");
 }
 
-fn the_source_as_its_replica(flavour: Flavour) {
+/// Nothing is begun then: what a run leaves would be in the way of the next one.
+fn replicas_that_cannot_be_watched(flavour: Flavour) {
     let (server, schema) = (source(flavour), "chunk_itself");
     sql(
         server,
@@ -175,8 +182,23 @@ fn the_source_as_its_replica(flavour: Flavour) {
             "CREATE DATABASE {schema}; CREATE TABLE {schema}.t (id INT PRIMARY KEY); INSERT INTO {schema}.t VALUES (1)"
         ),
     );
-    let mut command = chunk(server, schema, "--max-lag 2s", "DELETE FROM t");
-    command.arg("--replica").arg(format!("mysql://root@/?socket={}", server.socket().display()));
-    run(&mut command).refused(&["the server which is changed itself"]);
+    let dir = tempfile::tempdir().unwrap();
+    let archive = dir.path().join("kept");
+    let with_archive = format!("--archive {}", archive.display());
+    for (user, by, culprit) in [
+        ("root", "heartbeat", "the server which is changed itself"),
+        ("root", "status", "it is no replica of this server"),
+        ("nobody", "heartbeat", "refused the login of 'nobody'"),
+        ("nobody", "status", "refused the login of 'nobody'"),
+    ] {
+        for more in ["", "--dry-run", &with_archive] {
+            let options = format!("--max-lag 2s --lag-by {by} {more}");
+            let mut command = chunk(server, schema, &options, "DELETE FROM t");
+            command.arg("--replica").arg(format!("mysql://{user}@/?socket={}", server.socket().display()));
+            run(&mut command).refused(&["cannot be watched", culprit]);
+            assert_forgotten(server, schema);
+            assert!(!archive.exists(), "{user} {options}");
+        }
+    }
     assert_eq!(value(server, format!("SELECT COUNT(*) FROM {schema}.t")), "1");
 }

@@ -38,6 +38,8 @@ fn without_a_schema_it_is_refused(flavour: Flavour) {
     let queue = Queue::new(flavour, "tables_that_are_gone");
     queue.sql("DROP TABLE queue_inbox");
     queue.run("push 1").refused(&["queue_inbox", "drover queue init"]);
+    run(&mut drover_on(source(flavour), "queue stat -D queue_nowhere"))
+        .refused(&["Unknown database 'queue_nowhere'", "drover queue init"]);
 }
 
 fn other_engines_are_refused(flavour: Flavour) {

@@ -104,6 +104,12 @@ fn a_replica_lags_as_the_rate_says(flavour: Flavour) {
     let status = shop.ask("shop-2", "SHOW REPLICA STATUS");
     assert_eq!(status.split('\t').nth(3), Some(link["port"].to_string().as_str()), "{status}");
 
+    // It does not hide where it is.
+    let replicas =
+        shop.ask("shop-1", if flavour == Flavour::MySql { "SHOW REPLICAS" } else { "SHOW REPLICA HOSTS" });
+    let its_port = shop.ask("shop-2", "SELECT @@port");
+    assert!(replicas.contains(&format!("127.0.0.1\t{its_port}")), "{replicas}");
+
     shop.ask(
         "shop-1",
         "CREATE DATABASE d; CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, data TEXT); \

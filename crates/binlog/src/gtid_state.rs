@@ -1,0 +1,94 @@
+//! The transactions that a log begins behind, as its first events tell them.
+
+use std::collections::BTreeMap;
+
+use crate::event::Gtid;
+use crate::gtid_set::GtidSet;
+use crate::log::{Cursor, Kind, Short};
+
+/// Which transactions a server's logs have had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GtidState {
+    /// All of them.
+    Mysql(GtidSet),
+    /// The last number of each domain and server.
+    Mariadb(BTreeMap<(u32, u32), u64>),
+}
+
+/// The identifier of a transaction.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Identifier {
+    Mysql { source: [u8; 16], tag: String, number: u64 },
+    Mariadb { domain: u32, server: u32, number: u64 },
+}
+
+impl Identifier {
+    /// Of a transaction, if it has one.
+    pub(crate) fn of(gtid: &Gtid<'_>) -> Option<Self> {
+        match gtid {
+            Gtid::Mysql(gtid) if gtid.is_anonymous => None,
+            Gtid::Mysql(gtid) => Some(Self::Mysql {
+                source: gtid.source,
+                tag: String::from_utf8_lossy(gtid.tag).into_owned(),
+                number: gtid.number,
+            }),
+            Gtid::Mariadb(gtid) => {
+                Some(Self::Mariadb { domain: gtid.domain, server: gtid.server, number: gtid.number })
+            }
+        }
+    }
+}
+
+impl GtidState {
+    /// Reads the body of an event that tells it; `None` for other kinds.
+    pub(crate) fn parse(kind: Kind, body: &[u8]) -> Result<Option<Self>, Short> {
+        match kind {
+            Kind::PREVIOUS_GTIDS => GtidSet::parse_mysql(body).map(|set| Some(Self::Mysql(set))),
+            Kind::MARIADB_GTID_LIST => gtid_list(body).map(|list| Some(Self::Mariadb(list))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Behind one more transaction.
+    pub(crate) fn add(&mut self, identifier: Identifier) {
+        match (self, identifier) {
+            (Self::Mysql(set), Identifier::Mysql { source, tag, number }) => {
+                set.insert_mysql(source, tag, number);
+            }
+            (Self::Mariadb(list), Identifier::Mariadb { domain, server, number }) => {
+                list.insert((domain, server), number);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Source: MariaDB `sql/log_event.cc`, `Gtid_list_log_event`.
+fn gtid_list(body: &[u8]) -> Result<BTreeMap<(u32, u32), u64>, Short> {
+    const COUNT: u32 = (1 << 28) - 1;
+    let mut at = Cursor::new(body);
+    let count = at.u32()? & COUNT;
+    (0..count).map(|_| Ok(((at.u32()?, at.u32()?), at.u64()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_mariadb() {
+        let entry = |domain: u32, server: u32, number: u64| {
+            [&domain.to_le_bytes()[..], &server.to_le_bytes(), &number.to_le_bytes()].concat()
+        };
+        // The upper bits are flags.
+        let body = [&(0x1000_0002_u32).to_le_bytes()[..], &entry(0, 1, 7), &entry(3, 2, 9)].concat();
+        let mut state = GtidState::parse(Kind::MARIADB_GTID_LIST, &body).unwrap().unwrap();
+        state.add(Identifier::Mariadb { domain: 0, server: 1, number: 8 });
+        state.add(Identifier::Mariadb { domain: 0, server: 4, number: 9 });
+        let right = [((0, 1), 8), ((0, 4), 9), ((3, 2), 9)];
+        assert_eq!(state, GtidState::Mariadb(right.into()));
+        for length in 0..body.len() {
+            assert_eq!(GtidState::parse(Kind::MARIADB_GTID_LIST, &body[..length]), Err(Short), "{length}");
+        }
+    }
+}
