@@ -292,7 +292,8 @@ fn missing_files(flavour: Flavour) {
     let output = run(&mut restore(target, dir.path(), "")).done();
     assert!(output.stderr.contains("my_gap.t: there is no file of rows with the number 00001"), "{output}");
     fs::write(dir.path().join("my_gap.t.sql"), rows).unwrap();
-    run(&mut restore(target, dir.path(), "--drop-existing")).refused(&["my_gap.t in one file without a number"]);
+    run(&mut restore(target, dir.path(), "--drop-existing"))
+        .refused(&["my_gap.t in one file without a number"]);
     assert_eq!(count(target, "my_gap.t"), 2, "nothing was changed");
 }
 
