@@ -68,13 +68,11 @@ pub fn hide_passwords_in_process_list() {
 /// later.
 fn secret_ranges(argument: &[u8]) -> Vec<Range<usize>> {
     const LONG: [&[u8]; 3] = [b"--password=", b"--from-password=", b"--to-password="];
-    if let Some(option) = LONG.iter().find(|option| argument.starts_with(option)) {
-        return vec![option.len()..argument.len()];
+    let option = LONG.iter().copied().chain([&b"-p"[..]]).find(|option| argument.starts_with(option));
+    match option {
+        Some(option) => std::iter::once(option.len()..argument.len()).collect(),
+        None => url_passwords(argument),
     }
-    if argument.starts_with(b"-p") {
-        return vec![2..argument.len()];
-    }
-    url_passwords(argument)
 }
 
 /// The bytes of a URL's passwords, from left to right.
