@@ -1,6 +1,5 @@
 //! The key that a table is walked along, and the borders between its parts.
 
-use drover_db::sql::{Dialect, Token, tokens};
 use drover_db::table::{
     ColumnFacts, Key, Literal, Name, ReadColumn, UniqueKey, key_of, keys, to_read, unique_keys,
 };
@@ -181,8 +180,8 @@ fn obstacle(statement: &Statement, table: &Table, key: &UniqueKey, zone_is_stead
                 "the statement changes {column} of {index}: a row could come again, or never"
             ));
         }
-        let sets = |(_, text): &&(String, String)| trigger_sets(text, column);
-        if let Some((trigger, _)) = table.triggers.iter().find(sets) {
+        if let Some(trigger) = table.triggers.iter().find(|trigger| trigger.may_set(column)) {
+            let trigger = &trigger.name;
             return Some(format!(
                 "the trigger {trigger} may change {column} of {index}: a row could come again, or never"
             ));
@@ -194,17 +193,6 @@ fn obstacle(statement: &Statement, table: &Table, key: &UniqueKey, zone_is_stead
         }
     }
     None
-}
-
-/// Whether a trigger's text assigns to a column of the row: `SET NEW.a = …`, `INTO NEW.a`. One that only compares it is taken for that too.
-fn trigger_sets(text: &str, column: &str) -> bool {
-    let code: Vec<_> = tokens(text.as_bytes(), Dialect::default()).filter(Token::is_code).collect();
-    code.windows(3).enumerate().any(|(at, found)| {
-        let is_column = found[2].name().is_some_and(|name| name.eq_ignore_ascii_case(column.as_bytes()));
-        let is_assigned = code.get(at + 3).is_some_and(|next| next.is_symbol(b'=') || next.is_symbol(b':'));
-        let is_filled = at > 0 && (code[at - 1].is_word("INTO") || code[at - 1].is_symbol(b','));
-        found[0].is_word("NEW") && found[1].is_symbol(b'.') && is_column && (is_assigned || is_filled)
-    })
 }
 
 /// Whether each time of the session's zone is one moment.
@@ -233,18 +221,4 @@ fn no_key(table: &Name, wanted: Option<&str>, reasons: &[String]) -> Error {
 pub(crate) fn takes_hints(connection: &mut Connection) -> Result<bool> {
     let server = server::Server::of(connection).doing(|| "asking for the version")?;
     Ok(server.vendor == server::Vendor::MySql && server.numbers() >= (8, 0, 20))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn triggers_that_set_a_column() {
-        assert!(trigger_sets("SET NEW.id = NEW.id + 1", "ID"));
-        assert!(trigger_sets("BEGIN IF OLD.a THEN SET new . `id` := 1; END IF; END", "id"));
-        assert!(trigger_sets("BEGIN SELECT 1, 2 INTO @a, NEW.id; END", "id"));
-        assert!(!trigger_sets("SET NEW.a = NEW.id + 1", "id"));
-        assert!(!trigger_sets("SET NEW.a = 'NEW.id = 1'", "id"));
-    }
 }

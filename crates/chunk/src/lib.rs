@@ -21,6 +21,7 @@ mod state;
 mod statement;
 mod subquery;
 mod table;
+mod triggers;
 mod worker;
 
 pub use args::{ChunkArgs, LagBy};

@@ -1,11 +1,15 @@
 //! What the server knows of the tables that a statement names, and what speaks against running it in parts.
 
+use std::collections::BTreeSet;
+
 use drover_db::grants::Held;
+use drover_db::sql::Dialect;
 use drover_db::table::{ColumnFacts, Name, columns};
 use drover_db::{Connection, Row, quote, server};
 
 use crate::error::Doing;
 use crate::statement::{Reference, Statement, Verb};
+use crate::triggers::Trigger;
 use crate::{Error, Result};
 
 /// The table that is walked.
@@ -21,8 +25,8 @@ pub(crate) struct Table {
     pub(crate) created: Option<String>,
     /// What stands for it in InnoDB, if the account may see that.
     pub(crate) mark: Option<String>,
-    /// Of triggers that run before a row is updated: the name and the text.
-    pub(crate) triggers: Vec<(String, String)>,
+    /// Those that run before a row is updated.
+    pub(crate) triggers: Vec<Trigger>,
 }
 
 /// What a table is in the catalogue.
@@ -228,16 +232,12 @@ fn check_foreign_keys(
         Verb::Update => "UPDATE_RULE",
         Verb::Insert => return Ok(()),
     };
-    let sql = format!(
-        "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, {rule} FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE \
-         UNIQUE_CONSTRAINT_SCHEMA = {} AND REFERENCED_TABLE_NAME = {} AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
-        quote::string(&walked.schema),
-        quote::string(&walked.name)
-    );
-    let rows = connection.query(sql).doing(|| format!("reading the foreign keys to {walked}"))?;
-    for row in rows {
-        let (child, constraint, rule) =
-            (Name::new(&row.string(0), &row.string(1)), row.string(2), row.string(3));
+    let keys = cascades(connection, rule, walked)?;
+    if verb == Verb::Update {
+        let children = keys.iter().map(|key| key.child.clone()).filter(|child| child != walked);
+        check_ways_back(connection, rule, walked, children.collect())?;
+    }
+    for Cascade { child, constraint, rule } in keys {
         if child == *walked {
             return Err(Error::with_hint(
                 format!(
@@ -257,6 +257,56 @@ fn check_foreign_keys(
         warnings.push(format!(
             "the foreign key {constraint} changes rows of {child} with it ({rule}); those are not counted"
         ));
+    }
+    Ok(())
+}
+
+/// A foreign key by which a change goes on into another table.
+struct Cascade {
+    child: Name,
+    constraint: String,
+    rule: String,
+}
+
+fn cascades(connection: &mut Connection, rule: &str, parent: &Name) -> Result<Vec<Cascade>> {
+    let sql = format!(
+        "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, {rule} FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE \
+         UNIQUE_CONSTRAINT_SCHEMA = {} AND REFERENCED_TABLE_NAME = {} AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
+        quote::string(&parent.schema),
+        quote::string(&parent.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the foreign keys to {parent}"))?;
+    let cascade = |row: Row| Cascade {
+        child: Name::new(&row.string(0), &row.string(1)),
+        constraint: row.string(2),
+        rule: row.string(3),
+    };
+    Ok(rows.into_iter().map(cascade).collect())
+}
+
+/// A change that comes back over other tables would move the key of rows, or change them twice.
+fn check_ways_back(
+    connection: &mut Connection,
+    rule: &str,
+    walked: &Name,
+    mut children: Vec<Name>,
+) -> Result<()> {
+    let mut seen: BTreeSet<_> = children.iter().map(Name::to_string).collect();
+    while let Some(parent) = children.pop() {
+        for Cascade { child, constraint, rule } in cascades(connection, rule, &parent)? {
+            if child == *walked {
+                return Err(Error::with_hint(
+                    format!(
+                        "a change comes back to {walked} by the foreign key {constraint} to {parent} ({rule}): a part would change rows \
+                         of others"
+                    ),
+                    "drop the key for the time of the change, or run the statement as it is",
+                ));
+            }
+            if seen.insert(child.to_string()) {
+                children.push(child);
+            }
+        }
     }
     Ok(())
 }
@@ -294,7 +344,7 @@ fn before_update(
     statement: &Statement,
     walked: &Name,
     warnings: &mut Vec<String>,
-) -> Result<Vec<(String, String)>> {
+) -> Result<Vec<Trigger>> {
     if statement.verb != Verb::Update {
         return Ok(Vec::new());
     }
@@ -305,13 +355,18 @@ fn before_update(
         ));
     }
     let sql = format!(
-        "SELECT TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND \
-         EVENT_OBJECT_TABLE = {} AND EVENT_MANIPULATION = 'UPDATE' AND ACTION_TIMING = 'BEFORE'",
+        "SELECT TRIGGER_NAME, ACTION_STATEMENT, SQL_MODE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND \
+         EVENT_OBJECT_TABLE = {} AND EVENT_MANIPULATION LIKE '%UPDATE%' AND ACTION_TIMING = 'BEFORE'",
         quote::string(&walked.schema),
         quote::string(&walked.name)
     );
     let rows = connection.query(sql).doing(|| format!("reading the triggers of {walked}"))?;
-    Ok(rows.into_iter().map(|row| (row.string(0), row.string(1))).collect())
+    let trigger = |row: Row| Trigger {
+        name: row.string(0),
+        text: row.string(1),
+        dialect: Dialect::of(&row.string(2), "utf8mb4"),
+    };
+    Ok(rows.into_iter().map(trigger).collect())
 }
 
 /// Numbers and times that the server gives to rows of the table that is inserted into, by the statement they come with.

@@ -29,6 +29,13 @@ pub(crate) fn rows_follow(text: &[u8], dialect: Dialect) -> Option<Range<usize>>
     None
 }
 
+/// The statement without that clause, which servers take from a log only, and MariaDB not at all: the rows that follow then need a
+/// transaction of their own. `None` where it has none.
+pub(crate) fn without_rows(text: &[u8], dialect: Dialect) -> Option<Vec<u8>> {
+    let clause = rows_follow(text, dialect)?;
+    Some([&text[..clause.start], &text[clause.end..]].concat())
+}
+
 fn depth_behind(token: &Token<'_>, depth: u32) -> u32 {
     match token {
         token if token.is_symbol(b'(') => depth + 1,
@@ -56,6 +63,9 @@ mod tests {
                 )
             );
         }
+        let without =
+            without_rows(b"CREATE TABLE `t` (`a` int) START TRANSACTION ENGINE=InnoDB", Dialect::default());
+        assert_eq!(without.as_deref(), Some(&b"CREATE TABLE `t` (`a` int)  ENGINE=InnoDB"[..]));
         for text in [
             "START TRANSACTION",
             "CREATE TABLE t (a INT) COMMENT 'START TRANSACTION'",

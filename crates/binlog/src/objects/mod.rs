@@ -11,9 +11,9 @@ use crate::event::Query;
 use crate::loads::dialect;
 use crate::log::Short;
 
-pub(crate) use created::rows_follow;
+pub(crate) use created::{rows_follow, without_rows};
 
-use references::references;
+use references::{are_qualified, references};
 
 /// What a statement is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,9 +220,10 @@ impl<'a> Reader<'a> {
             Kind::Table if verb == "ALTER" => return self.altered_table(),
             // What a view reads is looked up when it is used, by names that are of the session's schema when it is made.
             Kind::View if verb != "DROP" => {
-                self.needs_schema = true;
                 self.skip_conditions();
                 let view = self.table()?;
+                let is_told = self.skip_to("AS").is_some() && are_qualified(self.code.get(self.at..)?);
+                self.needs_schema |= !is_told;
                 return self.changes(vec![Object::Table(view)]);
             }
             Kind::Table | Kind::View => return self.tables(&[]),
@@ -462,6 +463,28 @@ mod tests {
                 changed.collect::<Vec<_>>().join(" ") + &behind
             }
             other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn views_that_need_no_schema() {
+        let needs =
+            |text: &str| matches!(objects(text.as_bytes()), Objects::Named { needs_schema: true, .. });
+        for text in [
+            "CREATE VIEW x.v AS select * from x.a",
+            "CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`b` SQL SECURITY DEFINER VIEW x.v (n, m) AS SELECT COUNT(*), y.f(1) FROM x.a JOIN y.b ON (1)",
+            "ALTER VIEW x.v AS WITH c AS (SELECT 1 FROM x.a) SELECT * FROM c WHERE 1 IN (1)",
+        ] {
+            assert!(!needs(text), "{text}");
+        }
+        for text in [
+            "CREATE VIEW v AS SELECT * FROM x.a",
+            "CREATE VIEW x.v AS SELECT * FROM a",
+            "CREATE VIEW x.v AS SELECT 1 FROM x.a WHERE b IN (SELECT 1 FROM c)",
+            "CREATE VIEW x.v AS SELECT own(1) FROM x.a",
+            "CREATE VIEW x.v AS SELECT `count`(1) FROM x.a",
+        ] {
+            assert!(needs(text), "{text}");
         }
     }
 

@@ -70,6 +70,88 @@ struct Scan<'c, 'a> {
     hidden: Vec<Vec<u8>>,
 }
 
+/// Words and functions of the servers' that an opening parenthesis may follow; any other may be a function of the session's schema.
+const BEFORE_PARENTHESES: [&str; 66] = [
+    "ABS",
+    "ALL",
+    "AND",
+    "ANY",
+    "AS",
+    "AVG",
+    "BETWEEN",
+    "BY",
+    "CASE",
+    "CAST",
+    "CEILING",
+    "CHAR",
+    "COALESCE",
+    "CONCAT",
+    "CONCAT_WS",
+    "CONVERT",
+    "COUNT",
+    "CURDATE",
+    "DATE",
+    "DATE_ADD",
+    "DATE_FORMAT",
+    "DATE_SUB",
+    "DECIMAL",
+    "DISTINCT",
+    "ELSE",
+    "EXCEPT",
+    "EXISTS",
+    "FLOOR",
+    "FROM",
+    "GREATEST",
+    "GROUP_CONCAT",
+    "HAVING",
+    "IF",
+    "IFNULL",
+    "IN",
+    "INTERSECT",
+    "ISNULL",
+    "JOIN",
+    "JSON_EXTRACT",
+    "JSON_UNQUOTE",
+    "LEAST",
+    "LEFT",
+    "LENGTH",
+    "LIKE",
+    "LOWER",
+    "MAX",
+    "MIN",
+    "NOT",
+    "NOW",
+    "NULLIF",
+    "ON",
+    "OR",
+    "OVER",
+    "REPLACE",
+    "RIGHT",
+    "ROUND",
+    "SELECT",
+    "SUBSTRING",
+    "SUM",
+    "THEN",
+    "TRIM",
+    "UNION",
+    "UPPER",
+    "USING",
+    "WHEN",
+    "WHERE",
+];
+
+/// Whether all that a SELECT names has its schema with it.
+pub(super) fn are_qualified(code: &[Token<'_>]) -> bool {
+    let tables = references(code, b"");
+    let is_call = |at: usize| {
+        let is_qualified = at.checked_sub(1).is_some_and(|before| code[before].is_symbol(b'.'));
+        let is_known = BEFORE_PARENTHESES.iter().any(|word| code[at].is_word(word));
+        code[at].name().is_some() && !is_qualified && !is_known
+    };
+    let calls = (1..code.len()).any(|at| code[at].is_symbol(b'(') && is_call(at - 1));
+    !calls && tables.is_some_and(|tables| tables.iter().all(|table| table.is_qualified))
+}
+
 impl Scan<'_, '_> {
     /// INSERT and UPDATE have their table right behind; others behind FROM.
     fn verb(&mut self) -> Option<()> {

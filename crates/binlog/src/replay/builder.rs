@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use crate::Result;
+use drover_db::Vendor;
 use drover_db::sql::events::off_as_on_a_replica;
 use drover_db::sql::{Dialect, tokens};
 
@@ -17,14 +18,16 @@ use crate::event::{Gtid, MariadbGtid, Query, Rotate, TableMap, incident};
 use crate::filter::{Filter, PARTLY, Verdict, Wants};
 use crate::loads::{Ending, Keep, Load, Loads, dialect};
 use crate::log::{Header, Kind, Place};
-use crate::objects::rows_follow;
+use crate::objects::{rows_follow, without_rows};
 use crate::rows::{Retyped, Tables};
 use crate::sql::{Before, Session, push_xa, xa_prepare};
 
 use super::definitions::{Sort, sort};
+use super::dry_run::Said;
 use super::events::Batch;
 use super::sink::Sink;
 use super::transaction::{Definition, Mode, Order, Piece, Start, Transaction};
+use super::types::with_json_as_text;
 use super::worker::shortened;
 
 /// A transaction is handed on when it has so many bytes, and what follows is while it is applied.
@@ -210,7 +213,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 let map = TableMap::parse(event.body, format)?;
                 self.tables.learn(&map, event.body, format)?;
                 if self.filter.wants_table(map.schema, map.table) {
-                    let retyped = self.retyped(&map, format)?;
+                    let retyped = self.retyped(item, &map, format)?;
                     match &retyped {
                         Some(retyped) => {
                             self.batch.describe(&event.header, &map, &retyped.describe(&map), format);
@@ -281,12 +284,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.flush_rows()?;
         self.settings(item, query)?;
         self.sink.count_statement();
-        let off = off_as_on_a_replica(query.text, dialect(query)?);
-        let off = off.map(|(text, name)| {
-            self.sink.switched_off(query.schema, &name);
-            text
-        });
-        let (text, error) = (off.unwrap_or_else(|| query.text.to_vec()), query.error);
+        let (text, error) = (self.for_target(item, query)?, query.error);
         if self.is_prepared() {
             return Ok(self.push(Piece::Statement(text, error))?);
         }
@@ -312,7 +310,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 let (position, schema) = (item.event.position, query.schema.to_vec());
                 let dialect = dialect(query)?;
                 let at = Start { log: Arc::clone(&self.log.1), position };
-                self.sink.defines(at, query, dialect)?;
+                self.sink.defines(&at, query, dialect)?;
                 let opens_transaction = rows_follow(&text, dialect).is_some();
                 let definition = Definition { position, schema, text, error, opens_transaction };
                 if let Some(now) = &mut self.now {
@@ -322,6 +320,32 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// A statement as the target takes it; a dry run asks whether it does.
+    fn for_target(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<Vec<u8>, Trouble> {
+        let dialect = dialect(query)?;
+        let off = off_as_on_a_replica(query.text, dialect);
+        let off = off.map(|(text, name)| {
+            self.sink.switched_off(query.schema, &name);
+            text
+        });
+        let mut text = off.unwrap_or_else(|| query.text.to_vec());
+        let target = self.sink.target();
+        let others = [
+            (!target.takes_rows_with_table()).then(|| without_rows(&text, dialect)),
+            (item.format.is_mariadb() && target.vendor == Vendor::MySql)
+                .then(|| with_json_as_text(&text, dialect)),
+        ];
+        if let Some(other) = others.into_iter().flatten().flatten().next() {
+            text = other;
+        }
+        if query.error == 0 && sort(query.text, dialect) != Sort::Rows {
+            let header = self.filter.header_of(query, &item.event.header)?;
+            let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
+            self.sink.try_text(&at, Said { query, header: &header, format: item.format }, &text)?;
+        }
+        Ok(text)
     }
 
     /// Whether a statement is to be applied.
@@ -351,6 +375,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     fn settings(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
         let mut text = Vec::new();
         let header = self.filter.header_of(query, &item.event.header)?;
+        let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
+        self.sink.try_session_of(&at, Said { query, header: &header, format: item.format })?;
+        self.before_transaction(item, query)?;
         self.before.prepare(&mut self.session, query, &header, item.format, &mut text)?;
         text.truncate(text.trim_ascii_end().len());
         if text.last() == Some(&b';') {
@@ -362,6 +389,20 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         // They are in the ways of writing that a session begins with.
         let ends = tokens(&text, Dialect::default()).filter(|token| token.is_symbol(b';')).count();
         Ok(self.push(Piece::Settings(text, ends + 1))?)
+    }
+
+    /// What MySQL does not set within a transaction is set before it begins.
+    fn before_transaction(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
+        let Some(Now { transaction, sender: None, .. }) = &mut self.now else { return Ok(()) };
+        if self.sink.target().vendor != Vendor::MySql || transaction.pieces.is_empty() {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        self.session.before_transaction(query, item.format, &mut text)?;
+        if let Some(text) = text.trim_ascii_end().strip_suffix(b";") {
+            transaction.pieces.insert(0, Piece::Settings(text.to_vec(), 1));
+        }
+        Ok(())
     }
 
     fn load(&mut self, item: &Item<'_>, load: Option<Load>) -> Result<(), Trouble> {

@@ -77,7 +77,7 @@ pub(super) fn fingerprint(
     let mut told = ring::digest::Context::new(&ring::digest::SHA256);
     let text = String::from_utf8_lossy(text).to_lowercase();
     let default = String::from_utf8_lossy(schema).into_owned();
-    let is_named = |name: &str| text.contains(&name.to_lowercase());
+    let is_named = |name: &str| stands_in(&text, name);
     for row in connection.query("SELECT * FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")? {
         let name = row.string(1);
         if is_named(&name) {
@@ -103,6 +103,14 @@ pub(super) fn fingerprint(
         tell(&mut told, [row]);
     }
     Ok(told.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Whether a name stands in a text in lower case: as it is, or with the quotes in it doubled as in quotes.
+pub(super) fn stands_in(text: &str, name: &str) -> bool {
+    let name = name.to_lowercase();
+    let is_quoted =
+        |quote: &str| name.contains(quote) && text.contains(&name.replace(quote, &quote.repeat(2)));
+    text.contains(&name) || is_quoted("`") || is_quoted("\"")
 }
 
 /// Names, and when they were changed last.
@@ -186,6 +194,17 @@ fn numbers_of_tables(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_found_as_they_are_quoted() {
+        let text = "create table `dq`.`q``q` (a int); create table \"x\"\"y\" (a int)";
+        for name in ["q`q", "Q`Q", "x\"y", "dq"] {
+            assert!(stands_in(text, name), "{name}");
+        }
+        for name in ["q`r", "x`y", "y\"x"] {
+            assert!(!stands_in(text, name), "{name}");
+        }
+    }
 
     #[test]
     fn sorts_of_statements() {

@@ -37,6 +37,12 @@ impl Target {
         Self { vendor: server.vendor, version: server.version.clone(), max_packet }
     }
 
+    /// Whether it makes a table in one transaction with its rows: CREATE TABLE … START TRANSACTION, from MySQL 8.0.21 on.
+    pub(super) fn takes_rows_with_table(&self) -> bool {
+        let server = Server { vendor: self.vendor, version: self.version.clone(), comment: String::new() };
+        self.vendor == Vendor::MySql && server.numbers() >= (8, 0, 21)
+    }
+
     /// How many bytes of events fit into one statement.
     pub(super) fn capacity(&self) -> usize {
         self.max_packet.max(Self::LEAST_PACKET).saturating_sub(AROUND) / 4 * 3

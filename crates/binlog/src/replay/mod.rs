@@ -8,6 +8,7 @@
 mod args;
 mod builder;
 mod definitions;
+mod dry_run;
 mod events;
 mod marks;
 mod position;
@@ -16,6 +17,8 @@ mod provenance;
 mod queue;
 mod sink;
 mod transaction;
+mod trial;
+mod types;
 mod worker;
 
 use std::collections::{BTreeSet, HashMap};
@@ -213,6 +216,8 @@ pub fn replay(
         is_backwards: args.flashback,
         skips_missing: args.skip_missing,
         rights: None,
+        trial: None,
+        schemas: None,
         made_schemas: 0,
     };
     if let Some(origin) = origin {

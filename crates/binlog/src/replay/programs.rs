@@ -1,8 +1,12 @@
 //! Programs that the target does not let the account make, told before they are tried.
 
+use std::collections::BTreeSet;
+
 use drover_db::Connection;
 use drover_db::grants::Held;
 use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
+
+use super::definitions::stands_in;
 
 /// What the account may do on the target, as far as programs depend on it.
 #[derive(Debug)]
@@ -14,6 +18,10 @@ pub(super) struct Rights {
     has_super: bool,
     /// Whether the target writes no binary log, or trusts who makes functions and triggers.
     trusts: bool,
+    /// The target's accounts, name and host; `None` where this one may not see them.
+    accounts: Option<BTreeSet<(String, String)>>,
+    /// What the logs say of accounts that they make, in lower case.
+    made: String,
 }
 
 /// Why a program cannot be made, and what to do about it.
@@ -37,25 +45,41 @@ impl Rights {
         let has_super = has("SUPER");
         let sets_definers = ["SET_ANY_DEFINER", "SET_USER_ID", "SET USER"].into_iter().any(has) || has_super;
         Ok(Self {
-            account: (name.into(), host.into()),
+            account: (name.into(), host.to_lowercase()),
             sets_definers,
             has_super,
             trusts: value(1) != "1" || value(2) == "1",
+            accounts: accounts(connection)?,
+            made: String::new(),
         })
     }
 
-    /// Why the target would refuse a statement; `None` if it would not, or if that cannot be told.
-    pub(super) fn refusal(&self, text: &[u8], dialect: Dialect) -> Option<Refusal> {
+    /// What the target would refuse of a statement, or later of the program that it makes, as far as that can be told.
+    pub(super) fn refusals(&mut self, text: &[u8], dialect: Dialect) -> Vec<Refusal> {
         let code: Vec<_> = tokens_in_comments(text, dialect).filter(Token::is_code).collect();
-        if !code.first()?.is_word("CREATE") {
-            return None;
+        let is = |at: usize, words: &[&str]| {
+            code.get(at).is_some_and(|token| words.iter().any(|word| token.is_word(word)))
+        };
+        let account = ["USER", "ROLE"];
+        let is_account = is(1, &account) || is(1, &["OR"]) && is(3, &account);
+        if is(0, &["GRANT"]) || is(0, &["CREATE", "RENAME"]) && is_account {
+            self.made.push_str(&String::from_utf8_lossy(text).to_lowercase());
+            return Vec::new();
+        }
+        if !is(0, &["CREATE"]) {
+            return Vec::new();
         }
         let kinds = ["FUNCTION", "TRIGGER", "PROCEDURE", "EVENT", "VIEW", "PACKAGE"];
-        let kind = code.iter().position(|token| kinds.iter().any(|kind| token.is_word(kind)))?;
-        if let Some((name, host)) = definer(&code[..kind])
-            && !self.sets_definers
-            && (&name, &host) != (&self.account.0, &self.account.1)
-        {
+        let Some(kind) = code.iter().position(|token| kinds.iter().any(|kind| token.is_word(kind))) else {
+            return Vec::new();
+        };
+        let definer = definer(&code[..kind]).and_then(|definer| self.definer_refusal(definer));
+        definer.into_iter().chain(self.trust_refusal(&code, kind)).collect()
+    }
+
+    fn definer_refusal(&self, definer: (String, String)) -> Option<Refusal> {
+        let (name, host) = &definer;
+        if !self.sets_definers && definer != self.account {
             let what = format!(
                 "it is made for the definer '{name}'@'{host}', and the account may make none for others (1227)"
             );
@@ -64,8 +88,19 @@ impl Rights {
                 "GRANT SET_ANY_DEFINER (MySQL; SET_USER_ID before 8.2) or SET USER (MariaDB) ON *.* TO the account",
             ));
         }
+        let is_there = self.accounts.as_ref().is_none_or(|accounts| accounts.contains(&definer));
+        if is_there || stands_in(&self.made, name) {
+            return None;
+        }
+        let what = format!(
+            "the target has no account '{name}'@'{host}', its definer: whatever uses it there is refused (1449)"
+        );
+        Some((what, "CREATE USER it there; drover restore --users makes the accounts of a dump"))
+    }
+
+    fn trust_refusal(&self, code: &[Token<'_>], kind: usize) -> Option<Refusal> {
         let is_function = code[kind].is_word("FUNCTION");
-        if self.trusts || !(is_function || code[kind].is_word("TRIGGER")) || is_loadable(&code) {
+        if self.trusts || !(is_function || code[kind].is_word("TRIGGER")) || is_loadable(code) {
             return None;
         }
         if is_function && !is_safe(&code[kind..]) {
@@ -78,6 +113,17 @@ impl Rights {
     }
 }
 
+/// The target's accounts, if this one may see them.
+fn accounts(connection: &mut Connection) -> drover_db::Result<Option<BTreeSet<(String, String)>>> {
+    match connection.query("SELECT User, Host FROM mysql.user") {
+        Ok(rows) => {
+            Ok(Some(rows.into_iter().map(|row| (row.string(0), row.string(1).to_lowercase())).collect()))
+        }
+        Err(drover_db::Error::Server(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// `DEFINER = name @ host`.
 fn definer(code: &[Token<'_>]) -> Option<(String, String)> {
     let at = code.iter().position(|token| token.is_word("DEFINER"))?;
@@ -86,7 +132,7 @@ fn definer(code: &[Token<'_>]) -> Option<(String, String)> {
     if !separator.is_symbol(b'@') {
         return None;
     }
-    Some((word(name)?, word(host)?))
+    Some((word(name)?, word(host)?.to_lowercase()))
 }
 
 fn word(token: &Token<'_>) -> Option<String> {
@@ -120,10 +166,30 @@ fn is_safe(code: &[Token<'_>]) -> bool {
 mod tests {
     use super::*;
 
-    fn refused(text: &str, sets_definers: bool, has_super: bool, trusts: bool) -> Option<String> {
+    fn rights(sets_definers: bool, has_super: bool, trusts: bool) -> Rights {
         let account = ("me".to_owned(), "localhost".to_owned());
-        let rights = Rights { account, sets_definers, has_super, trusts };
-        rights.refusal(text.as_bytes(), Dialect::default()).map(|(what, _)| what)
+        Rights { account, sets_definers, has_super, trusts, accounts: None, made: String::new() }
+    }
+
+    fn refused(text: &str, sets_definers: bool, has_super: bool, trusts: bool) -> Option<String> {
+        let refusals = rights(sets_definers, has_super, trusts).refusals(text.as_bytes(), Dialect::default());
+        refusals.into_iter().next().map(|(what, _)| what)
+    }
+
+    #[test]
+    fn definers_that_a_target_lacks() {
+        let accounts = Some([("There".to_owned(), "localhost".to_owned())].into());
+        let mut rights = Rights { accounts, ..rights(true, true, false) };
+        let mut refused = |text: &str| -> Vec<String> {
+            let refusals = rights.refusals(text.as_bytes(), Dialect::default());
+            refusals.into_iter().map(|(what, _)| what).collect()
+        };
+        let gone = refused("CREATE DEFINER=`gone`@`%` FUNCTION f() RETURNS INT RETURN 1");
+        assert!(gone[0].contains("'gone'@'%'") && gone[1].contains("1418") && gone.len() == 2, "{gone:?}");
+        assert_eq!(refused("CREATE DEFINER=`There`@`LOCALHOST` VIEW v AS SELECT 1"), [""; 0]);
+        assert_eq!(refused("CREATE DEFINER=CURRENT_USER VIEW v AS SELECT 1"), [""; 0]);
+        assert_eq!(refused("CREATE USER IF NOT EXISTS 'Gone'@'%'"), [""; 0]);
+        assert_eq!(refused("CREATE DEFINER='Gone'@'%' VIEW v AS SELECT 1"), [""; 0]);
     }
 
     #[test]

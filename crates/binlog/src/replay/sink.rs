@@ -14,13 +14,14 @@ use crate::server::Origin;
 use crate::source::log_number;
 use crate::{Error, Result};
 
+use super::dry_run::Schemas;
 use super::events::Target;
 use super::position::{Found, Positions};
 use super::programs::Rights;
 use super::provenance::Provenance;
 use super::queue::Queue;
 use super::transaction::{Piece, Start, Transaction};
-use super::worker::shortened;
+use super::trial::Trial;
 use super::{Destination, Interrupted, Problem, ReplayReport};
 
 /// Where transactions go.
@@ -48,6 +49,10 @@ pub(super) struct Sink<'a> {
     pub(super) skips_missing: bool,
     /// In a dry run, what the account may do, once that was asked.
     pub(super) rights: Option<Rights>,
+    /// In a dry run, the session in which statements are tried.
+    pub(super) trial: Option<Trial<'a>>,
+    /// In a dry run, the schemas, once they were asked for.
+    pub(super) schemas: Option<Schemas>,
     /// How many schemas of the logs were noted.
     pub(super) made_schemas: usize,
 }
@@ -58,7 +63,7 @@ pub(super) enum Goes<'a> {
 }
 
 /// More text of definitions is not kept: then no table is said to be missing.
-const MOST_DEFINED: usize = 4 << 20;
+pub(super) const MOST_DEFINED: usize = 4 << 20;
 /// So many problems are told.
 const MOST_PROBLEMS: usize = 100;
 
@@ -169,7 +174,12 @@ impl Sink<'_> {
             data_type: row.string(1),
             most: row.string(2).parse().unwrap_or(0),
         };
-        let kept = Arc::new(Kept { columns: rows.into_iter().map(column).collect(), history });
+        let kept = Kept { columns: rows.into_iter().map(column).collect(), history };
+        if let (true, Goes::ToWorkers(..)) = (kept.columns.is_empty(), &self.goes) {
+            // The same transaction makes it: CREATE TABLE … SELECT.
+            return Ok(Some(Arc::new(Kept::as_made(table, is_mariadb))));
+        }
+        let kept = Arc::new(kept);
         self.kept.insert(key, Arc::clone(&kept));
         Ok(Some(kept))
     }
@@ -189,8 +199,7 @@ impl Sink<'_> {
 
     /// In a dry run, a table that is not there is a problem, unless the log may make it.
     fn miss(&mut self, schema: &str, table: &str) {
-        let may_be_made = self.defined.len() > MOST_DEFINED || self.defined.contains(&table.to_lowercase());
-        if let (Goes::Nowhere, false) = (&self.goes, may_be_made) {
+        if let (Goes::Nowhere, false) = (&self.goes, self.may_be_made(table)) {
             let what = format!("there is no table {schema}.{table}, and nothing in the logs makes it");
             let hint =
                 "restore the dump first, and begin where it was taken: its manifest tells the position";
@@ -199,25 +208,12 @@ impl Sink<'_> {
     }
 
     /// A statement changes definitions.
-    pub(super) fn defines(&mut self, at: Start, query: &Query<'_>, dialect: Dialect) -> Result<()> {
+    pub(super) fn defines(&mut self, at: &Start, query: &Query<'_>, dialect: Dialect) -> Result<()> {
         self.tables.clear();
         self.kept.clear();
-        if let Goes::ToWorkers(..) = self.goes {
-            return Ok(());
-        }
-        if self.defined.len() <= MOST_DEFINED {
-            self.defined.push_str(&String::from_utf8_lossy(query.text).to_lowercase());
-        }
-        let rights = match self.rights.take() {
-            Some(rights) => rights,
-            None => Rights::of(&mut self.connection)
-                .map_err(|source| self.destination.failed("asking what the account may do", source))?,
-        };
-        let refusal = rights.refusal(query.text, dialect);
-        self.rights = Some(rights);
-        match refusal {
-            Some((what, hint)) => self.problem(at, &format!("{}: {what}", shortened(query.text)), hint),
-            None => Ok(()),
+        match self.goes {
+            Goes::ToWorkers(..) => Ok(()),
+            Goes::Nowhere => self.try_definition(at, query, dialect),
         }
     }
 

@@ -32,6 +32,27 @@ pub(crate) struct KeptHistory {
     pub(crate) ends_later: bool,
 }
 
+impl Kept {
+    /// A table that a server of the other vendor is about to make, of a definition in the log: MariaDB takes JSON for LONGTEXT.
+    pub(crate) fn as_made(table: &Table, is_mariadb: bool) -> Self {
+        let column = |column: &Column| {
+            let is_json = !is_mariadb && matches!(column.kind, ColumnType::Json(_));
+            let (data_type, most) = if is_json { ("longtext", u32::MAX.into()) } else { ("", 0) };
+            let name = column.name.as_deref().unwrap_or_default();
+            KeptColumn { name: String::from_utf8_lossy(name).into_owned(), data_type: data_type.into(), most }
+        };
+        Self { columns: table.columns.iter().map(column).collect(), is_versioned: true }
+    }
+
+    /// A column that rows of `table`, of the other vendor's log, cannot be written for: MySQL's JSON takes no text in a row event.
+    pub(crate) fn unfit<'k>(&'k self, table: &Table, is_mariadb: bool) -> Option<&'k str> {
+        let is_unfit = |(column, kept): &(&Column, &KeptColumn)| {
+            is_mariadb && kept.data_type == "json" && !matches!(column.kind, ColumnType::Json(_))
+        };
+        table.columns.iter().zip(&self.columns).find(is_unfit).map(|(_, kept)| &*kept.name)
+    }
+}
+
 /// A column of such a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptColumn {

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use crate::json::{self, Diffs};
 use crate::rows::{Column, Field, Table, Value, inflate, write_decimal};
 
-use super::charset::Charset;
+use super::charset::{self, Charset};
 use super::literal::{Unwritable, bits, filled};
 
 /// Writes one image of a row as an object; columns that it does not hold are not in it.
@@ -75,15 +75,15 @@ fn push_value(value: &Value<'_>, column: &Column, out: &mut Vec<u8>) -> Result<(
         Value::Geometry(bytes) | Value::Vector(bytes) => push_bytes(bytes, out),
         Value::Enum(number) => {
             match usize::from(number).checked_sub(1).and_then(|index| column.words.get(index)) {
-                Some(word) => push_string(&String::from_utf8_lossy(word), out),
+                Some(word) => push_words(word, column, out),
                 None => push_number(number, out),
             }
         }
         Value::Set(bits) if column.words.is_empty() => push_number(bits, out),
         Value::Set(bits) => {
             let chosen = column.words.iter().enumerate().filter(|(index, _)| bits >> index & 1 != 0);
-            let words: Vec<_> = chosen.map(|(_, word)| String::from_utf8_lossy(word)).collect();
-            push_string(&words.join(","), out);
+            let words: Vec<_> = chosen.map(|(_, word)| &word[..]).collect();
+            push_words(&words.join(comma(column)), column, out);
         }
     }
     Ok(())
@@ -121,6 +121,25 @@ fn push_text(bytes: &[u8], column: &Column, out: &mut Vec<u8>) {
     }
 }
 
+/// Words of an ENUM or a SET: in the column's character set where the log tells them, which then tells that too; else in UTF-8, as the
+/// server's definitions are read.
+fn push_words(words: &[u8], column: &Column, out: &mut Vec<u8>) {
+    match std::str::from_utf8(words) {
+        Ok(text) if column.collation.is_none() => push_string(text, out),
+        _ => push_text(words, column, out),
+    }
+}
+
+/// What stands between the words of a SET, in its character set.
+fn comma(column: &Column) -> &'static [u8] {
+    match column.collation.and_then(|collation| charset::name(collation.into())) {
+        Some("ucs2" | "utf16") => b"\0,",
+        Some("utf16le") => b",\0",
+        Some("utf32") => b"\0\0\0,",
+        _ => b",",
+    }
+}
+
 /// Bytes as `{"hex":"…"}`.
 fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"hex\":\"");
@@ -133,4 +152,35 @@ fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 /// A JSON string.
 pub(super) fn push_string(text: &str, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, text); // writing a string to a Vec cannot fail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::ColumnType;
+
+    fn shown(value: Value<'_>, collation: Option<u16>, words: &[&[u8]]) -> String {
+        let kind = if matches!(value, Value::Set(_)) { ColumnType::Set(1) } else { ColumnType::Enum(1) };
+        let words = words.iter().map(|word| word.to_vec()).collect();
+        let column = Column { collation, words, ..Column::of_tests(kind) };
+        let mut out = Vec::new();
+        push_value(&value, &column, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn words_are_those_of_their_character_set() {
+        const LATIN1: Option<u16> = Some(8);
+        const UTF16: Option<u16> = Some(54);
+        assert_eq!(shown(Value::Enum(1), LATIN1, &[b"\xe4"]), r#"{"hex":"e4"}"#);
+        assert_eq!(shown(Value::Enum(1), LATIN1, &[b"\xc3\xa4"]), r#"{"hex":"c3a4"}"#);
+        assert_eq!(shown(Value::Enum(1), LATIN1, &[b"a"]), r#""a""#);
+        assert_eq!(shown(Value::Enum(1), Some(45), &["ä".as_bytes()]), r#""ä""#);
+        assert_eq!(shown(Value::Enum(1), None, &["ä".as_bytes()]), r#""ä""#);
+        assert_eq!(shown(Value::Enum(1), UTF16, &[b"\0a"]), r#"{"hex":"0061"}"#);
+        assert_eq!(shown(Value::Set(3), UTF16, &[b"\0a", b"\0b"]), r#"{"hex":"0061002c0062"}"#);
+        assert_eq!(shown(Value::Set(3), LATIN1, &[b"a", b"\xe4"]), r#"{"hex":"612ce4"}"#);
+        assert_eq!(shown(Value::Set(5), LATIN1, &[b"a", b"\xe4", b"c"]), r#""a,c""#);
+        assert_eq!(shown(Value::Enum(0), LATIN1, &[b"a"]), "0");
+    }
 }

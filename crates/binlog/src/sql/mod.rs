@@ -2,6 +2,7 @@
 
 mod before;
 pub(crate) mod charset;
+mod collations;
 mod history;
 mod json_lines;
 pub(crate) mod literal;

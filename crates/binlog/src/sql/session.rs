@@ -5,10 +5,13 @@
 
 use std::io::Write as _;
 
+use drover_db::sql::{Dialect, Token, tokens_in_comments};
+
 use crate::event::{Query, Rows, Setting};
 use crate::log::{Format, Header, Short};
 
 use super::charset;
+use super::collations::{Nearest, nearest};
 use super::text::{push_name, push_quoted};
 
 /// What a session is set to, as far as it is known.
@@ -38,6 +41,12 @@ const MARIADB_FLAGS: [(u32, &str, bool); 3] = [
     (1 << 30, "system_versioning_insert_history", true),
 ];
 
+/// Whether a statement makes or alters something.
+fn defines(text: &[u8]) -> bool {
+    let mut code = tokens_in_comments(text, Dialect::default()).filter(Token::is_code);
+    code.next().is_some_and(|first| first.is_word("CREATE") || first.is_word("ALTER"))
+}
+
 /// The mode for rows: a 0 is no new number for an AUTO_INCREMENT column, and what else a mode forbids is allowed.
 const ROWS_MODE: &[u8] = b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'";
 
@@ -65,7 +74,10 @@ impl Session {
         for setting in query.settings() {
             match setting? {
                 Setting::Microseconds(number) => micros = Some(number),
-                Setting::Flags(bits) => changes.flags(bits, format),
+                Setting::Flags(bits) => {
+                    changes.flags(bits, format);
+                    changes.explicit_timestamps(bits, query, format);
+                }
                 setting => changes.take(setting),
             }
         }
@@ -118,10 +130,29 @@ impl Session {
     }
 
     /// Makes this the collation of what has none of its own.
-    pub(crate) fn collation(&mut self, number: u32, out: &mut Vec<u8>) {
+    pub(crate) fn collation(&mut self, number: u16, out: &mut Vec<u8>) {
         let mut changes = Changes::of(self, out);
-        changes.set("collation_connection", number.to_string().into_bytes());
+        changes.set_collation("collation_connection", number);
         changes.end();
+    }
+
+    /// What must be set before the transaction in which a statement makes a temporary table, if it is not: no server sets it within one.
+    pub(crate) fn before_transaction(
+        &mut self,
+        query: &Query<'_>,
+        format: &Format,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Short> {
+        let mut changes = Changes::of(self, out);
+        for setting in query.settings() {
+            match setting? {
+                Setting::Flags(bits) => changes.explicit_timestamps(bits, query, format),
+                setting @ Setting::ExplicitTimestamps(_) => changes.take(setting),
+                _ => {}
+            }
+        }
+        changes.end();
+        Ok(())
     }
 
     fn use_schema(&mut self, schema: &[u8], out: &mut Vec<u8>) {
@@ -165,9 +196,6 @@ const SOME_SERVERS: [(&str, &[&str]); 8] = [
     ("system_versioning_insert_history", &["M!101100"]),
     (CHARSET_COLLATIONS, &["M!110300"]),
 ];
-
-/// MySQL's number of that collation; those of its Unicode 9.0.0 begin with 255, MariaDB's of Unicode 14.0.0 for utf8mb4 with 2304.
-const UTF8MB4_0900_BIN: u16 = 309;
 
 const CHARSET_COLLATIONS: &str = "character_set_collations";
 
@@ -242,14 +270,19 @@ impl Changes<'_> {
         if !format.is_mariadb() {
             return;
         }
-        if format.is_at_least((10, 10)) {
-            self.set_switch("explicit_defaults_for_timestamp", bits & EXPLICIT_TIMESTAMPS != 0);
-        }
         for (bit, variable, when_set) in MARIADB_FLAGS {
             let is_known = self.session.set.iter().any(|(name, _)| *name == variable);
             if is_known || bits & bit != 0 {
                 self.set_switch(variable, (bits & bit != 0) == when_set);
             }
+        }
+    }
+
+    /// MariaDB tells it with every statement, and it matters to those that define a table only. Elsewhere it would be in the way: MySQL does
+    /// not set it within a transaction (1766).
+    fn explicit_timestamps(&mut self, bits: u32, query: &Query<'_>, format: &Format) {
+        if format.is_mariadb() && format.is_at_least((10, 10)) && defines(query.text) {
+            self.set_switch("explicit_defaults_for_timestamp", bits & EXPLICIT_TIMESTAMPS != 0);
         }
     }
 
@@ -261,19 +294,15 @@ impl Changes<'_> {
         Changes { session, out, any: false, is_mariadb: false }
     }
 
-    /// Sets a collation by its number; one that only the vendor of the log has is the nearest on a server of the other vendor, as in a
-    /// copy between them.
+    /// Sets a collation by its number; one that only one vendor has is the nearest on a server of the other.
     fn set_collation(&mut self, variable: &'static str, number: u16) {
         let value = number.to_string().into_bytes();
-        let (own, other, nearest) = match (self.is_mariadb, number) {
-            (false, UTF8MB4_0900_BIN) => ("!80000", "M!100200", "utf8mb4_nopad_bin"),
-            (false, 255..=323) => ("!80000", "M!100200", "utf8mb4_unicode_520_nopad_ci"),
-            (true, 2304..=2559) => ("M!101000", "!80000", "utf8mb4_0900_ai_ci"),
-            _ => return self.set(variable, value),
+        let Some(Nearest { own, other, collation }) = nearest(number) else {
+            return self.set(variable, value);
         };
         if self.remember(variable, &value) {
             self.assign_on(&[own], variable, &value);
-            self.assign_on(&[other], variable, nearest.as_bytes());
+            self.assign_on(&[other], variable, collation.as_bytes());
         }
     }
 

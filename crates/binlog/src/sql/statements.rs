@@ -15,7 +15,7 @@ use crate::filter::{Filter, PARTLY, Wants};
 use crate::loads::dialect;
 use crate::log::{Format, Kind, RowChange, Short};
 use crate::ls::shortened;
-use crate::objects::{Objects, rows_follow};
+use crate::objects::{Objects, without_rows};
 use crate::rows::{Field, NotUnderstood, Row, RowReader, Table, Tables};
 use crate::time::shown;
 
@@ -251,10 +251,8 @@ impl<'a> Printer<'a> {
         let Self { before, session, text, .. } = self;
         let header = filter.header_of(query, &item.event.header)?;
         before.prepare(session, query, &header, item.format, text)?;
-        match rows_follow(query.text, dialect(query)?) {
-            // Outside of a BINLOG statement there is no such clause.
-            Some(clause) => {
-                let statement = [&query.text[..clause.start], &query.text[clause.end..]].concat();
+        match without_rows(query.text, dialect(query)?) {
+            Some(statement) => {
                 push_statement(&statement, text);
                 text.extend_from_slice(BEGIN);
             }

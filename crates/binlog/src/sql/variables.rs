@@ -23,7 +23,7 @@ pub(super) fn push_variable(
     if let Some(UserValue { kind: 0, collation, .. }) = variable.value
         && collation != BINARY
     {
-        session.collation(collation, out);
+        session.collation(u16::try_from(collation).map_err(|_| Trouble::Malformed)?, out);
     }
     out.extend_from_slice(b"SET @");
     push_name(variable.name, out);

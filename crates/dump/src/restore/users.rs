@@ -160,9 +160,10 @@ impl Users {
     }
 
     fn differences(&self, wanted: &Account, now: &Account) -> Vec<String> {
-        let login = !self.without_login.contains_key(&wanted.who);
+        let lost = self.without_login.get(&wanted.who);
+        let (login, locked) = (lost.is_none(), lost.map_or(wanted.locked, |lost| lost.locked));
         compare::differences(
-            &Expected { account: wanted, login, refused: &self.refused },
+            &Expected { account: wanted, login, locked, refused: &self.refused },
             now,
             self.facts.vendor,
         )

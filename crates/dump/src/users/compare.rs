@@ -12,6 +12,8 @@ pub(crate) struct Expected<'a> {
     pub(crate) account: &'a Account,
     /// Whether the server can hold the dumped password; otherwise a new account is locked.
     pub(crate) login: bool,
+    /// Whether it is locked in the dump.
+    pub(crate) locked: bool,
     /// Statements that the server refused, which is reported elsewhere.
     pub(crate) refused: &'a BTreeSet<String>,
 }
@@ -28,11 +30,13 @@ pub(crate) fn differences(expected: &Expected<'_>, now: &Account, vendor: Vendor
         let other_plugin = plugins(then) != plugins(now);
         differs(other_plugin, "authentication plugin");
         differs(!other_plugin && then.secrets().ne(now.secrets()), "password");
-        differs(then.locked != now.locked || then.is_role != now.is_role, "ACCOUNT LOCK");
-        differs(then.password.expired != now.password.expired, "PASSWORD EXPIRE");
     }
     let as_made = || now.locked && (&then.ways, &then.further) == (&now.ways, &now.further);
     let is_unknown = !expected.login && !as_made();
+    if expected.login || is_unknown {
+        differs(expected.locked != now.locked || then.is_role != now.is_role, "ACCOUNT LOCK");
+        differs(then.password.expired != now.password.expired, "PASSWORD EXPIRE");
+    }
     differs(then.require != now.require, "REQUIRE");
     differs(then.limits != now.limits, "resource limit");
     let rules = PasswordRules { expired: now.password.expired, ..then.password.clone() };
@@ -55,4 +59,36 @@ fn plugins(account: &Account) -> Vec<&str> {
 fn rights(account: &Account, vendor: Vendor) -> Vec<String> {
     let granted = account.grants.iter().map(|grant| grant.statement(&account.who));
     sql::memberships(account, vendor).into_iter().chain(granted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use drover_db::grants::Who;
+
+    use super::super::model::Factor;
+    use super::*;
+
+    #[test]
+    fn a_lock_is_compared_also_where_the_password_cannot_be() {
+        let mut then = Account::new(Who::new("a", "%"));
+        (then.ways, then.locked) = (vec![Factor::new("p", b"unusable")], true);
+        let differ = |was_locked: bool, now: &Account| {
+            let refused = BTreeSet::new();
+            let expected = Expected { account: &then, login: false, locked: was_locked, refused: &refused };
+            differences(&expected, now, Vendor::MySql)
+        };
+        let own = |locked: bool, expired: bool| {
+            let mut now = Account { ways: vec![Factor::new("p", b"its own")], locked, ..then.clone() };
+            now.password.expired = expired;
+            now
+        };
+        let lock = "its ACCOUNT LOCK is not the dumped one";
+        assert_eq!(differ(false, &then), [""; 0]);
+        assert_eq!(differ(false, &own(false, false)), [PASSWORD_UNKNOWN]);
+        assert_eq!(differ(true, &own(true, false)), [PASSWORD_UNKNOWN]);
+        assert_eq!(differ(true, &own(false, false)), [lock, PASSWORD_UNKNOWN]);
+        assert_eq!(differ(false, &own(true, false)), [lock, PASSWORD_UNKNOWN]);
+        let expired = "its PASSWORD EXPIRE is not the dumped one";
+        assert_eq!(differ(false, &own(false, true)), [expired, PASSWORD_UNKNOWN]);
+    }
 }

@@ -47,6 +47,8 @@ pub(crate) struct NoLogin {
     pub(crate) why: String,
     /// What gives a new account a password.
     pub(crate) statement: String,
+    /// Whether the account was locked before it lost its way to log in.
+    pub(crate) locked: bool,
 }
 
 /// Makes what a server with these facts can hold.
@@ -142,7 +144,7 @@ impl Work<'_> {
         let unlock = if was_locked { "" } else { " ACCOUNT UNLOCK" };
         let statement = format!("ALTER USER {} IDENTIFIED BY 'a new password'{unlock}", account.who);
         if lost.login {
-            let login = NoLogin { why: lost.what.join("; "), statement };
+            let login = NoLogin { why: lost.what.join("; "), statement, locked: was_locked };
             self.without_login.insert(account.who.clone(), login);
         } else {
             lost.what.iter().for_each(|what| self.lost(&account.who, what, None));

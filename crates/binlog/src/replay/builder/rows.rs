@@ -1,5 +1,7 @@
 //! Rows on their way into transactions.
 
+use drover_db::Vendor;
+
 use crate::Result;
 use crate::chain::{Item, Trouble};
 use crate::event::{Rows, TableMap};
@@ -13,10 +15,29 @@ use super::{Builder, NO_HINT, Now};
 
 impl Builder<'_, '_, '_> {
     /// How rows of a table must be written for the target, if not as they are.
-    pub(super) fn retyped(&mut self, map: &TableMap<'_>, format: &Format) -> Result<Option<Retyped>> {
+    pub(super) fn retyped(
+        &mut self,
+        item: &Item<'_>,
+        map: &TableMap<'_>,
+        format: &Format,
+    ) -> Result<Option<Retyped>, Trouble> {
         let Some(Ok(table)) = self.tables.get(map.id) else { return Ok(None) };
-        let kept = self.sink.kept(table, format.is_mariadb())?;
-        Ok(kept.and_then(|kept| Retyped::of(map, table, &kept, format)))
+        let Some(kept) = self.sink.kept(table, format.is_mariadb())? else { return Ok(None) };
+        let retyped = Retyped::of(map, table, &kept, format);
+        if self.sink.target().vendor == Vendor::MySql
+            && let Some(column) = kept.unfit(table, format.is_mariadb())
+        {
+            let name = [map.schema, b".", map.table].concat();
+            let name = String::from_utf8_lossy(&name).into_owned();
+            let what =
+                format!("rows of {name}: its column {column} is JSON on the target, and text in the log");
+            self.problem(
+                item,
+                &what,
+                "ALTER TABLE … MODIFY the column to LONGTEXT there, as a copy makes it",
+            )?;
+        }
+        Ok(retyped)
     }
 
     pub(super) fn rows(&mut self, item: &Item<'_>) -> Result<(), Trouble> {

@@ -18,5 +18,6 @@ mod replay;
 mod runs;
 pub(crate) mod sql;
 mod stat;
+mod told;
 mod undo;
 mod variables;

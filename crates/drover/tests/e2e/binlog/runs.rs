@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use drover_sandbox::{Flavour, Server};
 
 use super::sql::logged;
-use crate::client::{client, feed, sql};
+use crate::client::{client, feed, sql, value};
 use crate::drover::{Output, drover, run};
 use crate::servers::{is_wanted, on_both, start_mariadb_11, start_unsynced, target};
 
-on_both!(types_before_others, what_is_printed_runs);
+on_both!(types_before_others, what_is_printed_runs, words_are_shown_by_their_character_set);
 
 const FULL: [&str; 3] = ["--log-bin", "--binlog-format=ROW", "--binlog-row-metadata=FULL"];
 
@@ -87,6 +87,33 @@ fn check_types(source: &Server, target: &Server, types: &[&str], schema: &str) {
     let printed = printed(source, &logged(source, || drop(sql(source, work))), "").done();
     assert_runs(source, target, &printed.stdout, &question.join(";"));
     sql(target, format!("DROP DATABASE {schema}"));
+}
+
+/// Words of an ENUM or a SET come out as they are in JSON, or as their bytes.
+fn words_are_shown_by_their_character_set(flavour: Flavour) {
+    let source = &start_unsynced(flavour, &FULL);
+    let work = "SET NAMES utf8mb4; CREATE DATABASE words; USE words; CREATE TABLE t (l ENUM('ä', 'a') CHARACTER SET latin1,
+            u ENUM('ä') CHARACTER SET utf8mb4, w ENUM('ä') CHARACTER SET utf16, s SET('ä', 'b') CHARACTER SET latin1,
+            v SET('ä', 'b') CHARACTER SET utf16);
+        INSERT INTO t VALUES ('ä', 'ä', 'ä', 'ä,b', 'ä,b'), ('a', 'ä', 'ä', 'b', 'b')";
+    let logs = logged(source, || drop(sql(source, work)));
+    let lines = run(drover("binlog sql --json").args(&logs)).done().stdout;
+    assert!(!lines.contains('\u{fffd}') && !lines.contains("fffd"), "{lines}");
+    let rows = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let rows: Vec<_> =
+        rows.filter(|line| line["kind"] == "insert").map(|line| line["after"].clone()).collect();
+    let hex = |of: &str, set: &str| value(source, format!("SELECT LOWER(HEX(CONVERT('{of}' USING {set})))"));
+    for (column, of, set) in
+        [("l", "ä", "latin1"), ("w", "ä", "utf16"), ("s", "ä,b", "latin1"), ("v", "ä,b", "utf16")]
+    {
+        let expected = serde_json::json!({ "hex": hex(of, set) });
+        assert_eq!(rows[0][column], expected, "{column}: {lines}");
+    }
+    assert_eq!(
+        (&rows[0]["u"], &rows[1]["l"], &rows[1]["s"]),
+        (&"ä".into(), &"a".into(), &"b".into()),
+        "{lines}"
+    );
 }
 
 /// A case: what is done, and what it is compared by.

@@ -11,6 +11,8 @@ on_both!(
     statements,
     tables,
     triggers_that_move_the_key,
+    triggers_that_hand_the_key_on,
+    foreign_keys_that_lead_back,
     a_rate_that_cannot_be_measured,
     replicas_that_cannot_be_watched
 );
@@ -148,6 +150,54 @@ fn triggers_that_move_the_key(flavour: Flavour) {
         value(server, format!("SELECT GROUP_CONCAT(id, ':', a ORDER BY id) FROM {schema}.t")),
         "1001:1,1002:1,1003:1"
     );
+}
+
+/// What a trigger hands its key to may change it, such as a procedure with a parameter of INOUT. A trigger that only reads it does not.
+fn triggers_that_hand_the_key_on(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_handed");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, a INT); CREATE TABLE log (id INT, a INT);
+             INSERT INTO t VALUES (1000, 0), (2000, 0), (3000, 0), (4000, 0);
+             CREATE PROCEDURE q(INOUT x INT) SET x = x + 3501"
+        ),
+    );
+    let bodies =
+        ["CALL q(NEW.id)", "IF NEW.a = 0 THEN CALL q(NEW.id); END IF", "SET `new`.id = NEW.id + 3501"];
+    let update = || run(&mut chunk(server, schema, "--chunk-size 1k", "UPDATE t SET a = a + 1"));
+    for body in bodies {
+        let delimited = format!(
+            "USE {schema};\nDELIMITER //\nCREATE TRIGGER mover BEFORE UPDATE ON t FOR EACH ROW {body}//"
+        );
+        sql(server, delimited);
+        update().refused(&["the trigger mover may change id"]);
+        sql(server, format!("DROP TRIGGER {schema}.mover"));
+    }
+    assert_eq!(value(server, format!("SELECT SUM(a) FROM {schema}.t")), "0");
+    assert_forgotten(server, schema);
+    sql(
+        server,
+        format!(
+            "USE {schema}; CREATE TRIGGER reader BEFORE UPDATE ON t FOR EACH ROW INSERT INTO log VALUES (ABS(NEW.id), NEW.id)"
+        ),
+    );
+    update().done();
+    assert_eq!(value(server, format!("SELECT COUNT(DISTINCT a) FROM {schema}.log WHERE a >= 1000")), "4");
+}
+
+/// A change that comes back over a second table changes rows of other parts.
+fn foreign_keys_that_lead_back(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_back");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, u INT UNIQUE, up INT);
+             CREATE TABLE between_them (x INT UNIQUE, CONSTRAINT there FOREIGN KEY (x) REFERENCES t (u) ON UPDATE CASCADE);
+             ALTER TABLE t ADD CONSTRAINT back FOREIGN KEY (up) REFERENCES between_them (x) ON UPDATE CASCADE"
+        ),
+    );
+    run(&mut chunk(server, schema, "", "UPDATE t SET u = u + 100")).refused(&["comes back to", "back"]);
 }
 
 fn a_rate_that_cannot_be_measured(flavour: Flavour) {

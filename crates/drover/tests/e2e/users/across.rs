@@ -140,6 +140,48 @@ fn keeps_its_password(target: &Server, dir: &std::path::Path, user: &str) {
     run(&mut verify(target, dir, "--users")).found(&[&name, "its password is the dumped one cannot be told"]);
 }
 
+/// An account that is locked in the dump and open on the target, or the other way round, is another one, also where its password cannot be
+/// compared.
+#[test]
+fn locks_are_compared() {
+    with_both(|| {
+        for (from, to) in [(Flavour::MariaDb, Flavour::MySql), (Flavour::MySql, Flavour::MariaDb)] {
+            let (source, target, dir) = (server(from), start(to, &[]), tempfile::tempdir().unwrap());
+            let make = |server: &Server, shut: &str, free: &str, old: &str| {
+                sql(
+                    server,
+                    format!(
+                        "CREATE USER shut@localhost IDENTIFIED BY 'p' {shut}; CREATE USER free@localhost IDENTIFIED BY 'p' {free};
+                         CREATE USER old@localhost IDENTIFIED BY 'p' {old}; CREATE USER same@localhost IDENTIFIED BY 'p' ACCOUNT LOCK"
+                    ),
+                );
+            };
+            make(&source, "ACCOUNT LOCK", "", "PASSWORD EXPIRE");
+            make(&target, "", "ACCOUNT LOCK", "");
+            run(&mut dump(&source, "shop --users", dir.path())).done();
+            let verified = run(&mut verify(&target, dir.path(), "--users --json")).json();
+            let differences = verified["differences"].as_array().unwrap();
+            let differs = |user: &str, word: &str| {
+                let account = format!("account `{user}`@`localhost`");
+                let is =
+                    |one: &&Value| one["object"] == account && one["what"].as_str().unwrap().contains(word);
+                differences.iter().any(|one| is(&one))
+            };
+            let lock = "its ACCOUNT LOCK is not the dumped one";
+            assert!(differs("shut", lock) && differs("free", lock) && !differs("same", lock), "{verified}");
+            assert!(differs("old", "its PASSWORD EXPIRE is not the dumped one"), "{verified}");
+            run(&mut restore(&target, dir.path(), "--users")).refused(&[
+                "already has the account",
+                "2 more of the dump",
+                "hint: --drop-existing",
+            ]);
+            // One that takes its place is locked, whatever was there.
+            assert_eq!(run(&mut restore(&target, dir.path(), "--users --drop-existing")).code, Some(1));
+            stays_out(&target, "shut", "p");
+        }
+    });
+}
+
 fn mysql_to_mariadb() {
     let (source, target, dir) =
         (server(Flavour::MySql), start(Flavour::MariaDb, &[]), tempfile::tempdir().unwrap());

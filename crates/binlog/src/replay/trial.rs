@@ -1,0 +1,109 @@
+//! In a dry run, what the target says of a session's settings and of a statement's words. Settings are those of a session of its own; a
+//! statement is prepared, for which a server reads it and runs nothing.
+
+use std::collections::BTreeMap;
+
+use drover_db::{Connection, Watched};
+use memchr::memmem;
+
+use super::Destination;
+use crate::Result;
+use crate::event::Query;
+use crate::log::{Format, Header, Short};
+use crate::sql::Session;
+
+/// A session in which settings and statements are tried.
+pub(super) struct Trial<'a> {
+    destination: &'a Destination,
+    connection: Connection,
+    /// So that a request to stop breaks the connection.
+    _watched: Watched<'static>,
+    /// Settings that were tried, and whether the target has them.
+    known: BTreeMap<Vec<u8>, bool>,
+    /// What the session is set to.
+    current: Vec<u8>,
+}
+
+/// Errors that tell that a server cannot read a statement, whatever definitions there are: syntax, character set, a collation of another
+/// one, collation, type. Source: MySQL `share/messages_to_clients.txt`, MariaDB `sql/share/errmsg-utf8.txt`.
+const UNREADABLE: [u16; 5] = [1064, 1115, 1253, 1273, 4161];
+
+impl<'a> Trial<'a> {
+    pub(super) fn begin(destination: &'a Destination) -> Result<Self> {
+        let (connection, watched) = destination.connect()?;
+        Ok(Self { destination, connection, _watched: watched, known: BTreeMap::new(), current: Vec::new() })
+    }
+
+    /// Why the target does not take the settings of a statement's session; told once.
+    pub(super) fn refuses_settings(
+        &mut self,
+        query: &Query<'_>,
+        header: &Header,
+        format: &Format,
+    ) -> Result<Option<drover_db::Error>> {
+        let Ok(settings) = settings(query, header, format) else { return Ok(None) };
+        if self.known.contains_key(&settings) {
+            return Ok(None);
+        }
+        let refused = self.set(&settings)?;
+        self.known.insert(settings, refused.is_none());
+        Ok(refused)
+    }
+
+    /// Why the target cannot read a statement of a session with these settings.
+    pub(super) fn refuses_text(
+        &mut self,
+        query: &Query<'_>,
+        header: &Header,
+        format: &Format,
+        text: &[u8],
+    ) -> Result<Option<drover_db::Error>> {
+        let Ok(settings) = settings(query, header, format) else { return Ok(None) };
+        if self.known.get(&settings) != Some(&true) {
+            return Ok(None);
+        }
+        if self.current != settings {
+            self.set(&settings)?;
+        }
+        match self.connection.prepare_query(text) {
+            Ok(statement) => {
+                let closed = self.connection.close(statement);
+                closed.map(|()| None).map_err(|source| self.failed(source))
+            }
+            Err(drover_db::Error::Server(error)) => {
+                let is_unreadable = UNREADABLE.contains(&error.code);
+                Ok(is_unreadable.then_some(drover_db::Error::Server(error)))
+            }
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// Sets the session, line by line; tells why that is refused.
+    fn set(&mut self, settings: &[u8]) -> Result<Option<drover_db::Error>> {
+        self.current.clear();
+        for line in settings.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            match self.connection.execute(line.strip_suffix(b";").unwrap_or(line)) {
+                Ok(_) => {}
+                Err(error @ drover_db::Error::Server(_)) => return Ok(Some(error)),
+                Err(source) => return Err(self.failed(source)),
+            }
+        }
+        self.current = settings.to_vec();
+        Ok(None)
+    }
+
+    fn failed(&self, source: drover_db::Error) -> crate::Error {
+        self.destination.failed("trying a statement", source)
+    }
+}
+
+/// All that a statement's session is set to, but its schema, its number and the time.
+fn settings(query: &Query<'_>, header: &Header, format: &Format) -> Result<Vec<u8>, Short> {
+    let query = Query { thread: 0, ..*query };
+    let header = Header { flags: header.flags | Header::SUPPRESS_USE, ..*header };
+    let mut text = Vec::new();
+    Session::default().prepare(&query, &header, format, &mut text)?;
+    let time = memmem::rfind(&text, b"SET @@session.timestamp").unwrap_or(text.len());
+    text.truncate(time);
+    Ok(text)
+}
