@@ -50,9 +50,7 @@ impl GtidSet {
                 let tag = String::from_utf8_lossy(gtid.tag).into_owned();
                 (self.mysql.entry((gtid.source, tag)).or_default(), gtid.number)
             }
-            Gtid::Mariadb(gtid) => {
-                (self.mariadb.entry((gtid.domain, gtid.server)).or_default(), gtid.number)
-            }
+            Gtid::Mariadb(gtid) => (self.mariadb.entry((gtid.domain, gtid.server)).or_default(), gtid.number),
         };
         match numbers.last_mut() {
             Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
@@ -355,7 +353,10 @@ mod tests {
         let tagged: GtidSet = format!("{UUID}:7:blue:5-6").parse().unwrap();
         for set in [&set, &tagged, &GtidSet::default()] {
             let read = GtidSet::of_previous(&set.mysql_bytes().unwrap()).unwrap();
-            assert_eq!((read.to_string(), read.contains_all(set)), (set.to_string(), set.contains_all(&read)));
+            assert_eq!(
+                (read.to_string(), read.contains_all(set)),
+                (set.to_string(), set.contains_all(&read))
+            );
         }
         assert_eq!(set.to_string(), format!("{UUID}:1-3:7-9"));
         assert_eq!(tagged.to_string(), format!("{UUID}:7,{UUID}:blue:5-6"));
@@ -387,7 +388,8 @@ mod tests {
         grown.insert(&mariadb(0, 2, 7));
         assert_eq!(grown.to_string(), format!("{UUID}:1-4:7-8,0-2-7"));
         let state = set("0-1-5,0-2-9,1-1-70");
-        let highest = [(0, None), (0, Some(1)), (2, None)].map(|(domain, server)| state.highest(domain, server));
+        let highest =
+            [(0, None), (0, Some(1)), (2, None)].map(|(domain, server)| state.highest(domain, server));
         assert_eq!(highest, [Some(9), Some(5), None]);
     }
 

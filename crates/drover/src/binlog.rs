@@ -99,14 +99,18 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
     }
     if !manifest.contents.has_rows() {
         return Err(Failure {
-            error: format!("{}: the dump has no rows (--no-data), which the logs would change", dump.display()),
+            error: format!(
+                "{}: the dump has no rows (--no-data), which the logs would change",
+                dump.display()
+            ),
             hint: Some("take a dump with rows".into()),
         });
     }
     let partial = partial_tables(&manifest);
     let Manifest { snapshot, schemas, .. } = manifest;
-    let Snapshot { binlog_file, binlog_position, gtid_set, server_id, server_clock_us, replicates_from, .. } =
-        snapshot;
+    let Snapshot {
+        binlog_file, binlog_position, gtid_set, server_id, server_clock_us, replicates_from, ..
+    } = snapshot;
     let (log, position) = binlog_file.zip(binlog_position).ok_or_else(|| Failure {
         error: format!("{}: its server told no position in a binary log", dump.display()),
         hint: Some(
@@ -137,7 +141,8 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
 /// Tables whose rows were left out or masked.
 fn partial_tables(manifest: &Manifest) -> Vec<Partial> {
     let why = |table: &Table| {
-        let masked = table.masks.keys().next().map(|column| format!("the column {column} is masked (--mask)"));
+        let masked =
+            table.masks.keys().next().map(|column| format!("the column {column} is masked (--mask)"));
         let condition = table.condition.as_ref();
         masked.or_else(|| condition.map(|condition| format!("it has those where {condition} (--where)")))
     };

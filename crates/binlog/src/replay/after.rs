@@ -48,9 +48,8 @@ impl After {
     /// Refuses what the logs cannot be applied to: rows that were left out cannot be changed, and masked ones would get what was masked.
     pub(super) fn check_rows(&self, filter: &FilterArgs) -> Result<()> {
         let filter = Filter::new(filter, 1);
-        let is_wanted = |partial: &&Partial| {
-            filter.wants_table(partial.schema.as_bytes(), partial.table.as_bytes())
-        };
+        let is_wanted =
+            |partial: &&Partial| filter.wants_table(partial.schema.as_bytes(), partial.table.as_bytes());
         match self.partial.iter().find(is_wanted) {
             None => Ok(()),
             Some(Partial { schema, table, why }) => Err(Error::with_hint(

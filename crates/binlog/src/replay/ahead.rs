@@ -80,11 +80,7 @@ impl Ahead {
     }
 }
 
-fn look(
-    item: &Item<'_>,
-    filter: &mut Filter<'_>,
-    sink: &mut Sink<'_>,
-) -> Result<ControlFlow<()>, Trouble> {
+fn look(item: &Item<'_>, filter: &mut Filter<'_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Trouble> {
     let verdict = filter.verdict(item)?;
     if verdict == Verdict::Stop {
         return Ok(ControlFlow::Break(()));

@@ -143,7 +143,10 @@ impl Applied {
 const ANEW: &str = "where the target was filled anew since, as from a dump, --restart applies it again";
 
 fn refusal(what: &str) -> Error {
-    Error::with_hint(what, format!("{ANEW}; --flashback undoes what a server did; --exclude-gtids leaves transactions out"))
+    Error::with_hint(
+        what,
+        format!("{ANEW}; --flashback undoes what a server did; --exclude-gtids leaves transactions out"),
+    )
 }
 
 impl Known {

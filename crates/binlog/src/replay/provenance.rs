@@ -223,7 +223,8 @@ mod tests {
         ] {
             assert_eq!(known.log(name, server_id, begun), right, "{name} {server_id} {begun}");
         }
-        let behind = [("bin.000002", "bin.000001"), ("bin.000001", "bin.000002"), ("bin.000002", "bin.000003")];
+        let behind =
+            [("bin.000002", "bin.000001"), ("bin.000001", "bin.000002"), ("bin.000002", "bin.000003")];
         assert_eq!(behind.map(|(log, other)| known.is_behind(log, other)), [true, false, false]);
     }
 

@@ -22,7 +22,8 @@ const REPLICAS: [&str; 4] =
     ["SHOW ALL REPLICAS STATUS", "SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"];
 
 /// Which server it is, and its clock.
-const MYSQL_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000, @@GLOBAL.server_uuid";
+const MYSQL_SERVER: &str =
+    "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000, @@GLOBAL.server_uuid";
 const MARIADB_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000";
 
 impl Asks {
