@@ -109,7 +109,14 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
     let partial = partial_tables(&manifest);
     let Manifest { snapshot, schemas, .. } = manifest;
     let Snapshot {
-        binlog_file, binlog_position, gtid_set, server_id, server_clock_us, replicates_from, ..
+        binlog_file,
+        binlog_position,
+        gtid_set,
+        server_id,
+        server_clock_us,
+        query_id,
+        replicates_from,
+        ..
     } = snapshot;
     let (log, position) = binlog_file.zip(binlog_position).ok_or_else(|| Failure {
         error: format!("{}: its server told no position in a binary log", dump.display()),
@@ -135,7 +142,17 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
     })?;
     let place = |source: SourcePosition| format!("{} at {}", source.file, source.position);
     let replicates_from = replicates_from.into_iter().map(place).collect();
-    Ok(After { log, position, gtids, server_id, clock: server_clock_us, replicates_from, schemas, partial })
+    Ok(After {
+        log,
+        position,
+        gtids,
+        server_id,
+        clock: server_clock_us,
+        query_id,
+        replicates_from,
+        schemas,
+        partial,
+    })
 }
 
 /// Tables whose rows were left out or masked.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::chain::{Chain, Item};
-use crate::event::{Gtid, MariadbGtid, MysqlGtid};
+use crate::event::{Gtid, MariadbGtid, MysqlGtid, xid};
 use crate::filter::{Filter, FilterArgs};
 use crate::gtid_set::GtidSet;
 use crate::log::{Kind, Place, Short};
@@ -25,6 +25,8 @@ pub struct After {
     pub server_id: Option<u32>,
     /// What the server's clock showed, in microseconds since 1970.
     pub clock: Option<u64>,
+    /// A number above those of MariaDB's transactions (XID) up to there.
+    pub query_id: Option<u64>,
     /// If the server was a replica, where it was in its sources' logs, as LOG at POSITION.
     pub replicates_from: Vec<String>,
     /// The schemas that it has.
@@ -104,6 +106,7 @@ impl After {
         }
         match event.kind {
             Kind::FORMAT_DESCRIPTION => self.check_server(item)?,
+            Kind::XID => self.check_number(item)?,
             Kind::PREVIOUS_GTIDS => seen.set = GtidSet::of_previous(event.body)?,
             Kind::MARIADB_GTID_LIST => {
                 seen.last.extend(GtidSet::list(event.body)?.into_iter().map(|gtid| (gtid.domain, gtid)));
@@ -136,6 +139,17 @@ impl After {
         let begun = u64::from(header.timestamp) * 1_000_000;
         match self.clock.is_some_and(|clock| clock < begun) {
             true => Err(Wrong::Other(format!("it was begun at {}, {}", shown(begun), self.taken()))),
+            false => Ok(()),
+        }
+    }
+
+    fn check_number(&self, item: &Item<'_>) -> Result<(), Wrong> {
+        let number = xid(item.event.body, item.format)?;
+        match self.query_id.is_some_and(|query_id| query_id < number) {
+            true => Err(Wrong::Other(format!(
+                "the transaction that ends at {} in it came after the dump was taken (XID {number})",
+                item.event.end
+            ))),
             false => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! Where a snapshot lies in the binary log. It is asked under the lock that holds writers back, so in one round trip: which statements the
 //! server understands is found out before.
 
+use drover_db::server::variable;
 use drover_db::wire::{Batch, Rows};
 use drover_db::{Connection, Vendor};
 
@@ -24,7 +25,10 @@ const REPLICAS: [&str; 4] =
 /// Which server it is, and its clock.
 const MYSQL_SERVER: &str =
     "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000, @@GLOBAL.server_uuid";
-const MARIADB_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000";
+const MARIADB_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000, NULL, \
+                              (SELECT QUERY_ID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID())";
+/// Galera gives transactions other numbers.
+const GALERA_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000";
 
 impl Asks {
     /// Asks once, before it matters.
@@ -40,7 +44,12 @@ impl Asks {
         }
         let gtid = (vendor == Vendor::MariaDb).then_some("SELECT @@GLOBAL.gtid_binlog_pos");
         let gtid = gtid.filter(|sql| connection.query(sql).is_ok());
-        let server = if vendor == Vendor::MariaDb { MARIADB_SERVER } else { MYSQL_SERVER };
+        let mut is_galera = || variable(connection, "GLOBAL.wsrep_on").doing(|| "asking for wsrep_on");
+        let server = match vendor {
+            Vendor::MySql => MYSQL_SERVER,
+            Vendor::MariaDb if is_galera()?.is_some_and(|on| on == "1") => GALERA_SERVER,
+            Vendor::MariaDb => MARIADB_SERVER,
+        };
         Ok(Self { log, gtid, replicas: first_that_parses(connection, &REPLICAS)?, server })
     }
 
@@ -68,6 +77,7 @@ impl Asks {
             server_id: told(0).and_then(|id| id.parse().ok()),
             server_clock_us: told(1).and_then(|clock| clock.split('.').next()?.parse().ok()),
             server_uuid: told(2),
+            query_id: told(3).and_then(|id| id.parse().ok()),
             replicates_from: sources(&replicas),
             ..Snapshot::default()
         })
