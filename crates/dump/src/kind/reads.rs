@@ -39,7 +39,7 @@ const FUNCTIONS: &str = "abs acos adddate addtime aes_decrypt aes_encrypt ascii 
 
 /// Words that may stand before a parenthesis and call nothing.
 const KEYWORDS: &str = "all and any as between binary by case distinct div else end exists from group having in index inner \
-    interval is join key like limit mod not offset on or order partition regexp return rlike select set some then \
+    interval is join key like limit mod not null offset on or order partition regexp return rlike select set some then \
     union update using value values varbinary varchar when where xor decimal char nchar double float signed unsigned datetime time";
 
 /// The tables and sequences that a statement of this kind reads.

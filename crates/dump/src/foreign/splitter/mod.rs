@@ -487,7 +487,7 @@ impl<R: Read> Splitter<R> {
             Seen::Head if is("VALUES") => Seen::Rows,
             Seen::Head if ["SELECT", "SET", "TABLE", "WITH"].iter().any(|word| is(word)) => Seen::Other,
             Seen::Head if !before.is_empty() || is("INSERT") || is("REPLACE") => Seen::Head,
-            Seen::Rows if is("NULL") || is_introducer(word, behind) => Seen::Rows,
+            Seen::Rows if is("NULL") && !before.ends_with(b".") || is_introducer(word, behind) => Seen::Rows,
             _ => Seen::Other,
         };
         self.at += word.len();
