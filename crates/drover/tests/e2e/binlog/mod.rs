@@ -13,7 +13,6 @@ mod flashback;
 mod follow;
 mod gaps;
 mod json;
-mod origin;
 mod pitr;
 mod replay;
 mod runs;
