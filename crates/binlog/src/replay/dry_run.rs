@@ -140,6 +140,11 @@ impl<'a> Sink<'a> {
         })
     }
 
+    /// Whether it is a dry run, and the logs define the table: then it may be another one than is there.
+    pub(super) fn is_only_planned(&self, table: &[u8]) -> bool {
+        matches!(self.goes, Goes::Nowhere) && self.may_be_made(&String::from_utf8_lossy(table))
+    }
+
     /// Whether the logs may make a table that is not there.
     pub(super) fn may_be_made(&self, table: &str) -> bool {
         self.defined.len() > MOST_DEFINED || stands_in(&self.defined, table)

@@ -193,7 +193,7 @@ impl Sink<'_> {
         let row = self.connection.first(sql);
         let row = row.map_err(|source| self.destination.failed("asking for a table's history", source))?;
         let place = row.as_ref().and_then(|row| row.parse::<usize>(1));
-        let ends_later = row.is_some_and(|row| row.string(0) == "1");
+        let ends_later = row.map(|row| row.string(0) == "1");
         Ok(KeptHistory { until: place.and_then(|place| place.checked_sub(1)), ends_later })
     }
 

@@ -28,8 +28,12 @@ pub(crate) struct Kept {
 pub(crate) struct KeptHistory {
     /// Which column tells until when a row is valid; `None` for one that the server has added by itself, behind all others.
     pub(crate) until: Option<usize>,
-    /// Whether the last TIMESTAMP is the one that MariaDB has from 11.5 on.
-    pub(crate) ends_later: bool,
+    /// Whether the last TIMESTAMP is the one that MariaDB has from 11.5 on; `None` where rows stay as they are in the log.
+    pub(crate) ends_later: Option<bool>,
+}
+
+impl KeptHistory {
+    const AS_LOGGED: Self = Self { until: None, ends_later: None };
 }
 
 impl Kept {
@@ -41,7 +45,7 @@ impl Kept {
             let name = column.name.as_deref().unwrap_or_default();
             KeptColumn { name: String::from_utf8_lossy(name).into_owned(), data_type: data_type.into(), most }
         };
-        Self { columns: table.columns.iter().map(column).collect(), is_versioned: true }
+        Self { columns: table.columns.iter().map(column).collect(), history: Some(KeptHistory::AS_LOGGED) }
     }
 
     /// A column that rows of `table`, of the other vendor's log, cannot be written for: MySQL's JSON takes no text in a row event.
@@ -362,7 +366,7 @@ fn ends(history: KeptHistory, table: &Table, format: &Format) -> Option<(usize, 
     let ended_later = format.is_at_least((11, 5));
     let until = history.until.unwrap_or(table.columns.len().checked_sub(1)?);
     let is_time = table.columns.get(until)?.kind == ColumnType::Timestamp(6);
-    let [never, is] = [ended_later, history.ends_later].map(|later| NEVER[usize::from(later)]);
+    let [never, is] = [ended_later, history.ends_later?].map(|later| NEVER[usize::from(later)]);
     (format.is_mariadb() && is_time && never != is).then_some((until, Becomes::Until { never, is }))
 }
 
@@ -548,7 +552,7 @@ mod tests {
         same.columns[2].data_type = "varchar".into();
         let until = |kept: &Kept| Retyped::of(&map, &table, kept, &format).and_then(|retyped| retyped.until);
         assert_eq!(until(&same), Some(4));
-        same.history = Some(KeptHistory { until: None, ends_later: false });
+        same.history = Some(KeptHistory::AS_LOGGED);
         assert_eq!(until(&same), None);
         assert!(Retyped::of(&map, &table, &Kept::default(), &format).is_none());
     }

@@ -162,7 +162,8 @@ mod tests {
     fn shown(value: Value<'_>, collation: Option<u16>, words: &[&[u8]]) -> String {
         let kind = if matches!(value, Value::Set(_)) { ColumnType::Set(1) } else { ColumnType::Enum(1) };
         let words = words.iter().map(|word| word.to_vec()).collect();
-        let column = Column { collation, words, ..Column::of_tests(kind) };
+        let mut column = Column::of_tests(kind);
+        (column.collation, column.words) = (collation, words);
         let mut out = Vec::new();
         push_value(&value, &column, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -156,6 +156,7 @@ impl Column {
         };
         match self.data_type.as_str() {
             "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" => name,
+            "timestamp" if self.generation.eq_ignore_ascii_case("ROW END") => row_end(&name),
             "date" | "datetime" | "timestamp" | "time" | "year" => name,
             "float" => format!("CAST({name} AS DOUBLE)"),
             // With the scale that it was declared with, and without.
@@ -173,6 +174,11 @@ impl Column {
     fn is_row_time(&self) -> bool {
         self.generation.to_ascii_uppercase().starts_with("ROW ")
     }
+}
+
+/// The last TIMESTAMP, until which a row is valid that nothing has ended, is another one from MariaDB 11.5 on.
+fn row_end(name: &str) -> String {
+    format!("REPLACE({name}, '2106-02-07 06:28:15.999999', '2038-01-19 03:14:07.999999')")
 }
 
 /// What is in a schema.
@@ -230,7 +236,7 @@ impl Catalogue {
         }
         let mut list: Vec<_> = columns.iter().map(Column::expressions).collect();
         if object.kind == "SYSTEM VERSIONED" && !columns.iter().any(Column::is_row_time) {
-            list.push("row_start, row_end".into()); // these are in no list, and there all the same
+            list.push(format!("row_start, {}", row_end("row_end"))); // these are in no list, and there all the same
         }
         list.join(", ")
     }

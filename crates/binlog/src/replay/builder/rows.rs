@@ -25,6 +25,7 @@ impl Builder<'_, '_, '_> {
         let Some(kept) = self.sink.kept(table, format.is_mariadb())? else { return Ok(None) };
         let retyped = Retyped::of(map, table, &kept, format);
         if self.sink.target().vendor == Vendor::MySql
+            && !self.sink.is_only_planned(map.table)
             && let Some(column) = kept.unfit(table, format.is_mariadb())
         {
             let name = [map.schema, b".", map.table].concat();
