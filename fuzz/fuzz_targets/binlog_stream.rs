@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
             let _ = stream.shutdown(std::net::Shutdown::Write);
             let _ = stream.read_to_end(&mut Vec::new());
         });
-        read(Address::Socket(path), bytes.len() % 2 == 0);
+        read(Address::Socket(path), bytes.len().is_multiple_of(2));
         // The scope waits for the closure only; what the thread still holds would look like a leak.
         let _ = server.join();
     });

@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Run one big DELETE, UPDATE or INSERT … SELECT as small transactions, so that no replica falls behind
     Chunk(drover_chunk::ChunkArgs),
     /// Binary logs: what is in them, and what it costs
-    Binlog(drover_binlog::BinlogArgs),
+    Binlog(Box<drover_binlog::BinlogArgs>),
     /// An offline task queue in MySQL and MariaDB tables, on any number of servers
     Queue(drover_queue::args::QueueArgs),
     /// Measure what a server, a disk, an allocator and a login can bear

@@ -27,7 +27,10 @@ fn refuse(source: &Server, target: &Server, work: &str, words: &[&str]) {
     run(drover_on(target, "binlog replay --restart").args(&logs)).refused(words);
 }
 
-fn with_both(test: fn(&dyn Fn(Flavour, Flavour) -> (Server, Server))) {
+/// Starts a source and a target of these vendors.
+type Start<'a> = dyn Fn(Flavour, Flavour) -> (Server, Server) + 'a;
+
+fn with_both(test: fn(&Start<'_>)) {
     if is_wanted(Flavour::MariaDb) && is_wanted(Flavour::MySql) {
         test(&|from, to| (start_unsynced(from, &LOGS), start_unsynced(to, &[])));
     }
