@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// How servers of the other vendor are told another collation.
+/// Which collation a server is told instead of one that only the other vendor has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Nearest {
     /// What opens a comment that servers read which have the collation, behind `/*`.

@@ -276,7 +276,7 @@ fn links_out_of_a_directory(flavour: Flavour) {
     refused("b.sql", "no regular file");
 }
 
-/// The most memory that drover held for a command, in MB, and what came of it.
+/// Runs a command: the most memory that drover held meanwhile, in MB, and what it printed.
 fn memory(server: &Server, path: &std::path::Path) -> (u64, Output) {
     let mut running = crate::drover::Running::start(&mut restore(server, path, ""));
     let mut most = 0;
