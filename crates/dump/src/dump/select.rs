@@ -7,6 +7,7 @@ use globset::{Glob, GlobMatcher};
 
 use super::args::SourceArgs;
 use super::catalog::{Name, Relation};
+use crate::kind::{AS_ON_DISK, is_odd};
 use crate::restore::scratch::is_scratch;
 use crate::{Error, Result};
 
@@ -40,7 +41,7 @@ impl LeftOut {
         let mut held = all.iter().filter(|relation| relation.name.schema == schema);
         match schema {
             // No CREATE DATABASE of a server since 5.1 could have made it.
-            _ if schema.starts_with("#mysql50#") && held.next().is_none() => Some(Self::OddDirectory),
+            _ if is_odd(schema) && held.next().is_none() => Some(Self::OddDirectory),
             _ if is_scratch(schema) => Some(Self::Scratch),
             "drover"
                 if held.next().is_some_and(|first| first.name.name == "replay") && held.next().is_none() =>
@@ -94,7 +95,9 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
     Ok(Selected { relations, whole, left_out })
 }
 
+/// Whether it is one of the server's own, also by the name of its directory.
 pub(crate) fn is_system(schema: &str) -> bool {
+    let schema = if is_odd(schema) { &schema[AS_ON_DISK.len()..] } else { schema };
     SYSTEM_SCHEMAS.iter().any(|system| system.eq_ignore_ascii_case(schema))
 }
 
@@ -212,6 +215,12 @@ mod tests {
         assert_eq!(readings("a.b.c"), [("a.b.c".to_owned(), None), pair("a", "b.c"), pair("a.b", "c")]);
         assert_eq!(readings("`a.b`.c"), [pair("a.b", "c")]);
         assert_eq!(readings("`a``b`"), [("a`b".to_owned(), None)]);
+    }
+
+    #[test]
+    fn schemas_of_the_server_itself() {
+        assert!(["mysql", "SYS", "#mysql50#mysql", "#MySQL50#sys"].into_iter().all(is_system));
+        assert!(!["shop", "#mysql50#shop", "#mysql50", ""].into_iter().any(is_system));
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl<'a> Creates<'a> {
         let dialect = script::dialect(statements);
         let (mut created, mut set) = (0, BTreeSet::new());
         for statement in statements {
-            let kind = Kind::of(statement, dialect);
+            let kind = Kind::of_own(statement, dialect);
             let is_known = match &kind {
                 Kind::Session => setting(statement).is_some_and(|name| set.insert(name)) && created == 0,
                 // As a program that remembers another collation of its schema is made.

@@ -92,6 +92,14 @@ const REPLACES_SCHEMA: &str = "it would drop the schema that is there";
 const FILLS_ELSEWHERE: &str = "its rows would go into other tables";
 const ODD_NAME: &str = "no dump has such a name";
 
+/// What servers put before the name of a file or directory that is no name as they write them since 5.1.
+pub(crate) const AS_ON_DISK: &str = "#mysql50#";
+
+/// Whether a server takes it for the name of a file or directory.
+pub(crate) fn is_odd(name: &str) -> bool {
+    name.get(..AS_ON_DISK.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(AS_ON_DISK))
+}
+
 impl Kind {
     /// The names in it that matter here.
     pub(crate) fn names(&self) -> Vec<&str> {
@@ -136,20 +144,25 @@ impl Kind {
 
     /// What a statement is.
     pub(crate) fn of(text: &[u8], dialect: Dialect) -> Self {
-        match words::has_unclear_bytes(text, dialect) {
-            true => Self::Refused(UNCLEAR_BYTES),
-            false => Self::of_clear(text, dialect),
-        }
+        Self::of_own(text, dialect).with_plain_names()
     }
 
     /// The same of a statement whose bytes mean the same to every server.
     pub(crate) fn of_clear(text: &[u8], dialect: Dialect) -> Self {
+        Self::with_any_names(text, dialect).with_plain_names()
+    }
+
+    /// What a statement of drover's own dumps is: these may hold schemas that servers call by their directories.
+    pub(crate) fn of_own(text: &[u8], dialect: Dialect) -> Self {
+        match words::has_unclear_bytes(text, dialect) {
+            true => Self::Refused(UNCLEAR_BYTES),
+            false => Self::with_any_names(text, dialect),
+        }
+    }
+
+    fn with_any_names(text: &[u8], dialect: Dialect) -> Self {
         let mut words = Words::new(text, dialect);
         let kind = Self::read(&mut words);
-        // So servers call a file by its name on disk.
-        if kind.names().iter().any(|name| name.to_ascii_lowercase().starts_with("#mysql50#")) {
-            return Self::Refused(ODD_NAME);
-        }
         let relies_on_rest =
             matches!(kind, Self::CreateTable(_) | Self::CreateTableFrom(_) | Self::CreateTableElsewhere(_));
         match kind {
@@ -158,6 +171,14 @@ impl Kind {
                 Self::Refused(UNCLEAR)
             }
             _ => kind,
+        }
+    }
+
+    /// Refuses what servers call by its name on disk.
+    fn with_plain_names(self) -> Self {
+        match self.names().iter().any(|name| is_odd(name)) {
+            true => Self::Refused(ODD_NAME),
+            false => self,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::Result;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Script};
 use crate::format::script::parse;
+use crate::kind::{AS_ON_DISK, is_odd};
 use crate::session::{self, Purpose};
 use crate::store::Store;
 use crate::translate::Translator;
@@ -16,12 +17,9 @@ use crate::translate::Translator;
 /// sets, collations, options and sql_modes. They come for nearly every object of an older server.
 const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
 
-/// What a server puts before the name of a directory that is no name as it writes them since 5.1.
-const AS_DIRECTORY: &str = "#mysql50#";
-
 /// How a schema is restored whose name no server takes.
 pub(super) fn way_out(schema: &str) -> String {
-    let plain = schema.strip_prefix(AS_DIRECTORY).unwrap_or(schema);
+    let plain = schema.strip_prefix(AS_ON_DISK).unwrap_or(schema);
     format!("--into '{schema}={plain}' restores it as `{plain}`")
 }
 
@@ -102,9 +100,7 @@ impl Scripts<'_> {
     ) -> Result<Vec<&'m str>> {
         let there = crate::dump::catalog::schemas(connection)?;
         let names = manifest.schemas.iter().map(|schema| self.renames.schema(&schema.name));
-        Ok(names
-            .filter(|name| name.starts_with(AS_DIRECTORY) && !there.iter().any(|known| known == name))
-            .collect())
+        Ok(names.filter(|name| is_odd(name) && !there.iter().any(|known| known == name)).collect())
     }
 
     /// Creates the schemas that are not there; one that is there keeps its settings.
