@@ -222,7 +222,7 @@ impl Chain {
     }
 
     /// The error for an event whose body is too short, or holds what cannot be.
-    fn malformed(&self) -> Error {
+    pub(crate) fn malformed(&self) -> Error {
         let Some(log) = &self.log else { return Error::found("an event does not hold what it should") };
         let event = log.event();
         let what = format!("the {} event does not hold what it should", event.header.kind);

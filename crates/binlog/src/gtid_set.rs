@@ -1,9 +1,10 @@
 //! Sets of transactions' identifiers, as either vendor writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::str::FromStr;
 
-use crate::event::Gtid;
+use crate::event::{Gtid, MariadbGtid, uuid_text};
 use crate::log::{Cursor, Short};
 
 /// Which transactions.
@@ -34,6 +35,68 @@ impl GtidSet {
             Gtid::Mariadb(gtid) => (self.mariadb.get(&(gtid.domain, gtid.server)), gtid.number),
         };
         numbers.is_some_and(|numbers| numbers.iter().any(|&(from, to)| (from..=to).contains(&number)))
+    }
+
+    /// Whether there are none in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.mysql.is_empty() && self.mariadb.is_empty()
+    }
+
+    /// Takes in a transaction; one without an identifier is left out.
+    pub(crate) fn insert(&mut self, gtid: &Gtid<'_>) {
+        let (numbers, number) = match gtid {
+            Gtid::Mysql(gtid) if gtid.is_anonymous => return,
+            Gtid::Mysql(gtid) => {
+                let tag = String::from_utf8_lossy(gtid.tag).into_owned();
+                (self.mysql.entry((gtid.source, tag)).or_default(), gtid.number)
+            }
+            Gtid::Mariadb(gtid) => (self.mariadb.entry((gtid.domain, gtid.server)).or_default(), gtid.number),
+        };
+        match numbers.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => numbers.push((number, number)),
+        }
+    }
+
+    /// Whether all transactions of `other` are in it.
+    pub(crate) fn contains_all(&self, other: &Self) -> bool {
+        let holds = |all: Option<&Vec<Numbers>>, some: &[Numbers]| {
+            let all = all.map(|all| merged(all)).unwrap_or_default();
+            merged(some).iter().all(|(from, to)| all.iter().any(|(first, last)| first <= from && to <= last))
+        };
+        other.mysql.iter().all(|(key, some)| holds(self.mysql.get(key), some))
+            && other.mariadb.iter().all(|(key, some)| holds(self.mariadb.get(key), some))
+    }
+
+    /// The highest number of this domain and server of MariaDB, or of all servers.
+    pub(crate) fn highest(&self, domain: u32, server: Option<u32>) -> Option<u64> {
+        let of = self.mariadb.iter().filter(|((its, _), _)| *its == domain);
+        let of = of.filter(|((_, its), _)| server.is_none_or(|server| server == *its));
+        of.flat_map(|(_, numbers)| numbers).map(|&(_, to)| to).max()
+    }
+
+    /// Reads the body of a `Previous_gtids` event. Source: MySQL `sql/rpl_gtid_set.cc`, `Gtid_set::add_gtid_encoding()`.
+    pub(crate) fn of_previous(body: &[u8]) -> Result<Self, Short> {
+        let mut at = Cursor::new(body);
+        let head = at.u64()?;
+        let has_tags = head >> 56 == 1;
+        let count = if has_tags { head << 8 >> 16 } else { head };
+        let mut set = Self::default();
+        for _ in 0..count {
+            let mut source = [0; 16];
+            source.copy_from_slice(at.take(16)?);
+            let tag = if has_tags {
+                let length = usize::try_from(at.varied()?).map_err(|_| Short)?;
+                String::from_utf8_lossy(at.take(length)?).into_owned()
+            } else {
+                String::new()
+            };
+            let numbers = set.mysql.entry((source, tag)).or_default();
+            for _ in 0..at.u64()? {
+                numbers.push((at.u64()?, at.u64()?.saturating_sub(1)));
+            }
+        }
+        Ok(set)
     }
 
     /// As MySQL takes it in a request; `None` if there are transactions of MariaDB in it. Source: MySQL `sql/rpl_gtid_set.cc`,
@@ -121,6 +184,20 @@ impl GtidSet {
         Some(position.join(","))
     }
 
+    /// Reads the body of a `Gtid_list` event of MariaDB: of each domain and server the last, and of a domain the one that came last
+    /// behind the others. Source: MariaDB `sql/rpl_gtid.cc`, `rpl_binlog_state::get_gtid_list()`.
+    pub(crate) fn list(body: &[u8]) -> Result<Vec<MariadbGtid>, Short> {
+        // The highest bits are flags.
+        const COUNT: u32 = (1 << 28) - 1;
+        let mut at = Cursor::new(body);
+        let count = at.u32()? & COUNT;
+        let mut next = || {
+            let (domain, server, number) = (at.u32()?, at.u32()?, at.u64()?);
+            Ok(MariadbGtid { domain, server, number, flags: 0, group: None })
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
     fn add_mysql(&mut self, source: [u8; 16], rest: Option<&str>) -> Result<(), String> {
         let mut tag = String::new();
         let mut numbers = 0;
@@ -148,6 +225,36 @@ impl GtidSet {
         let number = |text: &str| text.parse::<u32>().map_err(|_| format!("'{part}' is no identifier"));
         let range = range_of(numbers, "..")?;
         self.mariadb.entry((number(domain)?, number(server)?)).or_default().push(range);
+        Ok(())
+    }
+}
+
+/// As servers show it.
+impl fmt::Display for GtidSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for ((source, tag), numbers) in &self.mysql {
+            write!(f, "{separator}{}", uuid_text(source))?;
+            if !tag.is_empty() {
+                write!(f, ":{tag}")?;
+            }
+            for (from, to) in merged(numbers) {
+                write!(f, ":{from}")?;
+                if to > from {
+                    write!(f, "-{to}")?;
+                }
+            }
+            separator = ",";
+        }
+        for ((domain, server), numbers) in &self.mariadb {
+            for (from, to) in merged(numbers) {
+                write!(f, "{separator}{domain}-{server}-{from}")?;
+                if to > from {
+                    write!(f, "..{to}")?;
+                }
+                separator = ",";
+            }
+        }
         Ok(())
     }
 }
@@ -304,6 +411,52 @@ mod tests {
             assert_eq!(read.mysql[&([7; 16], String::new())], [(1, 1), (19, 22)], "{text}");
         }
         assert_eq!(GtidSet::parse_mysql(&[0xff; 40]), Err(Short));
+    }
+
+    #[test]
+    fn sets_that_logs_begin_with() {
+        let set: GtidSet = format!("{UUID}:1-3:7-9").parse().unwrap();
+        let tagged: GtidSet = format!("{UUID}:7:blue:5-6").parse().unwrap();
+        for set in [&set, &tagged, &GtidSet::default()] {
+            let read = GtidSet::of_previous(&set.mysql_bytes().unwrap()).unwrap();
+            assert_eq!(
+                (read.to_string(), read.contains_all(set)),
+                (set.to_string(), set.contains_all(&read))
+            );
+        }
+        assert_eq!(set.to_string(), format!("{UUID}:1-3:7-9"));
+        assert_eq!(tagged.to_string(), format!("{UUID}:7,{UUID}:blue:5-6"));
+        assert!(GtidSet::of_previous(&set.mysql_bytes().unwrap()[..40]).is_err());
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let list = GtidSet::list(&words(&[2 | 1 << 28, 0, 2, 7, 0, 0, 1, 9, 0])).unwrap();
+        let shown: Vec<_> = list.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["0-2-7", "0-1-9"]);
+        assert!(GtidSet::list(&words(&[1, 0, 2])).is_err());
+    }
+
+    #[test]
+    fn sets_within_others() {
+        let set = |text: &str| text.replace('U', UUID).parse::<GtidSet>().unwrap();
+        for (all, some, right) in [
+            ("U:1-9", "U:1-3:5", true),
+            ("U:1-4:5-9", "U:3-6", true),
+            ("U:1-4:6-9", "U:3-6", false),
+            ("U:1-9", "U:blue:1", false),
+            ("U:1", "", true),
+            ("", "U:1", false),
+            ("0-1-1..9", "0-1-4", true),
+            ("0-1-4", "0-2-4", false),
+        ] {
+            assert_eq!(set(all).contains_all(&set(some)), right, "{all} {some}");
+        }
+        let mut grown = GtidSet::default();
+        (1..5).chain(7..9).for_each(|number| grown.insert(&mysql("", number)));
+        grown.insert(&mariadb(0, 2, 7));
+        assert_eq!(grown.to_string(), format!("{UUID}:1-4:7-8,0-2-7"));
+        let state = set("0-1-5,0-2-9,1-1-70");
+        let highest =
+            [(0, None), (0, Some(1)), (2, None)].map(|(domain, server)| state.highest(domain, server));
+        assert_eq!(highest, [Some(9), Some(5), None]);
     }
 
     #[test]

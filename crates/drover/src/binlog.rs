@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use drover_binlog::server::Origin;
 use drover_binlog::{
-    After, BinlogArgs, BinlogCommand, ColumnsArgs, Destination, LogArgs, ReplayArgs, ReplayReport, StatReport,
+    After, BinlogArgs, BinlogCommand, ColumnsArgs, Destination, LogArgs, Partial, ReplayArgs, ReplayReport,
+    StatReport,
 };
 use drover_db::Stop;
 use drover_dump::copy_renames;
-use drover_dump::manifest::{Manifest, Snapshot};
+use drover_dump::manifest::{Manifest, Schema, Snapshot, SourcePosition, Table};
 use drover_report::plain::one_line;
 use drover_report::size::{bytes, count, things};
 
@@ -96,8 +97,27 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
             ),
         });
     }
+    if !manifest.contents.has_rows() {
+        return Err(Failure {
+            error: format!(
+                "{}: the dump has no rows (--no-data), which the logs would change",
+                dump.display()
+            ),
+            hint: Some("take a dump with rows".into()),
+        });
+    }
+    let partial = partial_tables(&manifest);
     let Manifest { snapshot, schemas, .. } = manifest;
-    let Snapshot { binlog_file, binlog_position, .. } = snapshot;
+    let Snapshot {
+        binlog_file,
+        binlog_position,
+        gtid_set,
+        server_id,
+        server_clock_us,
+        query_id,
+        replicates_from,
+        ..
+    } = snapshot;
     let (log, position) = binlog_file.zip(binlog_position).ok_or_else(|| Failure {
         error: format!("{}: its server told no position in a binary log", dump.display()),
         hint: Some(
@@ -115,7 +135,38 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         });
     }
     let schemas = schemas.into_iter().map(|schema| schema.name).collect();
-    Ok(After { log, position, schemas })
+    let gtids = gtid_set.unwrap_or_default().parse();
+    let gtids = gtids.map_err(|why| Failure {
+        error: format!("{}: the manifest's gtid_set: {why}", dump.display()),
+        hint: None,
+    })?;
+    let place = |source: SourcePosition| format!("{} at {}", source.file, source.position);
+    let replicates_from = replicates_from.into_iter().map(place).collect();
+    Ok(After {
+        log,
+        position,
+        gtids,
+        server_id,
+        clock: server_clock_us,
+        query_id,
+        replicates_from,
+        schemas,
+        partial,
+    })
+}
+
+/// Tables whose rows were left out or masked.
+fn partial_tables(manifest: &Manifest) -> Vec<Partial> {
+    let why = |table: &Table| {
+        let masked =
+            table.masks.keys().next().map(|column| format!("the column {column} is masked (--mask)"));
+        let condition = table.condition.as_ref();
+        masked.or_else(|| condition.map(|condition| format!("it has those where {condition} (--where)")))
+    };
+    let partial = |(schema, table): (&Schema, &Table)| {
+        Some(Partial { schema: schema.name.clone(), table: table.name.clone(), why: why(table)? })
+    };
+    manifest.tables().filter_map(partial).collect()
 }
 
 /// The server that the logs are read from, if they are a server's.

@@ -1,6 +1,6 @@
 //! Transactions' identifiers.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::log::{Cursor, Kind, Short};
 
@@ -228,13 +228,20 @@ impl fmt::Display for MysqlGtid<'_> {
         if self.is_anonymous {
             return f.write_str("ANONYMOUS");
         }
-        for (index, byte) in self.source.iter().enumerate() {
-            let dash = if [4, 6, 8, 10].contains(&index) { "-" } else { "" };
-            write!(f, "{dash}{byte:02x}")?;
-        }
+        f.write_str(&uuid_text(&self.source))?;
         if !self.tag.is_empty() {
             write!(f, ":{}", String::from_utf8_lossy(self.tag))?;
         }
         write!(f, ":{}", self.number)
     }
+}
+
+/// A server's UUID as text.
+pub(crate) fn uuid_text(uuid: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (index, byte) in uuid.iter().enumerate() {
+        let dash = if [4, 6, 8, 10].contains(&index) { "-" } else { "" };
+        let _ = write!(text, "{dash}{byte:02x}"); // writing to a String cannot fail
+    }
+    text
 }

@@ -10,6 +10,7 @@ mod rows;
 mod small;
 mod table_map;
 
+pub(crate) use gtid::uuid_text;
 pub use gtid::{Clock, Gtid, MariadbGtid, MysqlGtid, XaName};
 pub use load::{Block, Clauses, Duplicates, ExecuteLoad, OldLoad};
 pub use query::{Query, Setting, Status};

@@ -7,6 +7,7 @@ use std::thread;
 use drover_db::options::{Secret, ServerArgs};
 
 use super::After;
+use super::position::UNDOING;
 use crate::args::{FileArgs, LogArgs};
 use crate::filter::FilterArgs;
 use crate::server::{FromServerArgs, StreamArgs};
@@ -20,7 +21,8 @@ pub struct ReplayArgs {
     #[command(flatten)]
     pub files: FileArgs,
 
-    /// Begin where this dump was taken, which its manifest tells: its directory, or s3://BUCKET/PREFIX. Logs before that are left out
+    /// Begin where this dump was taken, which its manifest tells: its directory, or s3://BUCKET/PREFIX. Logs before that are left out;
+    /// those of another server, or begun anew since, are an error
     #[arg(long, value_name = "DUMP", conflicts_with_all = ["start_position", "after_gtids"])]
     pub after: Option<PathBuf>,
 
@@ -42,7 +44,8 @@ pub struct ReplayArgs {
     #[arg(long, conflicts_with = "restart")]
     pub resume: bool,
 
-    /// Begin anew, as after the target was filled anew: what an earlier replay noted there is forgotten
+    /// Begin anew, as after the target was filled anew: what an earlier replay noted there is forgotten. Without it, what the target
+    /// has applied already is an error: as the server that wrote the logs, as a replica, by a replay of another name
     #[arg(long)]
     pub restart: bool,
 
@@ -124,6 +127,20 @@ impl ReplayArgs {
         ServerArgs { url: self.from.clone(), no_defaults: true, ..ServerArgs::default() }
     }
 
+    /// Whether nothing says where to begin: neither an option nor the name of a log. A directory, an index or a server may have lost its
+    /// first logs.
+    pub(super) fn begins_anywhere(&self, after: Option<&After>) -> bool {
+        let FilterArgs { start_position, start_datetime, include_gtids, .. } = &self.filter;
+        let is_list = |path: &PathBuf| path.is_dir() || path.extension().is_some_and(|end| end == "index");
+        let named = self.files.logs.first();
+        named.map_or(self.from.is_some(), |first| self.from.is_none() && is_list(first))
+            && self.stream.after_gtids.is_none()
+            && after.is_none()
+            && start_position.is_none()
+            && start_datetime.is_none()
+            && include_gtids.is_none()
+    }
+
     /// Whether more is waited for behind the last log, until a signal.
     pub fn follows(&self) -> bool {
         self.stream.follow
@@ -137,7 +154,7 @@ impl ReplayArgs {
             Some(base).filter(|base| !base.is_empty())
         };
         let name = self.name.clone().or_else(base).unwrap_or_else(|| "binlog".into());
-        if self.flashback { format!("{name} flashback") } else { name }
+        if self.flashback { format!("{name}{UNDOING}") } else { name }
     }
 
     /// What of the logs is wanted at all, in one line; where to begin and to end is no part of it.

@@ -117,6 +117,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             self.log = (item.number, crate::source::log_name(item.log.as_ref()).into());
             self.sink.enter(&self.log.1);
         }
+        self.sink.see_origin(item, &self.log.1)?;
         if item.event.kind == Kind::FORMAT_DESCRIPTION {
             self.sink.see_log(&self.log.1, &item.event.header)?;
         }
@@ -150,6 +151,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         }
         let event = &item.event;
         let gtid = Gtid::parse(event.kind, event.body, event.header.server_id)?;
+        self.sink.check_origin(&at, gtid.as_ref())?;
         self.ordinal += 1;
         let order = self.order(item, gtid.as_ref());
         let (ordinal, pieces) = (self.ordinal, Vec::new());

@@ -5,6 +5,9 @@
 //! so too ([`queue`]). With each transaction its position is committed ([`marks`], [`position`]); what commits by itself is
 //! recognised by what it changed ([`definitions`]).
 
+mod after;
+mod ahead;
+mod applied;
 mod args;
 mod builder;
 mod definitions;
@@ -22,6 +25,7 @@ mod types;
 mod worker;
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 
@@ -38,8 +42,11 @@ use crate::server::Origin;
 use crate::source::Source;
 use crate::{Error, Result, flashback};
 
+pub use after::{After, Partial};
 pub use args::{Interrupted, ReplayArgs};
 
+use ahead::Ahead;
+use applied::{Applied, Before};
 use builder::Builder;
 use events::Target;
 use marks::Mark;
@@ -131,17 +138,6 @@ pub struct Problem {
     pub hint: String,
 }
 
-/// What the target was filled with before.
-#[derive(Debug, Clone)]
-pub struct After {
-    /// The log and the position in it where the dump was taken.
-    pub log: String,
-    /// In bytes.
-    pub position: u64,
-    /// The schemas that it has.
-    pub schemas: Vec<String>,
-}
-
 /// Applies logs to `destination`; `origin` is the server of `--from`, `after` tells of the dump of `--after`.
 ///
 /// # Errors
@@ -167,6 +163,9 @@ pub fn replay(
     if let Some(Problem { what, hint, .. }) = events.as_ref().filter(|_| !args.dry_run) {
         return Err(Error::with_hint(what, hint));
     }
+    if let Some(after) = after {
+        after.check_rows(&args.filter)?;
+    }
     let positions = Positions::of(&args.replay_name());
     let found = earlier(args, &positions, &mut connection, destination)?;
     if let Some(found) = found.as_ref().filter(|_| origin.is_none()) {
@@ -187,12 +186,29 @@ pub fn replay(
     let at = goes_on.or(after.map(|after| (&*after.log, after.position)));
     let schemas = after.map(|after| schemas_of(after, args, &positions, &mut connection, destination));
     let schemas = schemas.transpose()?;
+    if let Some(after) = after.filter(|_| mark.is_none()) {
+        after.check_log(first_log(args, origin, after)?)?;
+    }
     let chain = args.logs().open_at(origin, Some(&filter), at)?.without_gaps()?;
     progress.phase("checking that each log is whole");
     chain.check_ends(&|| destination.stop.is_requested())?;
     progress.expect(chain.size());
     let follows = args.follows();
-    let reading = Reading { chain, filter: &filter, schemas, follows, destination, progress };
+    let mut reading =
+        Reading { chain, ahead: Ahead::default(), filter: &filter, schemas, follows, destination, progress };
+    let selection = args.selection(after);
+    let mut provenance = found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default();
+    provenance.is_anew |= args.restart;
+    let applied = match args.flashback {
+        true => None,
+        false => {
+            let mut others = positions.others(&mut connection).map_err(failed)?;
+            others.retain(|_, other| other.provenance.may_share(&selection));
+            let begins_anywhere = mark.is_none() && args.begins_anywhere(after);
+            let before = begins_anywhere.then(|| Before::excluding(args.filter.exclude_gtids.clone()));
+            Some(Applied::of(&mut connection, provenance.is_anew, others, before).map_err(failed)?)
+        }
+    };
     let report = ReplayReport {
         dry_run: args.dry_run,
         flashback: args.flashback,
@@ -205,7 +221,8 @@ pub fn replay(
         target: &target,
         connection,
         goes: Goes::Nowhere,
-        provenance: found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default(),
+        provenance,
+        applied,
         found,
         interrupted: args.interrupted,
         tables: HashMap::new(),
@@ -223,7 +240,10 @@ pub fn replay(
     if let Some(origin) = origin {
         sink.see_server(origin)?;
     }
-    sink.see_selection(&args.selection(after))?;
+    sink.see_selection(&selection)?;
+    if !args.flashback {
+        reading.look_ahead(&mut sink)?;
+    }
     if !args.dry_run {
         return apply(args, &positions, mark, reading, sink);
     }
@@ -231,6 +251,13 @@ pub fn replay(
     reading.into_sink(&mut sink)?;
     sink.try_session()?;
     Ok(sink.report)
+}
+
+/// The log that a dump was taken at, from its beginning.
+fn first_log(args: &ReplayArgs, origin: Option<&Origin>, after: &After) -> Result<Chain> {
+    // Files are read from their beginning anyway.
+    let from = if origin.is_some() { MAGIC.len() as u64 } else { after.position };
+    args.logs().open_at(origin, None, Some((&after.log, from)))
 }
 
 /// The schemas that are wanted behind a dump: those that it has, and those that the logs have made since. What the logs say of one that
@@ -363,6 +390,8 @@ const NOTHING_CHANGED: &str = "nothing was changed: run the same command once mo
 /// The logs, and what of them is wanted.
 struct Reading<'a> {
     chain: Chain,
+    /// What of it was read already.
+    ahead: Ahead,
     filter: &'a FilterArgs,
     /// The only schemas that are wanted.
     schemas: Option<BTreeSet<Vec<u8>>>,
@@ -373,12 +402,21 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Reads on to the first transaction, and has the sink look whether it is to be applied to this target.
+    fn look_ahead(&mut self, sink: &mut Sink<'_>) -> Result<()> {
+        let mut filter = Filter::new(self.filter, self.chain.logs());
+        let read = Ahead::read(&mut self.chain, &mut filter, sink, self.follows);
+        self.ahead = read.map_err(|error| error.with_way_on(NOTHING_CHANGED))?;
+        Ok(())
+    }
+
     /// Reads the logs to their end.
     fn into_sink(mut self, sink: &mut Sink<'_>) -> Result<()> {
         let (counter, progress) = (self.chain.counter(), self.progress);
         let stopped = || self.destination.stop.is_requested();
         let is_backwards = sink.is_backwards;
         let mut filter = Filter::new(self.filter, self.chain.logs()).of_schemas(self.schemas.take());
+        let ahead = std::mem::take(&mut self.ahead);
         let everything = FilterArgs::default();
         let wanted = if is_backwards { Filter::new(&everything, 0) } else { filter.clone() };
         let tables = match is_backwards {
@@ -387,7 +425,7 @@ impl Reading<'_> {
         };
         let mut builder = Builder::new(wanted, sink, is_backwards, tables.clone());
         let mut told = 0;
-        let see = |item: &Item<'_>| {
+        let mut see = |item: &Item<'_>| {
             let bytes = counter.bytes();
             progress.done(bytes - told);
             progress.count(0, bytes - told);
@@ -395,7 +433,10 @@ impl Reading<'_> {
             builder.see(item)
         };
         let read = match is_backwards {
-            false => self.chain.walk(&stopped, see).map(|()| 0),
+            false => ahead.give(&mut see).and_then(|flow| match flow {
+                ControlFlow::Break(()) => Ok(0),
+                ControlFlow::Continue(()) => self.chain.walk(&stopped, see).map(|()| 0),
+            }),
             true => flashback::walk(&mut self.chain, &mut filter, tables, &stopped, see),
         };
         let unfinished = builder.finish();

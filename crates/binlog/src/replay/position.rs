@@ -1,10 +1,10 @@
 //! Where a replay is, in a table on the target.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use drover_db::{Connection, quote};
+use drover_db::{Connection, Row, quote};
 
 use super::marks::{Mark, read_done};
 use super::provenance::Provenance;
@@ -48,6 +48,54 @@ const TABLE: &str = "`drover`.`replay`";
 /// Seconds to wait for sessions of an earlier run to end, which were told to.
 const PATIENCE: u32 = 60;
 
+/// What the name ends with of a replay that undoes.
+pub(super) const UNDOING: &str = " flashback";
+/// What the name ends with under which schemas are noted.
+const MADE: &str = "\0made";
+
+impl Found {
+    /// Of the rows of one replay: the table's columns from the log to the worker.
+    fn read(rows: impl IntoIterator<Item = Row>) -> Option<Self> {
+        let mut found: Option<Found> = None;
+        let mut provenance = Provenance::default();
+        for row in rows {
+            if row.parse(5) == Some(PROVENANCE) {
+                provenance = Provenance::read(&row.string(2));
+                continue;
+            }
+            let mark = Mark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
+            let done = read_done(&row.string(2));
+            let pending = pending(&row.string(3), row.string(4));
+            match &mut found {
+                None => {
+                    let provenance = Provenance::default();
+                    found = Some(Found { mark, done, pending, provenance, workers: 1 });
+                }
+                Some(found) => {
+                    if later(&mark, &found.mark) {
+                        found.mark = mark;
+                    }
+                    found.done.extend(done);
+                    found.pending = found.pending.take().or(pending);
+                    found.workers += 1;
+                }
+            }
+        }
+        found.map(|found| Found { provenance, ..found })
+    }
+
+    /// Whether it has applied what begins at this position in a log that its server began then.
+    pub(super) fn has(&self, name: &str, server_id: u32, begun: u32, position: u64) -> bool {
+        let Self { mark, done, provenance, .. } = self;
+        let Some(log) = provenance.log(name, server_id, begun) else { return false };
+        let is_before = match log == &*mark.log {
+            true => position < mark.position,
+            false => !mark.log.is_empty() && !provenance.is_behind(log, &mark.log),
+        };
+        is_before || done.contains(&(log.to_owned(), position))
+    }
+}
+
 impl Positions {
     pub(super) fn of(name: &str) -> Self {
         Self { name: name.into() }
@@ -75,32 +123,25 @@ impl Positions {
             Err(error) if matches!(error.code(), Some(1146 | 1049)) => return Ok(None),
             rows => rows?,
         };
-        let mut found: Option<Found> = None;
-        let mut provenance = Provenance::default();
+        Ok(Found::read(rows))
+    }
+
+    /// What replays of other names have left, but for those that undid something. The table need not be there.
+    pub(super) fn others(&self, connection: &mut Connection) -> drover_db::Result<BTreeMap<String, Found>> {
+        let rows = connection.query(format!(
+            "SELECT `log`, `position`, `done`, `pending`, `state`, `worker`, `name` FROM {TABLE} WHERE `name` <> {}",
+            self.quoted()
+        ));
+        let rows = match rows {
+            Err(error) if matches!(error.code(), Some(1146 | 1049)) => return Ok(BTreeMap::new()),
+            rows => rows?,
+        };
+        let mut named: BTreeMap<String, Vec<Row>> = BTreeMap::new();
         for row in rows {
-            if row.parse(5) == Some(PROVENANCE) {
-                provenance = Provenance::read(&row.string(2));
-                continue;
-            }
-            let mark = Mark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
-            let done = read_done(&row.string(2));
-            let pending = pending(&row.string(3), row.string(4));
-            match &mut found {
-                None => {
-                    let provenance = Provenance::default();
-                    found = Some(Found { mark, done, pending, provenance, workers: 1 });
-                }
-                Some(found) => {
-                    if later(&mark, &found.mark) {
-                        found.mark = mark;
-                    }
-                    found.done.extend(done);
-                    found.pending = found.pending.take().or(pending);
-                    found.workers += 1;
-                }
-            }
+            named.entry(row.string(6)).or_default().push(row);
         }
-        Ok(found.map(|found| Found { provenance, ..found }))
+        named.retain(|name, _| !name.ends_with(MADE) && !name.ends_with(UNDOING));
+        Ok(named.into_iter().filter_map(|(name, rows)| Some((name, Found::read(rows)?))).collect())
     }
 
     /// Begins anew, or goes on: one row for each worker.
@@ -178,7 +219,7 @@ impl Positions {
 
     /// Schemas are noted under another name, which nobody can give a replay.
     fn quoted_of_schemas(&self) -> String {
-        quote::hex([self.name.as_bytes(), b"\0made"].concat().as_slice())
+        quote::hex([self.name.as_bytes(), MADE.as_bytes()].concat().as_slice())
     }
 
     /// The statement that notes a worker's position.

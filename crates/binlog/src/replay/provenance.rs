@@ -14,6 +14,8 @@ pub(super) struct Provenance {
     server: Option<String>,
     /// What of the logs was wanted, as options say it.
     selection: Option<String>,
+    /// Whether the target was filled anew before, so that what it had done until then does not count.
+    pub(super) is_anew: bool,
     /// The last logs that were read.
     logs: Vec<Log>,
 }
@@ -25,6 +27,14 @@ struct Log {
     server_id: u32,
     /// When it was begun, in seconds since 1970.
     begun: u32,
+}
+
+/// The dump that a selection names, and what else it does.
+fn parts(selection: &str) -> (&str, &str) {
+    match selection.strip_prefix("--after ") {
+        None => ("", selection),
+        Some(after) => after.split_once(" --").unwrap_or((after, "")),
+    }
 }
 
 /// More are not kept.
@@ -108,6 +118,30 @@ impl Provenance {
         Ok(())
     }
 
+    /// The name under which a log was read that its server began then; where the time is not known, names tell.
+    pub(super) fn log(&self, name: &str, server_id: u32, begun: u32) -> Option<&str> {
+        let is_same = |log: &&Log| match log.begun == 0 || begun == 0 {
+            true => log.name == name,
+            false => log.begun == begun,
+        };
+        let mut logs = self.logs.iter().filter(|log| log.server_id == server_id);
+        logs.find(is_same).map(|log| log.name.as_str())
+    }
+
+    /// Whether a log was read behind another.
+    pub(super) fn is_behind(&self, log: &str, other: &str) -> bool {
+        let at = |name: &str| self.logs.iter().position(|log| log.name == name);
+        matches!((at(log), at(other)), (Some(log), Some(other)) if log > other)
+    }
+
+    /// Whether something may be wanted by this selection that was wanted before: not if both name something, and not the same.
+    pub(super) fn may_share(&self, selection: &str) -> bool {
+        let known = self.selection.as_deref().unwrap_or_default();
+        let [(dump, known), (other_dump, wanted)] = [known, selection].map(parts);
+        let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
+        !differ(dump, other_dump) && !differ(known, wanted)
+    }
+
     /// As the target keeps it.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
@@ -116,6 +150,9 @@ impl Provenance {
         }
         if let Some(selection) = &self.selection {
             let _ = writeln!(text, "wanted {selection}");
+        }
+        if self.is_anew {
+            text.push_str("anew\n");
         }
         for Log { name, server_id, begun } in &self.logs {
             let _ = writeln!(text, "log {server_id} {begun} {name}");
@@ -133,6 +170,7 @@ impl Provenance {
             if let Some(selection) = line.strip_prefix("wanted ") {
                 read.selection = Some(selection.to_owned());
             }
+            read.is_anew |= line == "anew";
             let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
             let mut number = || parts.next().and_then(|number| number.parse().ok());
             if let (Some(server_id), Some(begun)) = (number(), number())
@@ -166,6 +204,48 @@ mod tests {
         assert!(read.see_selection("--database 'a b'").is_ok());
         assert!(read.see_selection("").unwrap_err().contains("now all is asked for"));
         assert!(read.see_server("c").unwrap_err().contains("a-b"));
+    }
+
+    #[test]
+    fn logs_by_other_names() {
+        let mut known = Provenance { is_anew: true, ..Provenance::default() };
+        known.see_log("bin.000001", 1, 100).unwrap();
+        known.see_log("bin.000002", 1, 0).unwrap();
+        let known = Provenance::read(&known.text());
+        assert!(known.is_anew);
+        for (name, server_id, begun, right) in [
+            ("x", 1, 100, Some("bin.000001")),
+            ("bin.000001", 1, 101, None),
+            ("bin.000001", 2, 100, None),
+            ("bin.000002", 1, 7, Some("bin.000002")),
+            ("x.000002", 1, 7, None),
+            ("bin.000001", 1, 0, Some("bin.000001")),
+        ] {
+            assert_eq!(known.log(name, server_id, begun), right, "{name} {server_id} {begun}");
+        }
+        let behind =
+            [("bin.000002", "bin.000001"), ("bin.000001", "bin.000002"), ("bin.000002", "bin.000003")];
+        assert_eq!(behind.map(|(log, other)| known.is_behind(log, other)), [true, false, false]);
+    }
+
+    #[test]
+    fn selections_that_share() {
+        let dump = "--after a dump of b.000001 at 4";
+        for (known, wanted, right) in [
+            ("", "", true),
+            ("", "--database \"d\"", true),
+            ("--database \"d\"", "--database \"e\"", false),
+            ("--database \"d\"", "--database \"d\"", true),
+            (dump, "", true),
+            (dump, "--database \"d\"", true),
+            (dump, "--after a dump of b.000001 at 9", false),
+            ("--after a dump of b.000001 at 4 --table \"d.t\"", "--table \"d.u\"", false),
+            ("--after a dump of b.000001 at 4 --table \"d.t\"", dump, true),
+        ] {
+            let mut provenance = Provenance::default();
+            provenance.see_selection(known).unwrap();
+            assert_eq!(provenance.may_share(wanted), right, "{known} / {wanted}");
+        }
     }
 
     #[test]

@@ -7,13 +7,15 @@ use std::sync::mpsc::SyncSender;
 use drover_db::sql::Dialect;
 use drover_db::{Connection, Row, Vendor, quote, server};
 
-use crate::event::{Query, TableMap};
-use crate::log::Header;
+use crate::chain::Item;
+use crate::event::{Gtid, Query, TableMap};
+use crate::log::{Header, Short};
 use crate::rows::{Kept, KeptColumn, KeptHistory, Table};
 use crate::server::Origin;
 use crate::source::log_number;
 use crate::{Error, Result};
 
+use super::applied::Applied;
 use super::dry_run::Schemas;
 use super::events::Target;
 use super::position::{Found, Positions};
@@ -34,6 +36,8 @@ pub(super) struct Sink<'a> {
     /// Where an earlier run ended.
     pub(super) found: Option<Found>,
     pub(super) provenance: Provenance,
+    /// What of the logs the target has applied already; `None` where they are undone.
+    pub(super) applied: Option<Applied>,
     pub(super) interrupted: Option<Interrupted>,
     /// Tables that were asked for, and whether they keep no transactions; `None` for one that is not there.
     pub(super) tables: HashMap<(Vec<u8>, Vec<u8>), Option<bool>>,
@@ -109,8 +113,30 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Whether an earlier run has applied the transaction that begins there.
+    /// Takes in what a log tells of itself.
+    pub(super) fn see_origin(&mut self, item: &Item<'_>, log: &str) -> Result<(), Short> {
+        self.applied.as_mut().map_or(Ok(()), |applied| applied.see(item, log))
+    }
+
+    /// Refuses a transaction that is to be applied, if the target has applied it already.
+    pub(super) fn check_origin(&mut self, at: &Start, gtid: Option<&Gtid<'_>>) -> Result<()> {
+        let Some(applied) = &mut self.applied else { return Ok(()) };
+        let checked = applied.check(at, gtid, self.destination);
+        if checked.is_err() {
+            self.drain()?;
+        }
+        checked
+    }
+
+    /// Whether an earlier run has applied the transaction that begins there; counts it if so.
     pub(super) fn was_applied(&mut self, at: &Start) -> bool {
+        let was_applied = self.has(at);
+        self.report.applied_before += u64::from(was_applied);
+        was_applied
+    }
+
+    /// Whether an earlier run has applied the transaction that begins there.
+    pub(super) fn has(&self, at: &Start) -> bool {
         let Some(Found { mark, done, .. }) = &self.found else { return false };
         let (its, marked) = (log_number(&at.log), log_number(&mark.log));
         let is_before = match (at.log == mark.log, self.is_backwards) {
@@ -119,9 +145,7 @@ impl Sink<'_> {
             (true, true) => at.position >= mark.position,
             (false, true) => its > marked && !mark.log.is_empty(),
         };
-        let was_applied = is_before || done.contains(&(at.log.to_string(), at.position));
-        self.report.applied_before += u64::from(was_applied);
-        was_applied
+        is_before || done.contains(&(at.log.to_string(), at.position))
     }
 
     /// Whether a table keeps no transactions on the target.

@@ -66,6 +66,27 @@ impl ServerLogs {
         Dump::begin(origin, args, named, position, at).map(|dump| Self(Arc::new(Mutex::new(dump))))
     }
 
+    /// The names of all that the server has.
+    ///
+    /// # Errors
+    /// If it has none, is not there, or does not let this account see them.
+    pub(crate) fn names(origin: &Origin) -> Result<Vec<String>> {
+        let (mut connection, _watched) = origin.connect()?;
+        let listed = listing::list(&mut connection, origin)?;
+        Ok(listed.into_iter().map(|log| log.name).collect())
+    }
+
+    /// When the log of this name was begun, in seconds since 1970.
+    ///
+    /// # Errors
+    /// If the server does not send it.
+    pub(crate) fn begun(origin: &Origin, name: &str) -> Result<u32> {
+        let mut logs = Self::find(origin, &StreamArgs::default(), &[name.into()], None, None)?;
+        let Some(mut reader) = logs.next(false, &Counter::default())? else { return Ok(0) };
+        reader.step()?;
+        Ok(reader.event().header.timestamp)
+    }
+
     /// Whether more is waited for behind the last.
     pub(crate) fn are_followed(&self) -> bool {
         lock(&self.0).follows()

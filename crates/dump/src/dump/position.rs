@@ -1,6 +1,7 @@
 //! Where a snapshot lies in the binary log. It is asked under the lock that holds writers back, so in one round trip: which statements the
 //! server understands is found out before.
 
+use drover_db::server::variable;
 use drover_db::wire::{Batch, Rows};
 use drover_db::{Connection, Vendor};
 
@@ -14,11 +15,20 @@ pub(super) struct Asks {
     log: Option<&'static str>,
     gtid: Option<&'static str>,
     replicas: Option<&'static str>,
+    server: &'static str,
 }
 
 const LOG: [&str; 2] = ["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"];
 const REPLICAS: [&str; 4] =
     ["SHOW ALL REPLICAS STATUS", "SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"];
+
+/// Which server it is, and its clock.
+const MYSQL_SERVER: &str =
+    "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000, @@GLOBAL.server_uuid";
+const MARIADB_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000, NULL, \
+                              (SELECT QUERY_ID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID())";
+/// Galera gives transactions other numbers.
+const GALERA_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000";
 
 impl Asks {
     /// Asks once, before it matters.
@@ -34,12 +44,19 @@ impl Asks {
         }
         let gtid = (vendor == Vendor::MariaDb).then_some("SELECT @@GLOBAL.gtid_binlog_pos");
         let gtid = gtid.filter(|sql| connection.query(sql).is_ok());
-        Ok(Self { log, gtid, replicas: first_that_parses(connection, &REPLICAS)? })
+        let mut is_galera = || variable(connection, "GLOBAL.wsrep_on").doing(|| "asking for wsrep_on");
+        let server = match vendor {
+            Vendor::MySql => MYSQL_SERVER,
+            Vendor::MariaDb if is_galera()?.is_some_and(|on| on == "1") => GALERA_SERVER,
+            Vendor::MariaDb => MARIADB_SERVER,
+        };
+        Ok(Self { log, gtid, replicas: first_that_parses(connection, &REPLICAS)?, server })
     }
 
     /// Adds them to what is sent.
     pub(super) fn send(&self, batch: &mut Batch) {
         [self.log, self.gtid, self.replicas].into_iter().flatten().for_each(|sql| batch.query(sql));
+        batch.query(self.server);
     }
 
     /// Reads the answers.
@@ -49,12 +66,18 @@ impl Asks {
         };
         // Each is read, whatever came of the one before.
         let (log, gtid, replicas) = (next(self.log), next(self.gtid), next(self.replicas));
-        let (log, gtid, replicas) = (log?, gtid?, replicas?);
+        let server = next(Some(self.server));
+        let (log, gtid, replicas, server) = (log?, gtid?, replicas?, server?);
+        let told = |at: usize| server.first().and_then(|row| row.text(at));
         let gtid = gtid.first().and_then(|row| row.text(0)).or(log.first_text("Executed_Gtid_Set"));
         Ok(Snapshot {
             binlog_file: log.first_text("File"),
             binlog_position: log.first_text("Position").and_then(|text| text.parse().ok()),
             gtid_set: gtid.filter(|set| !set.is_empty()),
+            server_id: told(0).and_then(|id| id.parse().ok()),
+            server_clock_us: told(1).and_then(|clock| clock.split('.').next()?.parse().ok()),
+            server_uuid: told(2),
+            query_id: told(3).and_then(|id| id.parse().ok()),
             replicates_from: sources(&replicas),
             ..Snapshot::default()
         })

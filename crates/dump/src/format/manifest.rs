@@ -83,6 +83,19 @@ pub struct Snapshot {
     pub binlog_position: Option<u64>,
     /// MySQL's `gtid_executed` or MariaDB's `gtid_binlog_pos` at that moment.
     pub gtid_set: Option<String>,
+    /// The server's `server_id`; `None` in manifests of older versions, as of the next two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_id: Option<u32>,
+    /// MySQL's `server_uuid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_uuid: Option<String>,
+    /// What the server's clock showed while the lock was held, in microseconds since 1970: no log that it begins later is this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_clock_us: Option<u64>,
+    /// The number of MariaDB's statement that asked for it: transactions that come later have higher ones in the log, until the server is
+    /// started again. `None` in a Galera cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_id: Option<u64>,
     /// If the server is itself a replica: each source's name, file, position and GTID set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicates_from: Vec<SourcePosition>,

@@ -218,13 +218,13 @@ fn nothing_to_resume(flavour: Flavour) {
     }
     let live = |of: &Server| format!("--name live --from mysql://root@/?socket={}", of.socket().display());
     sql(target, "DROP DATABASE d");
-    run(&mut drover_on(target, &format!("binlog replay {}", live(source)))).done();
+    run(&mut drover_on(target, &format!("binlog replay --restart {}", live(source)))).done();
     run(&mut drover_on(target, &format!("binlog replay --resume {}", live(other))))
         .refused(&["the logs come from the server", "hint: are these the logs of another server?"]);
 
     // What one run leaves out is not applied by one that goes on behind it.
     sql(target, "DROP DATABASE d");
-    run(drover_on(target, "binlog replay --name chosen --database d").args(&logs)).done();
+    run(drover_on(target, "binlog replay --restart --name chosen --database d").args(&logs)).done();
     for other in ["", "--database d --database e", "--table d.t"] {
         run(drover_on(target, &format!("binlog replay --name chosen --resume {other}")).args(&logs))
             .refused(&["of the logs --database \"d\" was applied until now", "--restart"]);

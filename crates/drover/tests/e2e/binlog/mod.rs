@@ -13,6 +13,7 @@ mod flashback;
 mod follow;
 mod gaps;
 mod json;
+mod origin;
 mod pitr;
 mod replay;
 mod runs;

@@ -1,0 +1,381 @@
+//! Whose logs they are, and whether the target has applied them already: names of files and positions do not tell.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use drover_sandbox::{Cluster, Flavour, Server, StartOptions, Topology};
+
+use super::sql::{logged, logs_of};
+use crate::client::{sql, value, wait_until};
+use crate::drover::{drover, drover_on, dump, restore, run};
+use crate::servers::{on_both, start_unsynced};
+
+on_both!(
+    begun_anew_behind_a_dump,
+    logs_that_only_look_like_it,
+    another_servers_behind_a_dump,
+    rows_that_a_dump_does_not_have,
+    under_another_name,
+    what_the_target_wrote,
+    what_a_replica_has,
+    the_first_logs_are_gone,
+);
+
+const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
+
+/// A server whose transactions have identifiers.
+fn with_gtids(flavour: Flavour) -> Server {
+    let of_vendor: &[&str] = match flavour {
+        Flavour::MySql => &["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+        Flavour::MariaDb => &[],
+    };
+    start_unsynced(flavour, &[&LOGS[..], of_vendor].concat())
+}
+
+fn reset(server: &Server) {
+    sql(
+        server,
+        match server.flavour() {
+            Flavour::MySql => "RESET BINARY LOGS AND GTIDS",
+            Flavour::MariaDb => "RESET MASTER",
+        },
+    );
+}
+
+fn insert(server: &Server, ids: impl IntoIterator<Item = u32>) {
+    ids.into_iter().for_each(|id| drop(sql(server, format!("INSERT INTO d.t VALUES ({id}, '')"))));
+}
+
+fn rows(server: &Server) -> String {
+    value(server, "SELECT COUNT(*) FROM d.t")
+}
+
+fn from(server: &Server) -> String {
+    format!("mysql://root@/?socket={}", server.socket().display())
+}
+
+const TABLE: &str = "CREATE DATABASE d; CREATE TABLE d.t (id INT, v VARCHAR(200))";
+
+/// Copies of logs in a directory of their own.
+fn copies(logs: &[PathBuf], dir: &Path) -> PathBuf {
+    fs::create_dir_all(dir).unwrap();
+    for log in logs {
+        fs::copy(log, dir.join(log.file_name().unwrap())).unwrap();
+    }
+    dir.to_owned()
+}
+
+/// The command with a file as its standard input.
+fn with_input(command: &Command, file: &Path) -> Command {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "exec \"$@\" < \"$0\""]).arg(file).arg(command.get_program()).args(command.get_args());
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
+/// Where a replay has begun it leaves a table.
+fn assert_untouched(target: &Server) {
+    let there = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'drover'";
+    assert_eq!(value(target, there), "0");
+}
+
+/// The server has the same name, the same logs and the same positions, and has begun anew since.
+fn begun_anew_behind_a_dump(flavour: Flavour) {
+    let (source, target) = (&with_gtids(flavour), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    let [old, new] = ["old", "new"].map(|name| dir.path().join(name));
+    sql(source, TABLE);
+    reset(source);
+    insert(source, 1..=4);
+    run(&mut dump(source, "d", &old)).done();
+    reset(source);
+    insert(source, 11..=22);
+    run(&mut restore(target, &old, "")).done();
+    let replay = |options: &str, after: &Path, logs: &[&str]| {
+        run(drover_on(target, &format!("binlog replay {options}")).arg("--after").arg(after).args(logs))
+    };
+    let datadir = source.datadir().display().to_string();
+    let file = logs_of(source)[0].display().to_string();
+    let url = from(source);
+    for logs in [&[&*datadir][..], &[&file], &["--from", &url]] {
+        for dry in ["", "--dry-run"] {
+            let refused =
+                replay(dry, &old, logs).refused(&["is not the log that the dump was taken at", "hint: "]);
+            assert!(
+                refused.stderr.contains("it was begun at") || refused.stderr.contains("was committed at")
+            );
+        }
+    }
+    assert_eq!(rows(target), "4");
+    assert_untouched(target);
+
+    run(&mut dump(source, "d", &new)).done();
+    insert(source, 31..=35);
+    for logs in [&[&*datadir][..], &[&file], &["--from", &url]] {
+        sql(target, "DROP DATABASE d");
+        run(&mut restore(target, &new, "")).done();
+        replay("--restart", &new, logs).done();
+        assert_eq!((rows(source), rows(target)), ("21".into(), "21".into()), "{logs:?}");
+    }
+    let resumed = replay("--resume", &new, &["--from", &url]).done();
+    assert!(resumed.stdout.starts_with("0 transactions"), "{resumed}");
+}
+
+/// The same first event, and other transactions behind it: what is in the log tells.
+fn logs_that_only_look_like_it(flavour: Flavour) {
+    let (source, target) = (&with_gtids(flavour), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    let backup = dir.path().join("backup");
+    sql(source, TABLE);
+    sql(source, "FLUSH BINARY LOGS");
+    insert(source, 1..=3);
+    sql(source, "INSERT INTO d.t VALUES (4, REPEAT('x', 99))");
+    insert(source, 5..=6);
+    run(&mut dump(source, "d", &backup)).done();
+    insert(source, 7..=12);
+    run(&mut restore(target, &backup, "")).done();
+    let log = logs_of(source).pop().unwrap();
+    let listed = run(drover("binlog ls --json").arg(&log)).done().json();
+    let lines = listed["lines"].as_array().unwrap();
+    let starts: Vec<_> =
+        lines.iter().map(|line| usize::try_from(line["position"].as_u64().unwrap()).unwrap()).collect();
+    let bytes = fs::read(&log).unwrap();
+    let without = |at: usize| [&bytes[..starts[at]], &bytes[starts[at + 1]..]].concat();
+    for (name, content, words) in [
+        ("short", bytes[..starts[3]].to_vec(), "it ends at"),
+        ("long", without(3), "no transaction ends at"),
+        ("others", without(0), "(GTIDs)"),
+    ] {
+        let other = dir.path().join(name).join(log.file_name().unwrap());
+        fs::create_dir(other.parent().unwrap()).unwrap();
+        fs::write(&other, content).unwrap();
+        let mut command = drover_on(target, "binlog replay --after");
+        run(command.arg(&backup).arg(&other)).refused(&["is not the log that the dump was taken at", words]);
+    }
+    assert_untouched(target);
+    run(drover_on(target, "binlog replay --after").arg(&backup).arg(&log)).done();
+    assert_eq!(rows(target), "12");
+}
+
+fn another_servers_behind_a_dump(flavour: Flavour) {
+    let [one, other] = [(); 2].map(|()| start_unsynced(flavour, &LOGS));
+    let dir = tempfile::tempdir().unwrap();
+    for server in [&one, &other] {
+        sql(server, TABLE);
+        insert(server, 1..=4);
+    }
+    run(&mut dump(&one, "d", &dir.path().join("backup"))).done();
+    insert(&other, 5..=9);
+    let target = &start_unsynced(flavour, &["--skip-log-bin"]);
+    run(&mut restore(target, &dir.path().join("backup"), "")).done();
+    let mut replay = drover_on(target, "binlog replay --after");
+    replay.arg(dir.path().join("backup"));
+    let words = format!("and the dump of the one with {}", value(&one, "SELECT @@server_id"));
+    run(replay.args(["--from", &from(&other)])).refused(&[&words]);
+    assert_eq!(rows(target), "4");
+    assert_untouched(target);
+}
+
+/// Rows that were left out cannot be changed, and masked ones would get what was masked.
+fn rows_that_a_dump_does_not_have(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    sql(source, TABLE);
+    sql(source, "CREATE TABLE d.u (id INT); INSERT INTO d.u VALUES (1)");
+    insert(source, 1..=4);
+    let dir = tempfile::tempdir().unwrap();
+    let rules = dir.path().join("rules");
+    fs::write(&rules, "[[rule]]\ntable = \"d.t\"\ncolumn = \"v\"\nmask = \"null\"\n").unwrap();
+    let cases = [
+        ("none", "--no-data".to_owned(), "the dump has no rows (--no-data)"),
+        ("some", "--where t:id<3".to_owned(), "d.t as they were: it has those where id<3 (--where)"),
+        (
+            "masked",
+            format!("--mask {}", rules.display()),
+            "d.t as they were: the column v is masked (--mask)",
+        ),
+    ];
+    for (name, options, words) in cases {
+        let backup = dir.path().join(name);
+        run(dump(source, "d", &backup).args(options.split(' '))).done();
+        sql(target, "DROP DATABASE IF EXISTS d");
+        run(&mut restore(target, &backup, "")).done();
+        let replay = |options: &str| {
+            let mut command = drover_on(target, &format!("binlog replay {options} --restart"));
+            run(command.arg("--after").arg(&backup).args(["--from", &from(source)]))
+        };
+        replay("").refused(&[words]);
+        replay("--dry-run").refused(&[words]);
+        sql(source, "INSERT INTO d.u VALUES (2)");
+        if name != "none" {
+            replay("--table d.u").done();
+        }
+    }
+    assert_eq!(value(target, "SELECT COUNT(*) FROM d.u"), value(source, "SELECT COUNT(*) FROM d.u"));
+}
+
+/// What was applied from a log is not applied again, whatever the file and the replay are called.
+fn under_another_name(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    for server in [source, target] {
+        sql(server, TABLE);
+        sql(server, "CREATE DATABASE e; CREATE TABLE e.t (id INT)");
+    }
+    let logs = logged(source, || {
+        insert(source, 1..=2);
+        sql(source, "INSERT INTO e.t VALUES (1)");
+    });
+    let copied = copies(&logs, &dir.path().join("logs"));
+    let renamed = dir.path().join("other-name.000001");
+    fs::copy(&logs[0], &renamed).unwrap();
+    let start = ["--start-position=4"];
+    run(drover_on(target, "binlog replay --name first").args(start).arg(&copied)).done();
+    let words =
+        ["the replay named 'first' has applied this already", "hint: --resume --name first", "--restart"];
+    for dry in ["", "--dry-run"] {
+        for (log, options) in
+            [(&logs[0], ""), (&renamed, ""), (&logs[0], "--name third"), (&logs[0], "--table d.t")]
+        {
+            run(drover_on(target, &format!("binlog replay {options} {dry}")).arg(log)).refused(&words);
+        }
+        let piped = drover_on(target, &format!("binlog replay {dry} -"));
+        run(&mut with_input(&piped, &logs[0])).refused(&words);
+        run(drover_on(target, &format!("binlog replay {dry}"))
+            .args(["--from", &from(source)])
+            .arg(logs[0].file_name().unwrap()))
+        .refused(&words);
+    }
+    assert_eq!(
+        (rows(target), value(target, "SELECT COUNT(DISTINCT name) FROM drover.replay")),
+        ("2".into(), "1".into())
+    );
+    let resumed = run(drover_on(target, "binlog replay --resume --name first").args(&logs)).done();
+    assert!(resumed.stdout.starts_with("0 transactions"), "{resumed}");
+
+    // On purpose; and what was not applied.
+    sql(target, "DELETE FROM d.t");
+    run(drover_on(target, "binlog replay --restart --name second --database d").args(&logs)).done();
+    run(drover_on(target, "binlog replay --name second --resume --database d").args(&logs)).done();
+    assert_eq!(rows(target), "2");
+    sql(target, "DELETE FROM e.t; DROP DATABASE drover");
+    run(drover_on(target, "binlog replay --name d --database d").args(&logs)).done();
+    run(drover_on(target, "binlog replay --name e --database e").args(&logs)).done();
+    assert_eq!((rows(target), value(target, "SELECT COUNT(*) FROM e.t")), ("4".into(), "1".into()));
+    let more = logged(source, || insert(source, [3]));
+    run(drover_on(target, "binlog replay --name more --database d").args(&more)).done();
+    assert_eq!(rows(target), "5");
+}
+
+/// A server's own logs hold what it did. After a dump was restored on it, they are applied where a person says so.
+fn what_the_target_wrote(flavour: Flavour) {
+    for server in [&with_gtids(flavour), &start_unsynced(flavour, &LOGS)] {
+        let dir = tempfile::tempdir().unwrap();
+        let backup = dir.path().join("backup");
+        sql(server, TABLE);
+        sql(server, "CREATE TABLE d.n (id INT PRIMARY KEY, v INT); INSERT INTO d.n VALUES (1, 0)");
+        let logs = logged(server, || drop(sql(server, "UPDATE d.n SET v = v + 1")));
+        let renamed = dir.path().join("other.000009");
+        fs::copy(&logs[0], &renamed).unwrap();
+        for dry in ["", "--dry-run"] {
+            let replay = || drover_on(server, &format!("binlog replay {dry}"));
+            for log in [&logs[0], &renamed] {
+                run(replay().arg(log)).refused(&[
+                    "the target ",
+                    "hint: where the target was filled anew since",
+                    "--restart",
+                ]);
+            }
+            run(&mut with_input(replay().arg("-"), &logs[0])).refused(&["the target ", "--restart"]);
+        }
+        let changed = "SELECT v FROM d.n";
+        assert_eq!(value(server, changed), "1");
+        assert_untouched(server);
+
+        sql(server, "UPDATE d.n SET v = 100");
+        run(&mut dump(server, "d", &backup)).done();
+        sql(server, "UPDATE d.n SET v = v + 1; FLUSH BINARY LOGS");
+        let all = logs_of(server);
+        let copied = copies(&all[..all.len() - 1], &dir.path().join("logs"));
+        sql(server, "DROP DATABASE d");
+        run(&mut restore(server, &backup, "")).done();
+        let replay = |options: &str| {
+            let mut command = drover_on(server, &format!("binlog replay {options} --after"));
+            run(command.arg(&backup).arg(&copied))
+        };
+        replay("").refused(&["the target ", "--restart"]);
+        replay("--restart").done();
+        let resumed = replay("--resume").done();
+        assert!(resumed.stdout.starts_with("0 transactions"), "{resumed}");
+        assert_eq!(value(server, changed), "101");
+    }
+}
+
+/// A replica has what its source did, or gets it.
+fn what_a_replica_has(flavour: Flavour) {
+    let cluster = Cluster::start(Topology::Replica, &StartOptions::ephemeral(flavour)).unwrap();
+    let [source, replica] = cluster.nodes() else { panic!("two nodes") };
+    let logs = logged(source, || {
+        sql(source, TABLE);
+        insert(source, 1..=2);
+    });
+    wait_until("the replica has it", || {
+        crate::client::try_sql(replica, "SELECT COUNT(*) FROM d.t").is_ok_and(|rows| rows[0][0] == "2")
+    });
+    let replay = |words: &str| {
+        run(drover_on(replica, "binlog replay").args(&logs)).refused(&[words]);
+        let name = logs[0].file_name().unwrap();
+        run(drover_on(replica, "binlog replay").args(["--from", &from(source)]).arg(name)).refused(&[words]);
+    };
+    replay("the target replicates from the server of this log");
+    sql(
+        replica,
+        match flavour {
+            Flavour::MySql => "STOP REPLICA; RESET REPLICA ALL",
+            Flavour::MariaDb => "STOP SLAVE; RESET SLAVE ALL",
+        },
+    );
+    replay("the target has executed ");
+    assert_eq!(rows(replica), "2");
+    assert_untouched(replica);
+}
+
+/// A server, or a directory, that has lost its first logs is none to begin with; a log that is named is.
+fn the_first_logs_are_gone(flavour: Flavour) {
+    for source in [&with_gtids(flavour), &start_unsynced(flavour, &LOGS)] {
+        let target = &start_unsynced(flavour, &["--skip-log-bin"]);
+        let dir = tempfile::tempdir().unwrap();
+        sql(source, TABLE);
+        insert(source, 1..=4);
+        sql(source, "FLUSH BINARY LOGS");
+        let name = sql(source, "SHOW BINARY LOGS").pop().unwrap().remove(0);
+        run(drover_on(target, "binlog replay --name whole").args(["--from", &from(source)])).done();
+        sql(target, "DELETE FROM d.t");
+        sql(source, format!("PURGE BINARY LOGS TO '{name}'"));
+        insert(source, 5..=8);
+        let copied = copies(&logs_of(source), &dir.path().join("logs"));
+        let (copied, url) = (copied.display().to_string(), from(source));
+        let log = logs_of(source)[0].display().to_string();
+        for logs in [&["--from", &*url][..], &[&*copied]] {
+            for dry in ["", "--dry-run"] {
+                run(drover_on(target, &format!("binlog replay {dry}")).args(logs)).refused(&[
+                    &name,
+                    "is the oldest log there is",
+                    "hint: --after",
+                    "--start-position",
+                ]);
+            }
+        }
+        assert_eq!(rows(target), "0");
+        for logs in [
+            &["--from", &*url, "--start-position=4"][..],
+            &["--start-position=4", &copied],
+            &[&log],
+            &["--from", &url, &name],
+        ] {
+            run(drover_on(target, "binlog replay --restart").args(logs)).done();
+            assert_eq!(rows(target), "4", "{logs:?}");
+            sql(target, "DELETE FROM d.t");
+        }
+    }
+}
