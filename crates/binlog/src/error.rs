@@ -167,7 +167,8 @@ const STREAM_HINTS: [(&[&str], &str); 6] = [
     ),
     (
         &["> file size", "impossible position", "bogus data", "max_allowed_packet", "truncated", "corrupt"],
-        "--start-position must be where an event begins, as drover binlog ls tells it; without it, the server's log is damaged",
+        "a position must be where an event begins, as drover binlog ls tells it: a log that was begun anew under the same name has others; \
+         if it is one, the server's log is damaged",
     ),
     (
         &["same server_uuid", "same server_id"],
