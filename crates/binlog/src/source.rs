@@ -117,6 +117,12 @@ pub(crate) fn log_number(log: &str) -> u64 {
     log.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
 }
 
+/// Whether two names are those of different logs of one server: they differ in their numbers only.
+pub(crate) fn are_of_one_list(one: &str, other: &str) -> bool {
+    let base = |log: &str| log.rsplit_once('.').map(|(base, _)| base.to_owned());
+    base(one) == base(other) && log_number(one) != log_number(other)
+}
+
 fn without_packing(name: &str) -> &str {
     name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 
 use crate::log::{Header, Kind};
-use crate::source::{Counter, Source};
+use crate::source::{self, Counter, Source};
 
 /// What is known of the server, and of its logs that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -118,14 +118,18 @@ impl Provenance {
         Ok(())
     }
 
-    /// The name under which a log was read that its server began then; where the time is not known, names tell.
+    /// The name under which a log was read that its server began then; where the time is not known, names tell. Logs that were begun within
+    /// one second are told by their numbers too.
     pub(super) fn log(&self, name: &str, server_id: u32, begun: u32) -> Option<&str> {
-        let is_same = |log: &&Log| match log.begun == 0 || begun == 0 {
-            true => log.name == name,
-            false => log.begun == begun,
+        let is_same = |log: &&Log| {
+            log.name == name
+                || log.begun != 0 && log.begun == begun && !source::are_of_one_list(&log.name, name)
         };
-        let mut logs = self.logs.iter().filter(|log| log.server_id == server_id);
-        logs.find(is_same).map(|log| log.name.as_str())
+        let is_other = |log: &&Log| log.begun != 0 && begun != 0 && log.begun != begun;
+        let logs = self.logs.iter().filter(|log| log.server_id == server_id && !is_other(log));
+        let mut logs: Vec<_> = logs.filter(is_same).map(|log| log.name.as_str()).collect();
+        logs.sort_by_key(|known| *known != name);
+        logs.first().copied()
     }
 
     /// Whether a log was read behind another.
@@ -211,6 +215,8 @@ mod tests {
         let mut known = Provenance { is_anew: true, ..Provenance::default() };
         known.see_log("bin.000001", 1, 100).unwrap();
         known.see_log("bin.000002", 1, 0).unwrap();
+        known.see_log("bin.000010", 1, 300).unwrap();
+        known.see_log("bin.000011", 1, 300).unwrap();
         let known = Provenance::read(&known.text());
         assert!(known.is_anew);
         for (name, server_id, begun, right) in [
@@ -220,6 +226,11 @@ mod tests {
             ("bin.000002", 1, 7, Some("bin.000002")),
             ("x.000002", 1, 7, None),
             ("bin.000001", 1, 0, Some("bin.000001")),
+            // Of one second.
+            ("bin.000003", 1, 100, None),
+            ("bin.000010", 1, 300, Some("bin.000010")),
+            ("bin.000012", 1, 300, None),
+            ("y.000012", 1, 300, Some("bin.000010")),
         ] {
             assert_eq!(known.log(name, server_id, begun), right, "{name} {server_id} {begun}");
         }
