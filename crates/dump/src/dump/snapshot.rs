@@ -105,10 +105,7 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
     }
     let asks = Asks::prepare(coordinator, wish.vendor, &mut warnings)?;
     let holds_ddl = may_hold_ddl(coordinator)?;
-    limit_silence(coordinator, wish.max_lock_time)?;
-    let Some(lock) = lock(coordinator, wish, &mut warnings)? else {
-        return limit_silence(coordinator, PATIENCE).map(|()| None);
-    };
+    let Some(lock) = lock(coordinator, wish, &mut warnings)? else { return Ok(None) };
     let held = Held { lock, since: Instant::now(), holds_ddl, asks };
     let taken_at = jiff::Timestamp::now();
     let to_lock = table_locks.as_mut().filter(|_| !tables_first);
@@ -174,7 +171,8 @@ struct Bound {
     _done: mpsc::Sender<()>,
 }
 
-/// Has the server itself end a session that holds writers back and is not heard of any more, as when the way to it is broken.
+/// Has the server itself end a session that holds writers back and is not heard of any more, as when the way to it is broken. Other
+/// sessions work while it waits, so it is asked for right before the lock, and taken back behind it.
 fn limit_silence(connection: &mut Connection, time: Duration) -> Result<()> {
     let sql = format!("SET SESSION wait_timeout = {}", time.as_secs().max(1));
     connection.execute(sql).map(drop).doing(|| "setting wait_timeout")
@@ -305,6 +303,7 @@ fn lock(coordinator: &mut Connection, wish: &Wish<'_>, warnings: &mut Vec<String
         Staged::OtherTables => return Ok(None),
         Staged::Refused => {}
     }
+    limit_silence(coordinator, wish.max_lock_time)?;
     if global_read_lock(coordinator, wish)? {
         return Ok(Some(Lock::GlobalRead));
     }
@@ -365,9 +364,11 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Staged>
     }
     let mut connection = session::open(wish.options, Purpose::Dump)?;
     session::limit_lock_wait(&mut connection, wish.lock_timeout)?;
-    limit_silence(&mut connection, wish.max_lock_time)?;
     let _watched = watch(&connection, wish)?;
     for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
+        if stage == "BLOCK_COMMIT" {
+            limit_silence(&mut connection, wish.max_lock_time)?;
+        }
         match connection.execute(format!("BACKUP STAGE {stage}")) {
             Ok(_) if stage == "BLOCK_DDL" && !(wish.is_as_listed)(now(coordinator, wish.numbering)?)? => {
                 release(coordinator, Lock::BackupStage(connection))?;
