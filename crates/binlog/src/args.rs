@@ -10,7 +10,7 @@ use crate::log::MAGIC;
 use crate::ls::LsArgs;
 use crate::replay::ReplayArgs;
 use crate::server::{FromServerArgs, Origin, ServerLogs};
-use crate::source::{Source, log_number};
+use crate::source::{Source, are_of_one_list, log_number};
 use crate::sql::SqlArgs;
 use crate::stat::StatArgs;
 use crate::{Error, Keyring, Result};
@@ -112,7 +112,10 @@ impl LogArgs {
             let first = sources.iter().position(|source| source.log_name() == log);
             // Where the beginning of a log is where to go on, those before it are done with.
             let are_done = || {
-                let is_done = |source: &Source| log_number(&source.log_name()) < log_number(log);
+                let is_done = |source: &Source| {
+                    let name = source.log_name();
+                    are_of_one_list(&name, log) && log_number(&name) < log_number(log)
+                };
                 (position <= MAGIC.len() as u64 && sources.iter().all(is_done)).then_some(sources.len())
             };
             let first = first.or_else(are_done).ok_or_else(|| not_named(log))?;

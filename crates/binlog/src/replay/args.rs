@@ -157,6 +157,18 @@ impl ReplayArgs {
         if self.flashback { format!("{name}{UNDOING}") } else { name }
     }
 
+    /// Where options say to begin, in one line.
+    pub(super) fn start(&self) -> String {
+        let position = self.filter.start_position.map(|position| format!("--start-position {position}"));
+        let gtids = self.stream.after_gtids.as_ref().map(|gtids| format!("--after-gtids {gtids}"));
+        position.or(gtids).unwrap_or_default()
+    }
+
+    /// Whether transactions that it does not take are to come later: then the end of a log is not where it has come to.
+    pub(super) fn leaves_out_gtids(&self) -> bool {
+        self.filter.include_gtids.is_some()
+    }
+
     /// What of the logs is wanted at all, in one line; where to begin and to end is no part of it.
     pub(super) fn selection(&self, after: Option<&After>) -> String {
         let after = after.map(|After { log, position, .. }| format!("--after a dump of {log} at {position}"));

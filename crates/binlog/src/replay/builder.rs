@@ -17,7 +17,7 @@ use crate::definitions::Definitions;
 use crate::event::{Gtid, MariadbGtid, Query, Rotate, TableMap, incident};
 use crate::filter::{Filter, PARTLY, Verdict, Wants};
 use crate::loads::{Ending, Keep, Load, Loads, dialect};
-use crate::log::{Header, Kind, Place};
+use crate::log::{Header, Kind, MAGIC, Place};
 use crate::objects::{rows_follow, without_rows};
 use crate::rows::{Retyped, Tables};
 use crate::sql::{Before, Session, push_xa, xa_prepare};
@@ -25,6 +25,7 @@ use crate::sql::{Before, Session, push_xa, xa_prepare};
 use super::definitions::{Sort, sort};
 use super::dry_run::Said;
 use super::events::Batch;
+use super::position;
 use super::sink::Sink;
 use super::transaction::{Definition, Mode, Order, Piece, Start, Transaction};
 use super::types::with_json_as_text;
@@ -118,7 +119,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             self.sink.enter(&self.log.1);
         }
         self.sink.see_origin(item, &self.log.1)?;
-        if item.event.kind == Kind::FORMAT_DESCRIPTION {
+        // A replica's relay log has the one of the log that is relayed behind its own.
+        let is_first = item.event.position == MAGIC.len() as u64;
+        if item.event.kind == Kind::FORMAT_DESCRIPTION && is_first {
             self.sink.see_log(&self.log.1, &item.event.header)?;
         }
         self.sink.report.next_log = Rotate::next_log(&item.event, item.format)?;
@@ -214,7 +217,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             Kind::TABLE_MAP => {
                 let map = TableMap::parse(event.body, format)?;
                 self.tables.learn(&map, event.body, format)?;
-                if self.filter.wants_table(map.schema, map.table) {
+                if self.wants_table(map.schema, map.table) {
                     let retyped = self.retyped(item, &map, format)?;
                     match &retyped {
                         Some(retyped) => {
@@ -278,6 +281,10 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         }
         if query.is_end() && item.place == Place::Last {
             self.set_end(query.text.to_vec());
+            return Ok(());
+        }
+        if position::is_own_statement(query.text) {
+            self.before.clear();
             return Ok(());
         }
         if !self.takes(item, query)? {
@@ -348,6 +355,11 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             self.sink.try_text(&at, Said { query, header: &header, format: item.format }, &text)?;
         }
         Ok(text)
+    }
+
+    /// Whether the rows of a table are to be applied.
+    fn wants_table(&self, schema: &[u8], table: &[u8]) -> bool {
+        !position::is_own_table(schema, table) && self.filter.wants_table(schema, table)
     }
 
     /// Whether a statement is to be applied.

@@ -180,8 +180,7 @@ pub fn replay(
         Some(after) => Some(after.log.clone()),
         None => Source::find(&args.files.logs)?.first().map(Source::log_name),
     };
-    let begins_here =
-        goes_on.is_none_or(|(log, _)| origin.is_none() && first.is_some_and(|first| first == log));
+    let begins_here = goes_on.is_none_or(|(log, _)| first.is_some_and(|first| first == log));
     let filter = FilterArgs { start_position: begins.filter(|_| begins_here), ..args.filter.clone() };
     let at = goes_on.or(after.map(|after| (&*after.log, after.position)));
     let schemas = after.map(|after| schemas_of(after, args, &positions, &mut connection, destination));
@@ -241,6 +240,9 @@ pub fn replay(
         sink.see_server(origin)?;
     }
     sink.see_selection(&selection)?;
+    if goes_on.is_none() || !begins_here {
+        sink.see_start(&args.start())?;
+    }
     if !args.flashback {
         reading.look_ahead(&mut sink)?;
     }
@@ -374,7 +376,7 @@ fn apply(
     (sink.report.missing_rows, sink.report.missing) = queue.missing();
     let mark = match &sink.report.next_log {
         // All was applied, and the next log is where to go on.
-        Some(next) if !args.flashback && !queue.mark().log.is_empty() => {
+        Some(next) if !args.flashback && !args.leaves_out_gtids() && !queue.mark().log.is_empty() => {
             Mark { log: next.as_str().into(), position: MAGIC.len() as u64 }
         }
         _ => queue.mark(),

@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use drover_db::{Connection, Row, quote};
 
 use super::marks::{Mark, read_done};
 use super::provenance::Provenance;
 use super::transaction::Start;
-use crate::source::log_number;
 
 /// The table and the rows in it of one replay: one for each worker.
 #[derive(Debug)]
@@ -45,6 +43,25 @@ pub(super) struct Pending {
 const PROVENANCE: u16 = u16::MAX;
 
 const TABLE: &str = "`drover`.`replay`";
+
+/// Whether it is this table: what logs say of it is where the server that wrote them was, as a target itself.
+pub(super) fn is_own_table(schema: &[u8], table: &[u8]) -> bool {
+    schema.eq_ignore_ascii_case(b"drover") && table.eq_ignore_ascii_case(b"replay")
+}
+
+/// Whether it is a statement by which a replay notes where it is, in the log of its target.
+pub(super) fn is_own_statement(text: &[u8]) -> bool {
+    let starts = ["INSERT INTO", "REPLACE INTO", "UPDATE", "DELETE FROM", "CREATE TABLE IF NOT EXISTS"];
+    let Ok(text) = std::str::from_utf8(text) else { return false };
+    text == CREATE_SCHEMA
+        || starts.into_iter().any(|start| {
+            let rest = text.strip_prefix(start).and_then(|rest| rest.strip_prefix(' '));
+            rest.and_then(|rest| rest.strip_prefix(TABLE)).is_some_and(|rest| rest.starts_with(' '))
+        })
+}
+
+const CREATE_SCHEMA: &str = "CREATE DATABASE IF NOT EXISTS `drover`";
+
 /// Seconds to wait for sessions of an earlier run to end, which were told to.
 const PATIENCE: u32 = 60;
 
@@ -56,13 +73,11 @@ const MADE: &str = "\0made";
 impl Found {
     /// Of the rows of one replay: the table's columns from the log to the worker.
     fn read(rows: impl IntoIterator<Item = Row>) -> Option<Self> {
+        let (origin, rows): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.parse(5) == Some(PROVENANCE));
+        let provenance = origin.first().map(|row| Provenance::read(&row.string(2))).unwrap_or_default();
         let mut found: Option<Found> = None;
-        let mut provenance = Provenance::default();
         for row in rows {
-            if row.parse(5) == Some(PROVENANCE) {
-                provenance = Provenance::read(&row.string(2));
-                continue;
-            }
             let mark = Mark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
             let done = read_done(&row.string(2));
             let pending = pending(&row.string(3), row.string(4));
@@ -72,7 +87,7 @@ impl Found {
                     found = Some(Found { mark, done, pending, provenance, workers: 1 });
                 }
                 Some(found) => {
-                    if later(&mark, &found.mark) {
+                    if later(&mark, &found.mark, &provenance) {
                         found.mark = mark;
                     }
                     found.done.extend(done);
@@ -90,7 +105,7 @@ impl Found {
         let Some(log) = provenance.log(name, server_id, begun) else { return false };
         let is_before = match log == &*mark.log {
             true => position < mark.position,
-            false => !mark.log.is_empty() && !provenance.is_behind(log, &mark.log),
+            false => !mark.log.is_empty() && provenance.is_later(&mark.log, log),
         };
         is_before || done.contains(&(log.to_owned(), position))
     }
@@ -103,7 +118,7 @@ impl Positions {
 
     /// Makes the table, if it is not there.
     pub(super) fn create(&self, connection: &mut Connection) -> drover_db::Result<()> {
-        connection.execute("CREATE DATABASE IF NOT EXISTS `drover`")?;
+        connection.execute(CREATE_SCHEMA)?;
         connection.execute(format!(
             "CREATE TABLE IF NOT EXISTS {TABLE} (`name` VARBINARY(190) NOT NULL, `worker` SMALLINT UNSIGNED NOT NULL, \
              `log` VARBINARY(512) NOT NULL, `position` BIGINT UNSIGNED NOT NULL, `done` MEDIUMBLOB NOT NULL, \
@@ -294,10 +309,12 @@ fn pending(place: &str, state: String) -> Option<Pending> {
     Some(Pending { log: log.into(), position: position.parse().ok()?, state })
 }
 
-/// Whether a mark is behind another: logs have numbers at the end of their names.
-fn later(mark: &Mark, than: &Mark) -> bool {
-    let key = |mark: &Mark| (log_number(&mark.log), Arc::clone(&mark.log), mark.position);
-    key(mark) > key(than)
+/// Whether a mark is behind another.
+fn later(mark: &Mark, than: &Mark, order: &Provenance) -> bool {
+    match mark.log == than.log {
+        true => mark.position > than.position,
+        false => than.log.is_empty() || !mark.log.is_empty() && order.is_later(&mark.log, &than.log),
+    }
 }
 
 #[cfg(test)]
@@ -305,10 +322,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_in_the_order_of_their_logs() {
-        let mark = |log: &str, position| Mark { log: log.into(), position };
-        assert!(later(&mark("b.1000000", 4), &mark("b.999999", 5000)));
-        assert!(later(&mark("b.000007", 5), &mark("b.000007", 4)));
-        assert!(!later(&mark("b.000007", 4), &mark("b.000007", 4)));
+    fn what_replays_note_is_known_in_logs() {
+        let positions = Positions::of("shop");
+        let mark = Mark { log: "b.000001".into(), position: 4 };
+        let at = Start { log: "b.000001".into(), position: 4 };
+        for text in [
+            positions.update(0, &mark, ""),
+            positions.pending(0, &at, 4, "x"),
+            positions.note_schema(0, b"d"),
+            positions.note_provenance(&Provenance::default()).into_bytes(),
+            CREATE_SCHEMA.into(),
+        ] {
+            assert!(is_own_statement(&text), "{}", String::from_utf8_lossy(&text));
+        }
+        for text in
+            ["UPDATE `drover`.`replays` SET a = 1", "UPDATE `drover`.`replay`s", "CREATE DATABASE drover"]
+        {
+            assert!(!is_own_statement(text.as_bytes()), "{text}");
+        }
+        assert!(is_own_table(b"drover", b"replay") && !is_own_table(b"drover", b"tasks"));
     }
 }

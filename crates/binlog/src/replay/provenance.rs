@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 
 use crate::log::{Header, Kind};
-use crate::source::{self, Counter, Source};
+use crate::source::{Counter, Source, are_of_one_list, log_number};
 
 /// What is known of the server, and of its logs that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,7 +16,9 @@ pub(super) struct Provenance {
     selection: Option<String>,
     /// Whether the target was filled anew before, so that what it had done until then does not count.
     pub(super) is_anew: bool,
-    /// The last logs that were read.
+    /// Where the first run was told to begin, as options say it.
+    start: Option<String>,
+    /// The logs that were read, in that order.
     logs: Vec<Log>,
 }
 
@@ -37,8 +39,38 @@ fn parts(selection: &str) -> (&str, &str) {
     }
 }
 
-/// More are not kept.
-const MOST: usize = 16;
+/// The schemas and tables that a selection names, each with its table if it names one.
+struct Names<'a>(Vec<(&'a str, Option<&'a str>)>);
+
+impl<'a> Names<'a> {
+    /// None if anything may be wanted: it names none, has patterns, or chooses otherwise too.
+    fn of(selection: &'a str) -> Option<Self> {
+        let selection = selection.strip_prefix("--").unwrap_or(selection);
+        let name = |option: &'a str| {
+            let quoted = |value: &'a str| value.strip_prefix('"')?.strip_suffix('"');
+            let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{', '\\', '"']);
+            match option.split_once(' ')? {
+                ("database", value) => Some((quoted(value).filter(is_plain)?, None)),
+                ("table", value) => {
+                    let (schema, table) = quoted(value).filter(is_plain)?.split_once('.')?;
+                    (!table.contains('.')).then_some((schema, Some(table)))
+                }
+                _ => None,
+            }
+        };
+        selection.split(" --").map(name).collect::<Option<_>>().map(Self)
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        let is_same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
+        self.0.iter().any(|(schema, table)| {
+            other.0.iter().any(|(its, its_table)| {
+                is_same(schema, its)
+                    && table.is_none_or(|table| its_table.is_none_or(|its_table| is_same(table, its_table)))
+            })
+        })
+    }
+}
 
 impl Provenance {
     /// Looks at the first event of each file, those too that are not read as an earlier run has: they must be the ones that it read.
@@ -111,19 +143,64 @@ impl Provenance {
             ));
         }
         if same.is_none() {
+            if let Some(first) = self.logs.first().filter(|first| first.begun != 0 && begun > first.begun)
+                && self.came_before(name)
+            {
+                return Err(format!(
+                    "{name} was begun at {begun}, and {}, the first that was applied, at {} (seconds since 1970): logs were begun anew",
+                    first.name, first.begun
+                ));
+            }
             self.logs.push(Log { name: name.to_owned(), server_id, begun });
-            let surplus = self.logs.len().saturating_sub(MOST);
-            self.logs.drain(..surplus);
         }
         Ok(())
+    }
+
+    /// Takes in where the options say to begin. Why that cannot be, if the first run of the replay was told something else.
+    pub(super) fn see_start(&mut self, start: &str) -> Result<(), String> {
+        match &self.start {
+            Some(known) if known != start && !start.is_empty() => Err(format!(
+                "{start} is another beginning than that of the replay that goes on{}",
+                if known.is_empty() { String::new() } else { format!(", {known}") }
+            )),
+            _ => {
+                self.start.get_or_insert_with(|| start.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// The last log that was read, and when it was begun.
+    pub(super) fn last(&self) -> Option<(&str, u32)> {
+        self.logs.last().map(|log| (log.name.as_str(), log.begun))
+    }
+
+    /// Whether a log comes behind another: in the order in which they were read, which one that was not read is behind.
+    pub(super) fn is_later(&self, log: &str, than: &str) -> bool {
+        let key = |log: &str| (log_number(log), log.to_owned());
+        match (self.place(log), self.place(than)) {
+            (Some(log), Some(than)) => log > than,
+            (None, Some(_)) => !self.came_before(log),
+            (Some(_), None) => self.came_before(than),
+            (None, None) => key(log) > key(than),
+        }
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.logs.iter().position(|log| log.name == name)
+    }
+
+    /// Whether a log that was not read is from before the first that was, by its number.
+    fn came_before(&self, name: &str) -> bool {
+        let first = self.logs.first().map(|log| log.name.as_str());
+        first.is_some_and(|first| are_of_one_list(first, name) && log_number(name) < log_number(first))
     }
 
     /// The name under which a log was read that its server began then; where the time is not known, names tell. Logs that were begun within
     /// one second are told by their numbers too.
     pub(super) fn log(&self, name: &str, server_id: u32, begun: u32) -> Option<&str> {
         let is_same = |log: &&Log| {
-            log.name == name
-                || log.begun != 0 && log.begun == begun && !source::are_of_one_list(&log.name, name)
+            log.name == name || log.begun != 0 && log.begun == begun && !are_of_one_list(&log.name, name)
         };
         let is_other = |log: &&Log| log.begun != 0 && begun != 0 && log.begun != begun;
         let logs = self.logs.iter().filter(|log| log.server_id == server_id && !is_other(log));
@@ -132,18 +209,14 @@ impl Provenance {
         logs.first().copied()
     }
 
-    /// Whether a log was read behind another.
-    pub(super) fn is_behind(&self, log: &str, other: &str) -> bool {
-        let at = |name: &str| self.logs.iter().position(|log| log.name == name);
-        matches!((at(log), at(other)), (Some(log), Some(other)) if log > other)
-    }
-
-    /// Whether something may be wanted by this selection that was wanted before: not if both name something, and not the same.
+    /// Whether something may be wanted by this selection that was wanted before: not of two dumps, and not where both name schemas or
+    /// tables, and no name is among both.
     pub(super) fn may_share(&self, selection: &str) -> bool {
         let known = self.selection.as_deref().unwrap_or_default();
         let [(dump, known), (other_dump, wanted)] = [known, selection].map(parts);
-        let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
-        !differ(dump, other_dump) && !differ(known, wanted)
+        let are_of_two = !dump.is_empty() && !other_dump.is_empty() && dump != other_dump;
+        let [known, wanted] = [known, wanted].map(Names::of);
+        !are_of_two && known.is_none_or(|known| wanted.is_none_or(|wanted| known.meets(&wanted)))
     }
 
     /// As the target keeps it.
@@ -154,6 +227,9 @@ impl Provenance {
         }
         if let Some(selection) = &self.selection {
             let _ = writeln!(text, "wanted {selection}");
+        }
+        if let Some(start) = &self.start {
+            let _ = writeln!(text, "begins {start}");
         }
         if self.is_anew {
             text.push_str("anew\n");
@@ -173,6 +249,9 @@ impl Provenance {
             }
             if let Some(selection) = line.strip_prefix("wanted ") {
                 read.selection = Some(selection.to_owned());
+            }
+            if let Some(start) = line.strip_prefix("begins ") {
+                read.start = Some(start.to_owned());
             }
             read.is_anew |= line == "anew";
             let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
@@ -234,9 +313,6 @@ mod tests {
         ] {
             assert_eq!(known.log(name, server_id, begun), right, "{name} {server_id} {begun}");
         }
-        let behind =
-            [("bin.000002", "bin.000001"), ("bin.000001", "bin.000002"), ("bin.000002", "bin.000003")];
-        assert_eq!(behind.map(|(log, other)| known.is_behind(log, other)), [true, false, false]);
     }
 
     #[test]
@@ -252,6 +328,13 @@ mod tests {
             (dump, "--after a dump of b.000001 at 9", false),
             ("--after a dump of b.000001 at 4 --table \"d.t\"", "--table \"d.u\"", false),
             ("--after a dump of b.000001 at 4 --table \"d.t\"", dump, true),
+            ("--table \"d.t\"", "--database \"D\"", true),
+            ("--table \"d.t\"", "--database \"e\" --table \"d.u\"", false),
+            ("--table \"d.t\"", "--database \"e\" --table \"d.T\"", true),
+            ("--table \"t\"", "--database \"e\"", true),
+            ("--database \"d*\"", "--database \"e\"", true),
+            ("--server-id 3", "--database \"e\"", true),
+            ("--database \"d\" --server-id 3", "--database \"e\"", true),
         ] {
             let mut provenance = Provenance::default();
             provenance.see_selection(known).unwrap();
@@ -260,9 +343,32 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_are_kept() {
+    fn logs_are_in_the_order_in_which_they_were_read() {
         let mut known = Provenance::default();
-        (0..100).for_each(|number| known.see_log(&format!("b.{number}"), 1, number).unwrap());
-        assert_eq!(known.logs.len(), MOST);
+        for (number, name) in ["old", "new", "b.000007", "b.000009", "a.000001"].into_iter().enumerate() {
+            known.see_log(name, 1, 100 + u32::try_from(number).unwrap()).unwrap();
+        }
+        assert!(known.is_later("new", "old") && !known.is_later("old", "new"));
+        assert!(known.is_later("a.000001", "b.000009") && !known.is_later("b.000009", "b.000009"));
+        // The next one, which nobody has read.
+        assert!(known.is_later("a.000002", "b.000009") && !known.is_later("b.000009", "a.000002"));
+        let mut known = Provenance::default();
+        known.see_log("b.000007", 1, 100).unwrap();
+        assert!(known.is_later("b.000007", "b.000006") && !known.is_later("b.000006", "b.000007"));
+        assert!(known.see_log("b.000001", 1, 101).unwrap_err().contains("begun anew"));
+        let known = Provenance::default();
+        assert!(known.is_later("b.1000000", "b.999999"));
+    }
+
+    #[test]
+    fn where_the_first_run_began_stays() {
+        let mut known = Provenance::default();
+        known.see_start("--start-position 4").unwrap();
+        let mut known = Provenance::read(&known.text());
+        assert!(known.see_start("").is_ok() && known.see_start("--start-position 4").is_ok());
+        assert!(known.see_start("--start-position 9").unwrap_err().contains("--start-position 4"));
+        let mut known = Provenance::default();
+        known.see_start("").unwrap();
+        assert!(Provenance::read(&known.text()).see_start("--start-position 9").is_err());
     }
 }

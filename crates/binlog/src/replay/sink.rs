@@ -11,7 +11,7 @@ use crate::chain::Item;
 use crate::event::{Gtid, Query, TableMap};
 use crate::log::{Header, Short};
 use crate::rows::{Kept, KeptColumn, KeptHistory, Table};
-use crate::server::Origin;
+use crate::server::{Origin, ServerLogs};
 use crate::source::log_number;
 use crate::{Error, Result};
 
@@ -82,10 +82,40 @@ impl Sink<'_> {
         for name in ["GLOBAL.server_uuid", "GLOBAL.server_uid"] {
             let value = server::variable(&mut connection, name);
             if let Some(value) = value.map_err(|source| origin.failed("asking which server it is", source))? {
-                return self.provenance.see_server(&value).map_err(elsewhere);
+                self.provenance.see_server(&value).map_err(elsewhere)?;
+                break;
             }
         }
-        Ok(())
+        drop(connection);
+        self.see_last_log(origin)
+    }
+
+    /// The last log that an earlier run has read, where the server still has it, must be the one that it has by that name.
+    fn see_last_log(&mut self, origin: &Origin) -> Result<()> {
+        let Some((name, begun)) = self.provenance.last() else { return Ok(()) };
+        let name = name.to_owned();
+        if !ServerLogs::names(origin)?.contains(&name) {
+            return Ok(());
+        }
+        let now = ServerLogs::begun(origin, &name)?;
+        match now == begun || now == 0 || begun == 0 {
+            true => Ok(()),
+            false => Err(elsewhere(format!(
+                "the server's {name} is another log than the one that was applied: it was begun at {now}, that one at {begun} \
+                 (seconds since 1970)"
+            ))),
+        }
+    }
+
+    /// Where the options say to begin: a run that goes on must do so where the one before ended.
+    pub(super) fn see_start(&mut self, start: &str) -> Result<()> {
+        self.provenance.see_start(start).map_err(|why| {
+            Error::with_hint(
+                why,
+                "leave it out, and --resume goes on where it was; to go on behind that place, name the log where it went on first, and \
+                 --start-position counts in it; --restart begins anew",
+            )
+        })
     }
 
     /// What of the logs is wanted: it must be the same as in an earlier run.
@@ -137,11 +167,11 @@ impl Sink<'_> {
 
     /// Whether an earlier run has applied the transaction that begins there.
     pub(super) fn has(&self, at: &Start) -> bool {
-        let Some(Found { mark, done, .. }) = &self.found else { return false };
+        let Some(Found { mark, done, provenance, .. }) = &self.found else { return false };
         let (its, marked) = (log_number(&at.log), log_number(&mark.log));
         let is_before = match (at.log == mark.log, self.is_backwards) {
             (true, false) => at.position < mark.position,
-            (false, false) => its < marked,
+            (false, false) => !mark.log.is_empty() && provenance.is_later(&mark.log, &at.log),
             (true, true) => at.position >= mark.position,
             (false, true) => its > marked && !mark.log.is_empty(),
         };

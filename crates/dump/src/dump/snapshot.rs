@@ -172,9 +172,10 @@ struct Bound {
 }
 
 /// Has the server itself end a session that holds writers back and is not heard of any more, as when the way to it is broken. Other
-/// sessions work while it waits, so it is asked for right before the lock, and taken back behind it.
+/// sessions work while it waits, so it is asked for right before the lock, and taken back behind it. To the server an answer is on its way
+/// longer than to drover, which gives up first.
 fn limit_silence(connection: &mut Connection, time: Duration) -> Result<()> {
-    let sql = format!("SET SESSION wait_timeout = {}", time.as_secs().max(1));
+    let sql = format!("SET SESSION wait_timeout = {}", time.as_secs() + 2);
     connection.execute(sql).map(drop).doing(|| "setting wait_timeout")
 }
 

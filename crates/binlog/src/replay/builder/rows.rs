@@ -69,7 +69,7 @@ impl Builder<'_, '_, '_> {
         flags: u16,
     ) -> Result<(), Trouble> {
         let event = &item.event;
-        let is_wanted = self.filter.wants_table(schema, name) && self.filter.wants_kind(event.header.kind);
+        let is_wanted = self.wants_table(schema, name) && self.filter.wants_kind(event.header.kind);
         if self.filter.leaves_out(schema) {
             self.sink.report.left_out.insert(String::from_utf8_lossy(schema).into_owned());
         }
