@@ -137,6 +137,9 @@ impl Error {
             Self::Damaged { whole: Some(end), .. } => Some(format!(
                 "the last whole transaction ends at {end}; all before it is right: --stop-position {end} reads just that"
             )),
+            Self::Read { log, source, .. } if source.kind() == io::ErrorKind::Unsupported => {
+                Some(format!("unpack it first: zstd -d --long=31 {log}"))
+            }
             Self::Server { source, .. } => server_hint(source),
             Self::Sent { log, position, source, whole } => server_hint(source).or_else(|| {
                 Some(format!(
