@@ -139,8 +139,11 @@ impl Chain {
     fn step_further(&mut self) -> Result<bool> {
         loop {
             if let Some(log) = &mut self.log {
-                if log.step()? {
-                    break;
+                match (log.step(), &mut self.link) {
+                    (Ok(true), _) => break,
+                    (Ok(false), _) => {}
+                    (Err(error), Some(link)) if error.is_torn() => link.tear(error),
+                    (Err(error), _) => return Err(error),
                 }
                 self.log = None;
                 self.number += 1;

@@ -35,6 +35,8 @@ pub enum Error {
         what: String,
         /// Where the last transaction ends that is whole; `None` where nobody looked.
         whole: Option<u64>,
+        /// Whether the log ends within the event, as where its server crashed while it wrote.
+        is_torn: bool,
     },
     /// A server said no, or is gone.
     #[error("{doing}: {source}")]
@@ -111,14 +113,19 @@ impl Error {
     /// The same error of a log whose last whole transaction ends there.
     pub(crate) fn with_whole(self, end: u64) -> Self {
         match self {
-            Self::Damaged { log, position, what, .. } => {
-                Self::Damaged { log, position, what, whole: Some(end) }
+            Self::Damaged { log, position, what, is_torn, .. } => {
+                Self::Damaged { log, position, what, whole: Some(end), is_torn }
             }
             Self::Sent { log, position, source, .. } => {
                 Self::Sent { log, position, source, whole: Some(end) }
             }
             other => other,
         }
+    }
+
+    /// Whether a log ends within an event.
+    pub(crate) fn is_torn(&self) -> bool {
+        matches!(self, Self::Damaged { is_torn: true, .. })
     }
 
     /// The same error of a command that goes on in another way behind what a server has sent.
@@ -137,6 +144,9 @@ impl Error {
             Self::Damaged { whole: Some(end), .. } => Some(format!(
                 "the last whole transaction ends at {end}; all before it is right: --stop-position {end} reads just that"
             )),
+            Self::Read { log, source, .. } if source.kind() == io::ErrorKind::Unsupported => {
+                Some(format!("unpack it first: zstd -d --long=31 {log}"))
+            }
             Self::Server { source, .. } => server_hint(source),
             Self::Sent { log, position, source, whole } => server_hint(source).or_else(|| {
                 Some(format!(

@@ -26,6 +26,8 @@ pub(crate) struct Link {
     end: u64,
     /// Whether its last event is one that ends a log.
     is_closed: bool,
+    /// The error for its last event, if the log ends within that: an error unless another log follows.
+    torn: Option<Error>,
     /// The log that comes next, if the last event says so.
     next: Option<String>,
     /// The server that began the first log.
@@ -81,8 +83,11 @@ impl Link {
         if self.is_closed {
             self.transactions.state.clone_from(&transactions.state);
         }
+        let torn = self.torn.take();
         if !is_first && !self.is_closed && (self.is_close || is_next(&before, &self.log)) {
             self.open = Some(Open { log: before, end: self.end, transactions });
+        } else if let Some(error) = torn {
+            return Err(error);
         }
         (self.is_closed, self.end) = (false, MAGIC.len() as u64);
         Ok(())
@@ -114,9 +119,17 @@ impl Link {
         }
     }
 
+    /// Notes that the log at hand ends within an event. A server that crashed leaves such a log, and what was torn was never committed: MariaDB's
+    /// next log begins behind what is whole (sql/log.cc, TC_LOG_BINLOG::recover()); MySQL cuts off what is not before it begins that.
+    pub(crate) fn tear(&mut self, error: Error) {
+        (self.is_closed, self.next) = (false, None);
+        self.torn = Some(error);
+    }
+
     /// The logs are at their end.
     pub(crate) fn end(&mut self) -> Result<()> {
-        self.decide(Whole::Unknown)
+        self.decide(Whole::Unknown)?;
+        self.torn.take().map_or(Ok(()), Err)
     }
 
     fn decide(&mut self, whole: Whole) -> Result<()> {
@@ -330,6 +343,47 @@ mod tests {
         let closed = [beginning(7), vec![(Kind::STOP, vec![])]].concat();
         assert!(error(unclosed(), &[closed.clone(), vec![], beginning(8)]).contains("b.000002: at 4: "));
         assert_eq!(error(Link::default(), &[closed, vec![], beginning(7)]), "");
+    }
+
+    #[test]
+    fn a_log_that_ends_within_an_event() {
+        let torn = |mut link: Link, log: &[Made], next: Option<(&str, &[Made])>| {
+            let read = |link: &mut Link, name: &str, log: &[Made]| {
+                let format = Format::of_tests("10.11.6-MariaDB");
+                let mut grouper = Grouper::default();
+                link.follow(name)?;
+                log.iter().zip(1..).try_for_each(|((kind, body), number)| {
+                    let (position, end) = (4 + 100 * (number - 1), 4 + 100 * number);
+                    let header = Header { kind: *kind, server_id: 1, ..Header::default() };
+                    let event = Event { position, end, header, kind: *kind, body, is_packed: false };
+                    let place = grouper.place(&event, &format);
+                    link.see(&event, &format, place)
+                })
+            };
+            read(&mut link, "b.000001", log).unwrap();
+            link.tear(Error::found("torn"));
+            next.map_or(Ok(()), |(name, log)| read(&mut link, name, log))
+                .and_then(|()| link.end())
+                .map_err(|error| error.to_string())
+                .err()
+                .unwrap_or_default()
+        };
+        // Of the transaction that was torn there is the beginning.
+        let log = [beginning(7), transaction(8, true), transaction(9, true)[..2].to_vec()].concat();
+        assert_eq!(torn(Link::default(), &log, Some(("b.000002", &beginning(8)))), "");
+        assert!(
+            torn(Link::default(), &log, Some(("b.000002", &beginning(9))))
+                .contains("are not those that it ends with")
+        );
+        assert_eq!(torn(Link::default(), &log, None), "torn");
+        assert_eq!(torn(Link::default(), &log, Some(("b.000007", &beginning(8)))), "torn");
+        let log = [beginning(7), transaction(8, false)].concat();
+        assert!(
+            torn(Link::default(), &log, Some(("b.000002", &beginning(7))))
+                .contains("no GTIDs of b.000002 tell")
+        );
+        let unclosed = Link { unclosed: vec!["b.000001".into()], ..Link::default() };
+        assert_eq!(torn(unclosed, &log, Some(("b.000002", &beginning(7)))), "");
     }
 
     #[test]

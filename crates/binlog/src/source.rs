@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use drover_host::Unzstd;
+
 use crate::{Error, Result};
 
 /// A log that can be opened.
@@ -139,7 +141,7 @@ fn unpacked(mut input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + 
     let whole = io::Cursor::new(first).chain(input);
     Ok(match (is_gzip, is_zstd) {
         (true, _) => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
-        (_, true) => Box::new(zstd::Decoder::new(whole)?),
+        (_, true) => Box::new(Unzstd::new(BufReader::with_capacity(1 << 16, whole))?),
         _ => Box::new(whole),
     })
 }
@@ -365,5 +367,19 @@ mod tests {
             Source::File(path).open(&Counter::default()).unwrap().read_to_end(&mut read).unwrap();
             assert_eq!(read, content, "{number}");
         }
+    }
+
+    #[test]
+    fn a_window_beyond_the_limit_is_named() {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(28).unwrap();
+        encoder.write_all(b"\xfebin").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bin.000001.zst");
+        fs::write(&path, encoder.finish().unwrap()).unwrap();
+        let mut chain = crate::chain::Chain::new(vec![Source::File(path)], true, None);
+        let error = chain.step().unwrap_err();
+        assert!(error.to_string().contains("window of more than 128 MiB"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("zstd -d --long=31 ")), "{:?}", error.hint());
     }
 }

@@ -9,11 +9,13 @@ pub mod scheduler;
 pub mod setting;
 mod system;
 pub mod undo;
+mod unzstd;
 
 pub use device::{Device, Devices, Storage};
 pub use error::Error;
 pub use files::{Files, Here, Tree};
 pub use system::{Clock, Space, clock, space};
+pub use unzstd::Unzstd;
 
 /// What looking at a host or changing it gives.
 pub type Result<T> = std::result::Result<T, Error>;

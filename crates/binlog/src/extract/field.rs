@@ -4,7 +4,8 @@
 use std::io::Write as _;
 
 use crate::json;
-use crate::rows::{Column, Value, inflate, write_decimal};
+use crate::rows::{Column, ColumnType, Value, inflate, write_decimal};
+use crate::sql::charset;
 use crate::sql::literal::{Unwritable, filled, push_double, push_float};
 
 /// What stands behind the backslash for a byte that cannot stand for itself.
@@ -67,8 +68,8 @@ pub(super) fn push_field(value: &Value<'_>, column: &Column, out: &mut Vec<u8>) 
             return Ok(Told::Exactly);
         }
         Value::Bit(bytes) | Value::Geometry(bytes) | Value::Vector(bytes) => push_escaped(bytes, out),
-        Value::Enum(number) => push_enum(number, &column.words, out),
-        Value::Set(bits) => push_set(bits, &column.words, out),
+        Value::Enum(number) => push_enum(number, column, out),
+        Value::Set(bits) => push_set(bits, column, out),
     }
     if told == Told::Exactly && !out[start..].is_ascii() { Ok(Told::Bytes) } else { Ok(told) }
 }
@@ -87,25 +88,35 @@ fn push_integer(number: i64, bytes: u8, is_unsigned: Option<bool>, out: &mut Vec
 }
 
 /// The word, or its number where words are not told: a number that is no word is taken for that. The number 0 is that of no word.
-fn push_enum(number: u16, words: &[Vec<u8>], out: &mut Vec<u8>) {
-    match usize::from(number).checked_sub(1).and_then(|index| words.get(index)) {
+fn push_enum(number: u16, column: &Column, out: &mut Vec<u8>) {
+    match usize::from(number).checked_sub(1).and_then(|index| column.words.get(index)) {
         Some(word) => push_escaped(word, out),
         None => push_number(number, out),
     }
 }
 
 /// The words with commas between, or the number of their bits where words are not told or one is empty.
-fn push_set(bits: u64, words: &[Vec<u8>], out: &mut Vec<u8>) {
-    let are_told = words.len() as u32 >= 64 - bits.leading_zeros() && !words.iter().any(Vec::is_empty);
-    if !are_told {
+fn push_set(bits: u64, column: &Column, out: &mut Vec<u8>) {
+    let words = &column.words;
+    if is_number(column) || bits.checked_shr(words.len() as u32).is_some_and(|more| more > 0) {
         return push_number(bits, out);
     }
+    let comma = charset::ascii(b',', column.collation);
     let set = words.iter().enumerate().filter(|(index, _)| bits >> (index & 63) & 1 != 0);
     for (count, (_, word)) in set.enumerate() {
         if count > 0 {
-            out.push(b',');
+            push_escaped(&comma, out);
         }
         push_escaped(word, out);
+    }
+}
+
+/// Whether values of an ENUM or a SET are written as their numbers, because words are not told, or one of a SET is empty.
+pub(super) fn is_number(column: &Column) -> bool {
+    match column.kind {
+        ColumnType::Enum(_) => column.words.is_empty(),
+        ColumnType::Set(_) => column.words.is_empty() || column.words.iter().any(Vec::is_empty),
+        _ => false,
     }
 }
 
@@ -160,18 +171,33 @@ mod tests {
 
     #[test]
     fn words_where_they_are_told() {
-        let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        let column = |words: &[&[u8]], collation| {
+            let mut column = Column::of_tests(ColumnType::Set(1));
+            column.words = words.iter().map(|word| word.to_vec()).collect();
+            column.collation = collation;
+            column
+        };
+        let told =
+            |words: &[&str]| column(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>(), None);
         let written = |write: &dyn Fn(&mut Vec<u8>)| {
             let mut out = Vec::new();
             write(&mut out);
             String::from_utf8(out).unwrap()
         };
-        assert_eq!(written(&|out| push_enum(2, &words(&["a", "b\tc"]), out)), "b\\tc");
-        assert_eq!(written(&|out| push_enum(2, &[], out)), "2");
-        assert_eq!(written(&|out| push_enum(0, &words(&["a"]), out)), "0");
-        assert_eq!(written(&|out| push_set(5, &words(&["a", "b", "c"]), out)), "a,c");
-        assert_eq!(written(&|out| push_set(0, &words(&["a"]), out)), "");
-        assert_eq!(written(&|out| push_set(5, &words(&["a", ""]), out)), "5");
-        assert_eq!(written(&|out| push_set(1 << 63, &[], out)), "9223372036854775808");
+        assert_eq!(written(&|out| push_enum(2, &told(&["a", "b\tc"]), out)), "b\\tc");
+        assert_eq!(written(&|out| push_enum(2, &told(&[]), out)), "2");
+        assert_eq!(written(&|out| push_enum(0, &told(&["a"]), out)), "0");
+        assert_eq!(written(&|out| push_set(5, &told(&["a", "b", "c"]), out)), "a,c");
+        assert_eq!(written(&|out| push_set(0, &told(&["a"]), out)), "");
+        assert_eq!(written(&|out| push_set(5, &told(&["a", ""]), out)), "5");
+        assert_eq!(written(&|out| push_set(1 << 63, &told(&[]), out)), "9223372036854775808");
+        // UTF-16 with the high byte first, and last; UTF-32.
+        let of = |bits, words: &[&[u8]], collation| {
+            written(&|out| push_set(bits, &column(words, Some(collation)), out))
+        };
+        assert_eq!(of(3, &[b"\0a", b"\0b"], 54), r"\0a\0,\0b");
+        assert_eq!(of(3, &[b"a\0", b"b\0"], 56), r"a\0,\0b\0");
+        assert_eq!(of(3, &[b"\0\0\0a", b"\0\0\0b"], 60), r"\0\0\0a\0\0\0,\0\0\0b");
+        assert_eq!(of(3, &[b"\0\0\0a", b""], 60), "3");
     }
 }

@@ -6,12 +6,12 @@ use crate::chain::{Item, Trouble};
 use crate::event::{Duplicates, Rows, TableMap, statement_of_rows};
 use crate::loads::{Asked, Keep, Spool, Spot, asked, cannot_keep};
 use crate::log::{Format, Header, Kind, RowChange};
-use crate::rows::{ColumnType, Field, Row, RowReader, Table, Tables};
+use crate::rows::{Column, ColumnType, Field, Row, RowReader, Table, Tables};
 use crate::sql::Session;
 use crate::sql::literal::Unwritable;
 use crate::sql::text::{push_name, push_quoted};
 
-use super::field::{Told, push_field};
+use super::field::{Told, is_number, push_field};
 use super::script::head;
 
 /// Follows statements that were logged as rows.
@@ -261,7 +261,7 @@ impl Rebuilt {
         out
     }
 
-    /// Text is taken byte by byte into columns of any character set; only JSON has to be told that it is UTF-8.
+    /// Text is taken byte by byte into columns of any character set; only what is UTF-8 whatever the column's is has to be told so.
     fn push_statement(&self, file: &[u8], out: &mut Vec<u8>) {
         let Some(table) = &self.table else { return };
         let has_list = table.has_names() || self.lacks_names();
@@ -295,17 +295,27 @@ impl Rebuilt {
                 None => name = format!("?{}", index + 1).into_bytes(),
             }
             out.extend_from_slice(if count == 0 { b" (" } else { b", " });
-            if matches!(column.kind, ColumnType::Json(_)) {
-                let variable = format!("@v{}", index + 1);
-                out.extend_from_slice(variable.as_bytes());
-                assignments.extend_from_slice(if assignments.is_empty() { b" SET " } else { b", " });
-                assignments.extend_from_slice(&name);
-                assignments.extend_from_slice(format!(" = CONVERT({variable} USING utf8mb4)").as_bytes());
-            } else {
+            let variable = format!("@v{}", index + 1);
+            let Some(value) = read_as(column, &variable) else {
                 out.extend_from_slice(&name);
-            }
+                continue;
+            };
+            out.extend_from_slice(variable.as_bytes());
+            assignments.extend_from_slice(if assignments.is_empty() { b" SET " } else { b", " });
+            assignments.extend_from_slice(&[&name[..], b" = ", value.as_bytes()].concat());
         }
         out.push(b')');
         out.extend_from_slice(&assignments);
     }
+}
+
+/// What makes a column's value of its text in a variable, where that text is not the value's bytes: JSON and words of which a definition tells
+/// are UTF-8, and numbers of words are ASCII, whatever the character set of the column.
+fn read_as(column: &Column, variable: &str) -> Option<String> {
+    let is_defined = column.collation.is_none() && !column.words.is_empty();
+    if is_number(column) {
+        return Some(format!("{variable} + 0"));
+    }
+    (matches!(column.kind, ColumnType::Json(_)) || is_defined)
+        .then(|| format!("CONVERT({variable} USING utf8mb4)"))
 }

@@ -146,7 +146,13 @@ impl Stage<'_> {
             Trouble::Other(error) => error,
             Trouble::Malformed => {
                 let what = format!("the {} event does not hold what it should", event.kind);
-                Error::Damaged { log: log.clone(), position: event.position, what, whole: None }
+                Error::Damaged {
+                    log: log.clone(),
+                    position: event.position,
+                    what,
+                    whole: None,
+                    is_torn: false,
+                }
             }
         })
     }

@@ -125,7 +125,7 @@ impl Reader {
         let there = self.peek(size)?.len();
         if there < size {
             let event = self.called(&header);
-            return Err(self.damaged(format!("the log ends {there} bytes into {event} of {size} bytes")));
+            return Err(self.torn(format!("the log ends {there} bytes into {event} of {size} bytes")));
         }
         if self.cipher.is_some() {
             header = self.decrypt(&header)?;
@@ -165,7 +165,7 @@ impl Reader {
             return Ok(None);
         }
         let Ok(header) = Header::parse(&bytes[..there.min(needed)]) else {
-            return Err(self.damaged(format!("the log ends {there} bytes into the header of an event")));
+            return Err(self.torn(format!("the log ends {there} bytes into the header of an event")));
         };
         if (header.size as usize) < needed || header.size > LARGEST {
             let event = self.called(&header);
@@ -275,13 +275,21 @@ impl Reader {
                 position,
                 what: format!("the file it is packed in is damaged: {source}"),
                 whole: None,
+                is_torn: false,
             },
             _ => Error::read(name, position, source),
         })
     }
 
     pub(super) fn damaged(&self, what: String) -> Error {
-        Error::Damaged { log: self.name.clone(), position: self.feed.position(), what, whole: None }
+        let (log, position) = (self.name.clone(), self.feed.position());
+        Error::Damaged { log, position, what, whole: None, is_torn: false }
+    }
+
+    /// The error for an event within which the log ends.
+    fn torn(&self, what: String) -> Error {
+        let (log, position) = (self.name.clone(), self.feed.position());
+        Error::Damaged { log, position, what, whole: None, is_torn: true }
     }
 }
 

@@ -116,6 +116,12 @@ impl Held {
 
     fn malformed(&self) -> Error {
         let what = format!("the {} event does not hold what it should", self.event.header.kind);
-        Error::Damaged { log: self.log.clone(), position: self.event.position, what, whole: None }
+        Error::Damaged {
+            log: self.log.clone(),
+            position: self.event.position,
+            what,
+            whole: None,
+            is_torn: false,
+        }
     }
 }

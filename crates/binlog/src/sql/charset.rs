@@ -37,6 +37,16 @@ pub(crate) fn name(collation: u32) -> Option<&'static str> {
     NAMES.get(at).filter(|&&(first, _, _)| u32::from(first) <= number).map(|&(_, _, name)| name)
 }
 
+/// A character of ASCII in the character set of this collation.
+pub(crate) fn ascii(byte: u8, collation: Option<u16>) -> Vec<u8> {
+    match collation.and_then(|collation| name(collation.into())) {
+        Some("ucs2" | "utf16") => vec![0, byte],
+        Some("utf16le") => vec![byte, 0],
+        Some("utf32") => vec![0, 0, 0, byte],
+        _ => vec![byte],
+    }
+}
+
 /// The number of a collation of this character set, if it is known.
 pub(crate) fn number(charset: &str) -> Option<u16> {
     // What it was called before there was another.

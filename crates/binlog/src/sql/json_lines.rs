@@ -83,7 +83,7 @@ fn push_value(value: &Value<'_>, column: &Column, out: &mut Vec<u8>) -> Result<(
         Value::Set(bits) => {
             let chosen = column.words.iter().enumerate().filter(|(index, _)| bits >> index & 1 != 0);
             let words: Vec<_> = chosen.map(|(_, word)| &word[..]).collect();
-            push_words(&words.join(comma(column)), column, out);
+            push_words(&words.join(&*charset::ascii(b',', column.collation)), column, out);
         }
     }
     Ok(())
@@ -127,16 +127,6 @@ fn push_words(words: &[u8], column: &Column, out: &mut Vec<u8>) {
     match std::str::from_utf8(words) {
         Ok(text) if column.collation.is_none() => push_string(text, out),
         _ => push_text(words, column, out),
-    }
-}
-
-/// What stands between the words of a SET, in its character set.
-fn comma(column: &Column) -> &'static [u8] {
-    match column.collation.and_then(|collation| charset::name(collation.into())) {
-        Some("ucs2" | "utf16") => b"\0,",
-        Some("utf16le") => b",\0",
-        Some("utf32") => b"\0\0\0,",
-        _ => b",",
     }
 }
 

@@ -1,11 +1,13 @@
 //! Rows of system-versioned tables between servers of MariaDB whose last TIMESTAMP is not the same: what is valid stays valid.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{sql, value};
-use crate::drover::{copy, drover_on, dump, restore, run, verify};
+use crate::drover::{copy, drover, drover_on, dump, restore, run, verify};
 use crate::servers::{is_wanted, start_mariadb_11, start_unsynced};
 
 const LOGGED: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
@@ -89,4 +91,43 @@ fn check(source: &Server, target: &Server) {
     afresh();
     run(&mut restore(target, &by_hand, "")).done();
     afresh();
+    from_mariadb_dump(source, target, &afresh);
+}
+
+/// Dumps of mariadb-dump's: a script, one in another time zone, and a directory with files of rows.
+fn from_mariadb_dump(source: &Server, target: &Server, afresh: &dyn Fn()) {
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("hist.sql");
+    let text = mariadb_dump(source, "--databases hist");
+    fs::write(&script, &text).unwrap();
+    run(&mut restore(target, &script, "")).done();
+    afresh();
+
+    let text = text.replace("TIME_ZONE='+00:00'", "TIME_ZONE='+01:00'");
+    fs::write(
+        &script,
+        text.replace("2038-01-19 03:", "2038-01-19 04:").replace("2106-02-07 06:", "2106-02-07 07:"),
+    )
+    .unwrap();
+    let output = run(&mut restore(target, &script, ""));
+    let is_told =
+        output.code == Some(1) && output.stderr.contains("`hist`.`own`: 2 rows end at the last TIMESTAMP");
+    // The older server takes no later TIMESTAMP.
+    assert!(is_told || output.code == Some(2), "{output}");
+    sql(target, "DROP DATABASE hist");
+
+    let tab = tempfile::tempdir().unwrap();
+    fs::set_permissions(tab.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    mariadb_dump(source, &format!("--tab={} hist", tab.path().display()));
+    let url = format!("mysql://root@localhost/hist?socket={}", target.socket().display());
+    run(drover("restore --enable-local-infile --url").arg(url).arg(tab.path())).done();
+    afresh();
+}
+
+fn mariadb_dump(server: &Server, options: &str) -> String {
+    let mut command = Command::new("mariadb-dump");
+    command.args(["--no-defaults", "--dump-history", "-uroot", "-S"]).arg(server.socket());
+    let output = command.args(options.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }

@@ -94,6 +94,12 @@ pub(crate) fn names() -> String {
     )
 }
 
+/// The system-versioned tables (MariaDB).
+pub(crate) fn versioned(connection: &mut Connection) -> Result<Vec<Name>> {
+    let sql = format!("{} AND TABLE_TYPE = 'SYSTEM VERSIONED'", names());
+    Ok(named(&connection.query(sql).doing(|| "listing the system-versioned tables")?))
+}
+
 /// The answer to [`names`].
 pub(crate) fn named(rows: &Rows) -> Vec<Name> {
     rows.rows.iter().map(|row| Name::new(&row.string(0), &row.string(1))).collect()

@@ -341,7 +341,9 @@ impl Playing<'_, '_, '_> {
         let Some(path) = &self.planned.file.rows else { return Ok(()) };
         self.row_files += 1;
         self.player.begin_rows(table)?;
-        let Some(statement) = tab::statement(self.player.connection, path, table)? else { return Ok(()) };
+        let row_end = self.player.context.target.row_end(self.player.connection, table)?;
+        let statement = tab::statement(self.player.connection, path, table, row_end.as_ref())?;
+        let Some(statement) = statement else { return Ok(()) };
         let outcome = self.player.upload(&statement.text, path, &statement)?;
         if outcome.warnings > 0 {
             self.player.collect_warnings(&statement, outcome.warnings)?;

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use drover_db::Stop;
+use drover_host::Unzstd;
 
-use crate::format::unzstd::Unzstd;
 use crate::progress::Progress;
 use crate::{Error, Result};
 

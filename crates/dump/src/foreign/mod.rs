@@ -10,6 +10,7 @@ mod context;
 mod deferred;
 mod definition;
 mod directory;
+mod history;
 mod input;
 mod inventory;
 mod mydumper;

@@ -1,6 +1,7 @@
 //! Running statements of a dump over one connection: settings and definitions one by one, rows in batches that are
 //! committed together.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use drover_db::Connection;
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
 
 use super::context::Context;
+use super::history::RowEnd;
 use super::input;
 use super::replicated;
 use super::script::{Statement, use_statement};
@@ -162,7 +164,7 @@ impl Player<'_, '_> {
             let sql = format!("DROP {word} IF EXISTS {name}");
             self.connection.execute(&sql).doing(|| sql.clone())?;
         }
-        target.note_order(name, &statement.text, statement.dialect);
+        target.note(name, &statement.text, statement.dialect);
         let is_table = matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_));
         target.make(
             name,
@@ -198,10 +200,11 @@ impl Player<'_, '_> {
     /// Runs statements that put rows into one table, as one transaction.
     pub(super) fn run_batch(&mut self, table: &Name, batch: &[Statement]) -> Result<()> {
         self.begin_rows(table)?;
+        let row_end = self.context.target.row_end(self.connection, table)?;
         self.context.guard.pass()?;
         let mut attempts = 0;
         let rows = loop {
-            match self.try_batch(batch) {
+            match self.try_batch(batch, row_end.as_ref()) {
                 Ok(rows) => break rows,
                 Err(error) => {
                     attempts += 1;
@@ -223,7 +226,7 @@ impl Player<'_, '_> {
         Ok(())
     }
 
-    fn try_batch(&mut self, batch: &[Statement]) -> Result<u64> {
+    fn try_batch(&mut self, batch: &[Statement], row_end: Option<&RowEnd>) -> Result<u64> {
         self.connection.execute("START TRANSACTION").doing(|| "beginning a transaction")?;
         let mut rows = 0;
         for statement in batch {
@@ -231,7 +234,7 @@ impl Player<'_, '_> {
                 Kind::Load(file, _) => self.load(file, statement)?,
                 _ => self
                     .connection
-                    .execute(self.text(statement))
+                    .execute(self.text(statement, row_end))
                     .map_err(|source| failed(statement, source))?,
             };
             if outcome.warnings > 0 {
@@ -246,16 +249,20 @@ impl Player<'_, '_> {
         Ok(rows)
     }
 
-    /// The text with the new names; rows are not looked through for them.
-    fn text<'s>(&self, statement: &'s Statement) -> std::borrow::Cow<'s, [u8]> {
+    /// The text with the new names, and with the ends of rows that the target has; rows are not looked through for names.
+    fn text<'s>(&self, statement: &'s Statement, row_end: Option<&RowEnd>) -> Cow<'s, [u8]> {
         let may_name = match &statement.kind {
             Kind::Insert(name) => name.schema.is_some(),
             // INSERT … SELECT reads other tables.
             kind => matches!(kind, Kind::InsertInOrder(_)),
         };
-        match may_name {
+        let text = match may_name {
             true => self.context.renames.statement(&statement.text, statement.dialect),
             false => (&statement.text[..]).into(),
+        };
+        match row_end {
+            Some(row_end) => row_end.translate(text, statement.dialect),
+            None => text,
         }
     }
 

@@ -9,6 +9,7 @@ use drover_db::{Connection, Server, Stop};
 
 use super::context::Context;
 use super::directory::{How, Loader, Plan, Planned, Step};
+use super::history;
 use super::input;
 use super::inventory::Inventory;
 use super::mydumper::{self, Layout, Part, Said};
@@ -408,6 +409,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     let loaded = loaded.map_err(|error| context.tally.explain(error))?;
     redo_log.enable()?;
     compare_checksums(coordinator, &context, &found.said)?;
+    history::check(coordinator, &context)?;
     Ok(report(&context, found, server, loaded))
 }
 

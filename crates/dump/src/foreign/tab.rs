@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use drover_db::{Connection, quote};
 
+use super::history::RowEnd;
 use super::input;
 use super::script::Statement;
 use crate::dump::catalog::{self, ColumnFacts, Name};
@@ -14,10 +15,19 @@ use crate::kind::{Kind, Qualified};
 use crate::{Error, Result};
 
 /// The statement that loads `path` into `table`, under its name on the target; `None` if the file is empty.
-pub(super) fn statement(connection: &mut Connection, path: &Path, table: &Name) -> Result<Option<Statement>> {
+pub(super) fn statement(
+    connection: &mut Connection,
+    path: &Path,
+    table: &Name,
+    row_end: Option<&RowEnd>,
+) -> Result<Option<Statement>> {
     let Some(fields) = fields(path)? else { return Ok(None) };
-    let columns = catalog::columns(connection, table)?;
-    let list = list(&columns, fields).ok_or_else(|| {
+    let mut columns = catalog::columns(connection, table)?;
+    let row_times = row_end.map(|_| implicit(&columns)).unwrap_or_default();
+    if fields == columns.len() + row_times.len() {
+        columns.extend(row_times);
+    }
+    let list = list(&columns, fields, row_end).ok_or_else(|| {
         Error::with_hint(
             format!(
                 "{}: the first line has {fields} fields, {table} has {} columns",
@@ -63,9 +73,25 @@ fn fields(path: &Path) -> Result<Option<usize>> {
     Ok((!is_empty).then_some(tabs + 1))
 }
 
+/// The columns that MariaDB adds to a system-versioned table of these columns.
+fn implicit(columns: &[ColumnFacts]) -> Vec<ColumnFacts> {
+    if columns.iter().any(ColumnFacts::is_row_time) {
+        return Vec::new();
+    }
+    let row_time = |name: &str, generation: &str| ColumnFacts {
+        name: name.into(),
+        data_type: "timestamp".into(),
+        column_type: "timestamp(6)".into(),
+        character_set: None,
+        generation: generation.into(),
+        stored: true,
+    };
+    vec![row_time("row_start", "ROW START"), row_time("row_end", "ROW END")]
+}
+
 /// The columns and what makes their values, for a file with so many fields a line: MariaDB writes what generated columns
 /// hold too, MySQL does not.
-fn list(columns: &[ColumnFacts], fields: usize) -> Option<String> {
+fn list(columns: &[ColumnFacts], fields: usize, row_end: Option<&RowEnd>) -> Option<String> {
     let plain = columns.iter().filter(|column| column.generation.is_empty()).count();
     if fields != columns.len() && fields != plain {
         return None;
@@ -73,6 +99,12 @@ fn list(columns: &[ColumnFacts], fields: usize) -> Option<String> {
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for (index, column) in columns.iter().enumerate() {
         let name = quote::identifier(&column.name);
+        // Rows with their history; where the times are numbers of transactions, the server gives its own.
+        if let (Some(row_end), true) = (row_end, column.is_row_time() && fields == columns.len()) {
+            names.push(format!("@v{index}"));
+            values.push(format!("{name} = {}", row_end.loaded(&format!("@v{index}"))));
+            continue;
+        }
         let convert = match column.data_type.as_str() {
             _ if !column.generation.is_empty() => {
                 if fields == columns.len() {
@@ -113,9 +145,9 @@ mod tests {
     fn generated_columns_are_passed_over_where_they_are_written() {
         let columns = [column("a", "int", ""), column("g", "int", "a + 1"), column("j", "json", "")];
         let expected = "SET `j` = CONVERT(@v2 USING utf8mb4)";
-        assert_eq!(list(&columns, 3).unwrap(), format!("(`a`, @v1, @v2) {expected}"));
-        assert_eq!(list(&columns, 2).unwrap(), format!("(`a`, @v2) {expected}"));
-        assert_eq!(list(&columns, 4), None);
+        assert_eq!(list(&columns, 3, None).unwrap(), format!("(`a`, @v1, @v2) {expected}"));
+        assert_eq!(list(&columns, 2, None).unwrap(), format!("(`a`, @v2) {expected}"));
+        assert_eq!(list(&columns, 4, None), None);
     }
 
     #[test]

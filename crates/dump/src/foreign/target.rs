@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
 use drover_db::{Connection, quote};
 
+use super::history::{Ends, RowEnd};
 use crate::dump::catalog::{self, Name, Relation, RelationKind};
 use crate::error::Doing;
 use crate::{Error, Result};
@@ -27,6 +28,7 @@ pub(super) struct Target {
     there: BTreeMap<Name, Relation>,
     /// Routines, events and triggers that were there before: the word for DROP and the schema, and the names.
     programs: BTreeMap<(String, String), Vec<String>>,
+    ends: Ends,
     own: Mutex<Own>,
 }
 
@@ -39,6 +41,8 @@ struct Own {
     empty: BTreeSet<Name>,
     /// Tables whose rows are put in by one connection, in the order of the dump.
     one_by_one: BTreeSet<Name>,
+    /// Tables that are system-versioned, and what tells the end of their rows, if it was asked for.
+    row_ends: BTreeMap<Name, Option<RowEnd>>,
     schemas: BTreeSet<String>,
     /// Schemas that the dump has used or made by now.
     entered: BTreeSet<String>,
@@ -52,7 +56,7 @@ impl Target {
         let there = there.into_iter().map(|relation| (relation.name.clone(), relation)).collect();
         let schemas = catalog::schemas(connection)?.into_iter().collect();
         let own = Mutex::new(Own { schemas, ..Own::default() });
-        Ok(Self { there, programs: programs(connection)?, own })
+        Ok(Self { there, programs: programs(connection)?, ends: Ends::of(connection)?, own })
     }
 
     fn own(&self) -> MutexGuard<'_, Own> {
@@ -130,9 +134,7 @@ impl Target {
             return Err(no_table(name, "the target has"));
         }
         check_empty(connection, name)?;
-        if fills_one_by_one(&catalog::create_table(connection, name)?, Dialect::default()) {
-            own.one_by_one.insert(name.clone());
-        }
+        own.note(name, &catalog::create_table(connection, name)?, Dialect::default());
         own.empty.insert(name.clone());
         Ok(())
     }
@@ -142,11 +144,29 @@ impl Target {
         self.own().begun.insert(name.clone())
     }
 
+    /// Whether it was noted.
+    pub(super) fn has_begun(&self, name: &Name) -> bool {
+        self.own().begun.contains(name)
+    }
+
     /// Notes how a table's rows are to be put in.
-    pub(super) fn note_order(&self, name: &Name, create: &[u8], dialect: Dialect) {
-        if fills_one_by_one(create, dialect) {
-            self.own().one_by_one.insert(name.clone());
+    pub(super) fn note(&self, name: &Name, create: &[u8], dialect: Dialect) {
+        self.own().note(name, create, dialect);
+    }
+
+    /// What tells the end of a table's rows, if it is system-versioned.
+    pub(super) fn row_end(&self, connection: &mut Connection, name: &Name) -> Result<Option<RowEnd>> {
+        let mut own = self.own();
+        let Some(row_end) = own.row_ends.get_mut(name) else { return Ok(None) };
+        if row_end.is_none() {
+            *row_end = RowEnd::of(connection, name, self.ends)?;
         }
+        Ok(row_end.clone())
+    }
+
+    /// The last TIMESTAMP.
+    pub(super) fn ends(&self) -> Ends {
+        self.ends
     }
 
     /// Whether a table's rows are put in by one connection, in the order of the dump.
@@ -181,6 +201,18 @@ impl Target {
     /// Whether the dump has used or made a schema by now.
     pub(super) fn has_entered(&self, schema: &str) -> bool {
         self.own().entered.contains(schema)
+    }
+}
+
+impl Own {
+    fn note(&mut self, name: &Name, create: &[u8], dialect: Dialect) {
+        if fills_one_by_one(create, dialect) {
+            self.one_by_one.insert(name.clone());
+        }
+        match is_versioned(create, dialect) {
+            true => drop(self.row_ends.insert(name.clone(), None)),
+            false => drop(self.row_ends.remove(name)),
+        }
     }
 }
 
@@ -246,6 +278,11 @@ fn fills_one_by_one(create: &[u8], dialect: Dialect) -> bool {
         token.is_word("OVERLAPS") || token.name().is_some_and(|name| name.eq_ignore_ascii_case(b"FTS_DOC_ID"))
     };
     tokens_in_comments(create, dialect).filter(Token::is_code).any(|token| is_it(&token))
+}
+
+/// Whether a table is made with a history (MariaDB), or some of its columns are.
+fn is_versioned(create: &[u8], dialect: Dialect) -> bool {
+    tokens_in_comments(create, dialect).any(|token| token.is_word("VERSIONING"))
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use drover_host::Unzstd;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::digest::Digest;
 use super::frames::Frames;
-use super::unzstd::Unzstd;
 use crate::store::{Failure, Sink, Source, Store};
 use crate::{Error, Result};
 

@@ -16,5 +16,4 @@ pub(crate) mod names;
 pub(crate) mod row_file;
 pub(crate) mod script;
 mod trusted;
-pub(crate) mod unzstd;
 mod utf8;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use drover_db::sql::{Dialect, Kind as TokenKind, tokens};
+use drover_db::sql::{Dialect, Kind as TokenKind, tokens, tokens_in_comments};
 
-use super::manifest::{Schema, Table};
+use super::manifest::{Column, Schema, Table};
 use super::script;
 use crate::kind::{self, Kind, Qualified};
 
@@ -20,8 +20,9 @@ pub(super) struct Creates<'a> {
     pub(super) name: &'a str,
     /// The tables of the schema, on which triggers may be made.
     pub(super) tables: &'a [Table],
-    /// Whether rows are put into it.
+    /// Whether rows are put into it, and the columns that they have values of.
     pub(super) has_rows: bool,
+    pub(super) columns: &'a [Column],
 }
 
 /// Settings before a statement, each at most once. How what follows is read depends on them.
@@ -39,11 +40,12 @@ impl<'a> Creates<'a> {
     pub(super) fn all(schema: &'a Schema) -> impl Iterator<Item = (Self, &'a script::Script)> {
         let of = |kind: &'a str, name: &'a str| {
             let (schema, tables) = (schema.name.as_str(), schema.tables.as_slice());
-            Self { kind, schema, name, tables, has_rows: false }
+            Self { kind, schema, name, tables, has_rows: false, columns: &[] }
         };
         let own = [(of("DATABASE", &schema.name), &schema.script)];
         let tables = schema.tables.iter().map(move |table| {
-            (Self { has_rows: !table.files.is_empty(), ..of("TABLE", &table.name) }, &table.script)
+            let (has_rows, columns) = (!table.files.is_empty(), table.columns.as_slice());
+            (Self { has_rows, columns, ..of("TABLE", &table.name) }, &table.script)
         });
         let objects = [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
         let objects = objects.into_iter().flatten();
@@ -68,7 +70,9 @@ impl<'a> Creates<'a> {
                 }
                 kind => {
                     created += 1;
-                    self.is_created_by(kind) && !kind::replaces(statement, dialect)
+                    self.is_created_by(kind)
+                        && !kind::replaces(statement, dialect)
+                        && !(self.has_rows && self.asks_sequence(statement, dialect))
                 }
             };
             if !is_known {
@@ -93,6 +97,40 @@ impl<'a> Creates<'a> {
             (word, Kind::CreateProgram(of, name)) => word == *of && self.is_it(name),
             _ => false,
         }
+    }
+
+    /// Whether a sequence, which may be the target's own, is asked for each row: by a column that the rows have no value of. drover's own
+    /// dumps have one of each column that is not generated.
+    fn asks_sequence(&self, statement: &[u8], dialect: Dialect) -> bool {
+        let is_given =
+            |name: &[u8]| self.columns.iter().any(|column| column.name.as_bytes().eq_ignore_ascii_case(name));
+        let (mut depth, mut begins, mut given, mut is_next) = (0, false, false, false);
+        // Whether a sequence is asked at all, and whether servers may differ in what is an item of the list: by a version comment.
+        let (mut asks, mut commented, mut is_unclear) = (false, false, false);
+        for token in tokens_in_comments(statement, dialect) {
+            if !token.is_code() {
+                let opens = token.text.starts_with(b"/*!") || token.text.starts_with(b"/*M!");
+                is_unclear |= opens && begins;
+                commented = opens || commented && token.text != b"*/";
+                continue;
+            }
+            if begins {
+                given = token.name().is_some_and(|name| is_given(&name));
+            }
+            is_unclear |= commented && token.kind == TokenKind::Symbol;
+            depth += i32::from(token.is_symbol(b'(')) - i32::from(token.is_symbol(b')'));
+            begins = depth == 1 && (token.is_symbol(b'(') || token.is_symbol(b','));
+            // MySQL prints names of partitions without quotes: one may be called NEXT, and VALUES follows.
+            is_next |= token.is_word("NEXT") || token.is_word("PREVIOUS");
+            let is_function = ["NEXTVAL", "LASTVAL", "SETVAL"].iter().any(|word| token.is_word(word));
+            if is_function || is_next && token.is_word("VALUE") {
+                (asks, is_next) = (true, false);
+                if !given {
+                    return true;
+                }
+            }
+        }
+        asks && is_unclear
     }
 
     fn is_it(&self, name: &Qualified) -> bool {
@@ -161,8 +199,9 @@ mod tests {
             files: Vec::new(),
         };
         let tables = [table("t")];
-        Creates { kind, schema: "s", name, tables: &tables, has_rows: name != "elsewhere" }
-            .refusal(&statements)
+        let columns = [Column { name: "a".into(), read: None, load: None }];
+        let has_rows = name != "elsewhere";
+        Creates { kind, schema: "s", name, tables: &tables, has_rows, columns: &columns }.refusal(&statements)
     }
 
     #[test]
@@ -218,6 +257,21 @@ mod tests {
                 &["SET time_zone = 'SYSTEM'", "CREATE EVENT `e` ON SCHEDULE EVERY 1 DAY DO DELETE FROM t"],
             ),
             ("TABLE", "elsewhere", &["CREATE TABLE `elsewhere` (`a` int) ENGINE=MRG_MyISAM UNION=(`x`)"]),
+            (
+                "TABLE",
+                "t",
+                &[
+                    "CREATE TABLE `t` (\n  `a` int(11) /*M!100301 COMPRESSED*/ DEFAULT (nextval(`other`.`q`)),\n  `g` int AS (`a` + 1)\n)",
+                ],
+            ),
+            ("TABLE", "elsewhere", &["CREATE TABLE `elsewhere` (`b` int DEFAULT nextval(`other`.`q`))"]),
+            (
+                "TABLE",
+                "t",
+                &[
+                    "CREATE TABLE `t` (`a` int) /*!50100 PARTITION BY RANGE (`a`) (PARTITION next VALUES LESS THAN (1)) */",
+                ],
+            ),
             ("LIBRARY", "l", &["CREATE LIBRARY `l` LANGUAGE JAVASCRIPT AS $$ f() $$"]),
         ] {
             assert_eq!(refusal(kind, name, statements), None, "{statements:?}");
@@ -243,6 +297,18 @@ mod tests {
             ("TABLE", "t", &["CREATE OR REPLACE TABLE `t` (a int)"]),
             ("TABLE", "t", &["CREATE TABLE `t` LIKE other.mm"]),
             ("TABLE", "t", &["CREATE TABLE t (a int) ENGINE=MRG_MyISAM UNION=(other.m) INSERT_METHOD=LAST"]),
+            ("TABLE", "t", &["CREATE TABLE `t` (`a` int, `b` decimal(9,2) DEFAULT nextval(`other`.`q`))"]),
+            (
+                "TABLE",
+                "t",
+                &["CREATE TABLE `t` (`a` int /*!100000 , `b` int DEFAULT (NEXT VALUE FOR other.q) */)"],
+            ),
+            ("TABLE", "t", &["CREATE TABLE `t` (/*!99999 `a` */ `b` int DEFAULT nextval(`other`.`q`))"]),
+            (
+                "TABLE",
+                "t",
+                &["CREATE TABLE `t` (`a` int /*!99999 , `a` x( */ , `b` int DEFAULT nextval(`other`.`q`))"],
+            ),
             ("PROCEDURE", "p", &["CREATE OR REPLACE DEFINER=view PROCEDURE p() SELECT 1"]),
             ("VIEW", "v", &["CREATE --\x7f VIEW v AS SELECT 1\n OR REPLACE TABLE other.x (a int)"]),
             ("VIEW", "v", &["SET @a = 1 --\x7f + (1\n , GLOBAL max_connections=66", view]),

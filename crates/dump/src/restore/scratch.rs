@@ -14,11 +14,19 @@ const BEGIN: &str = "drover_check_";
 
 /// Whether a schema has the name of one in which something is tried: `drover_check_SERVER_SESSION_NUMBER`.
 pub(crate) fn is_scratch(schema: &str) -> bool {
-    let is = |part: Option<&str>, radix| {
-        part.is_some_and(|part| !part.is_empty() && part.chars().all(|c| c.is_digit(radix)))
-    };
-    let mut parts = schema.strip_prefix(BEGIN).unwrap_or_default().split('_');
-    is(parts.next(), 16) && is(parts.next(), 10) && is(parts.next(), 10) && parts.next().is_none()
+    has_numbers(schema, &[16, 10, 10]) || is_of_older_release(schema)
+}
+
+/// Whether it has the name that older releases gave such a schema: `drover_check_SESSION_NUMBER`.
+fn is_of_older_release(schema: &str) -> bool {
+    has_numbers(schema, &[10, 10])
+}
+
+/// Whether a name ends with numbers of just these bases.
+fn has_numbers(schema: &str, bases: &[u32]) -> bool {
+    let is = |part: &str, base: u32| !part.is_empty() && part.chars().all(|c| c.is_digit(base));
+    let parts: Vec<_> = schema.strip_prefix(BEGIN).unwrap_or_default().split('_').collect();
+    parts.len() == bases.len() && parts.iter().zip(bases).all(|(part, base)| is(part, *base))
 }
 
 /// The names of a trial's schemas.
@@ -59,6 +67,11 @@ fn drop_leftovers(
     warnings: &mut Vec<String>,
 ) -> Result<()> {
     let there = catalog::schemas(connection)?;
+    // No lock tells whether an older release is still at work in it.
+    warnings.extend(there.iter().filter(|schema| is_of_older_release(schema)).map(|schema| {
+        let name = quote::identifier(schema);
+        format!("an older release of drover left schema {name}: DROP DATABASE {name}, unless it runs a check right now")
+    }));
     for schema in there.iter().filter(|schema| is_scratch(schema) && schema.starts_with(of_server)) {
         let lock = schema.trim_end_matches(|c: char| c.is_ascii_digit());
         let is_used = format!("SELECT 1 FROM DUAL WHERE IS_USED_LOCK({}) IS NOT NULL", quote::string(lock));
@@ -126,7 +139,10 @@ mod tests {
 
     #[test]
     fn only_names_of_trials_are_scratch() {
-        assert!(is_scratch("drover_check_0a1b2c3d_12_0"));
+        assert!(
+            is_scratch("drover_check_0a1b2c3d_12_0") && !is_of_older_release("drover_check_0a1b2c3d_12_0")
+        );
+        assert!(is_scratch("drover_check_12_0") && is_of_older_release("drover_check_12_0"));
         for other in [
             "drover_check",
             "drover_check_",

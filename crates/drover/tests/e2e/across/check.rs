@@ -117,6 +117,12 @@ fn what_a_kill_leaves_is_dropped_by_the_next(flavour: Flavour) {
     assert_eq!(schemas(&named), ["drover", &left]);
     run(&mut restore(server, &plan, "--check")).done();
     assert_eq!(scratch(), "NULL");
+
+    // Of an older release nothing tells whether it is at work.
+    sql(server, "CREATE DATABASE drover_check_7_0");
+    let checked = run(&mut restore(server, &plan, "--check")).done();
+    assert!(checked.stderr.contains("DROP DATABASE `drover_check_7_0`"), "{checked}");
+    assert_eq!(scratch(), "drover_check_7_0");
 }
 
 /// Events are made switched off: the scheduler of the target sees none that it may run.

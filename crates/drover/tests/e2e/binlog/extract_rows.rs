@@ -55,6 +55,8 @@ fn columns(flavour: Flavour) -> Vec<(&'static str, &'static str)> {
         ("SET('a', 'b', '\u{fc}', '8')", "@n % 16"),
         ("POINT", "ST_GeomFromText(CONCAT('POINT(', @n, ' -1.5)'))"),
         ("VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT 'left'", "IF(@n % 2, DEFAULT(c23), '')"),
+        ("SET('a', 'b', '\u{fc}') CHARACTER SET utf16", "@n % 8"),
+        ("SET('', 'b', 'c', 'd') CHARACTER SET utf32", "@n % 16"),
     ];
     if flavour == Flavour::MySql {
         columns.push((
@@ -158,12 +160,13 @@ fn without_the_columns_names(flavour: Flavour) {
     let source =
         start(flavour, &options(flavour, Box::leak(format!("--binlog-row-metadata={off}").into_boxed_str())));
     let target = start(flavour, &FILES[..2]);
-    let ddl = "SET sql_log_bin = 0; CREATE DATABASE r; USE r; CREATE TABLE t (id INT PRIMARY KEY, v TEXT, w BLOB, s SMALLINT);
+    let ddl = "SET sql_log_bin = 0; CREATE DATABASE r; USE r; CREATE TABLE t (id INT PRIMARY KEY, v TEXT, w BLOB, s SMALLINT,
+          e ENUM('\u{fc}', 'b') CHARACTER SET latin1, f SET('\u{fc}', 'b') CHARACTER SET latin1);
         CREATE TABLE u (id INT UNSIGNED PRIMARY KEY, v TEXT)";
     [&source, &target].iter().for_each(|server| drop(sql(server, ddl)));
     let files = TempDir::new().unwrap();
     let file = files.path().join("file");
-    fs::write(&file, "1\tgr\u{fc}\u{df}e\t\\0\\\\x\t-5\n2\t\\N\ty\t7\n").unwrap();
+    fs::write(&file, "1\tgr\u{fc}\u{df}e\t\\0\\\\x\t-5\t\u{fc}\t\u{fc},b\n2\t\\N\ty\t7\tb\tb\n").unwrap();
     let large = files.path().join("large");
     fs::write(&large, "4294967295\tx\n").unwrap();
     sql(

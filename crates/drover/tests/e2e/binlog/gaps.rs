@@ -178,7 +178,17 @@ fn a_server_that_crashed(flavour: Flavour) {
         let (mut source, target) = (start(flavour, &options), &start_unsynced(flavour, &[]));
         sql(&source, "CREATE DATABASE d; CREATE TABLE d.t (id INT); INSERT INTO d.t VALUES (1)");
         let crashed = logs_of(&source).pop().unwrap();
+        if flavour == Flavour::MariaDb {
+            sql(&source, "INSERT INTO d.t VALUES (9)");
+        }
         source.kill();
+        if flavour == Flavour::MariaDb {
+            // It crashed while it wrote this one, within its last event. MySQL cuts off such a one when it starts.
+            let log = std::fs::OpenOptions::new().write(true).open(&crashed).unwrap();
+            log.set_len(log.metadata().unwrap().len() - 5).unwrap();
+            run(drover("binlog sql").arg(&crashed))
+                .refused(&["the log ends 26 bytes into a Xid event of 31 bytes"]);
+        }
         source.restart().unwrap();
         sql(&source, "INSERT INTO d.t VALUES (2)");
         let logs = logs_of(&source);

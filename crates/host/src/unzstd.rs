@@ -7,14 +7,19 @@ const TOO_LARGE: &str = "Frame requires too much memory for decoding";
 
 /// Unpacks. As with zstd's own program, what was packed with a window above 128 MiB (`--long=28` and more) is refused: whoever made
 /// the file could have any program that reads it take gigabytes of memory.
-pub(crate) struct Unzstd<R: BufRead>(zstd::Decoder<'static, R>);
+pub struct Unzstd<R: BufRead>(zstd::Decoder<'static, R>);
 
 impl<R: BufRead> Unzstd<R> {
-    pub(crate) fn new(input: R) -> io::Result<Self> {
+    /// Begins to unpack.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn new(input: R) -> io::Result<Self> {
         zstd::Decoder::with_buffer(input).map(Self)
     }
 
-    pub(crate) fn into_inner(self) -> R {
+    /// What it was read from.
+    pub fn into_inner(self) -> R {
         self.0.finish()
     }
 }
