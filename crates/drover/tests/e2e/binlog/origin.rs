@@ -21,6 +21,12 @@ on_both!(
     what_the_target_wrote,
     what_a_replica_has,
     the_first_logs_are_gone,
+    positions_of_a_replay_in_the_logs,
+    names_that_do_not_sort,
+    logs_that_nobody_read,
+    another_beginning,
+    transactions_that_come_later,
+    a_relay_log,
 );
 
 const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
@@ -412,4 +418,169 @@ fn the_first_logs_are_gone(flavour: Flavour) {
             sql(target, "DELETE FROM d.t");
         }
     }
+}
+
+/// The logs of a server that is a replay's target itself tell where that replay was: which is nothing to the next target.
+fn positions_of_a_replay_in_the_logs(flavour: Flavour) {
+    // MariaDB logs statements as such, if it is not told to log rows.
+    for format in ["ROW", "MIXED"] {
+        let [source, middle, target] = [(); 3].map(|()| start_unsynced(flavour, &["--log-bin"]));
+        sql(&middle, format!("SET GLOBAL binlog_format = {format}"));
+        let first = logged(&source, || {
+            sql(&source, TABLE);
+            insert(&source, 1..=4);
+        });
+        insert(&source, 5..=8);
+        sql(&source, "FLUSH BINARY LOGS");
+        let all = logs_of(&source);
+        let logs = logged(&middle, || {
+            run(drover_on(&middle, "binlog replay").args(&first)).done();
+            run(drover_on(&middle, "binlog replay --resume").args(&all[1..all.len() - 1])).done();
+        });
+        run(drover_on(&target, "binlog replay --dry-run").args(&logs)).done();
+        run(drover_on(&target, "binlog replay").args(&logs)).done();
+        assert_eq!(rows(&target), "8");
+        let noted = "SELECT COUNT(*) FROM drover.replay WHERE worker = 0";
+        assert_eq!(value(&target, noted), "1");
+        let resumed = run(drover_on(&target, "binlog replay --resume").args(&logs)).done();
+        assert!(resumed.stdout.starts_with("0 transactions"), "{resumed}");
+    }
+}
+
+/// Logs come in the order in which they are named.
+fn names_that_do_not_sort(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    sql(source, TABLE);
+    sql(source, "CREATE TABLE d.later (id INT)");
+    sql(target, TABLE);
+    let logs = [
+        logged(source, || insert(source, 1..=3)),
+        logged(source, || {
+            insert(source, [4]);
+            sql(source, "INSERT INTO d.later VALUES (1)");
+            insert(source, [5]);
+        }),
+    ];
+    let [old, new, newest] = ["old", "new", "again"].map(|name| dir.path().join(name));
+    fs::copy(&logs[0][0], &old).unwrap();
+    fs::copy(&logs[1][0], &new).unwrap();
+    let replay = |options: &str, logs: &[&PathBuf]| {
+        run(drover_on(target, &format!("binlog replay --name n --workers 2 {options}")).args(logs))
+    };
+    replay("", &[&old, &new]).refused(&["later"]);
+    sql(target, "CREATE TABLE d.later (id INT)");
+    replay("--resume", &[&old, &new]).done();
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4,5");
+    // The next one is not the one that the server names.
+    fs::copy(&logged(source, || insert(source, [6]))[0], &newest).unwrap();
+    replay("--resume", &[&newest]).refused(&["is where to go on, and it is not among the logs"]);
+    assert_eq!(rows(target), "5");
+}
+
+/// A log is not done with since its number is lower.
+fn logs_that_nobody_read(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    for server in [source, target] {
+        sql(server, TABLE);
+    }
+    let logs = logged(source, || insert(source, 1..=2));
+    let replay = |options: &str| drover_on(target, &format!("binlog replay --name n {options}"));
+    run(&mut with_input(replay("").arg("-"), &logs[0])).done();
+    let more = logged(source, || insert(source, 3..=4));
+    run(&mut with_input(replay("--resume").arg("-"), &more[0])).refused(&["is where to go on"]);
+    assert_eq!(rows(target), "2");
+
+    for _ in 0..20 {
+        sql(source, "FLUSH BINARY LOGS");
+    }
+    sql(target, "DELETE FROM d.t");
+    let all = logs_of(source);
+    run(replay("--restart --start-position 4").args(&all[1..all.len() - 1])).done();
+    let before = rows(target);
+    reset(source);
+    insert(source, 5..=6);
+    sql(source, "FLUSH BINARY LOGS; FLUSH BINARY LOGS");
+    let all = logs_of(source);
+    let anew = copies(&all[..all.len() - 1], &dir.path().join("anew"));
+    run(replay("--resume").arg(&anew)).refused(&["begun"]);
+    run(replay("--resume").args(["--from", &from(source)])).refused(&[]);
+    assert_eq!(rows(target), before);
+}
+
+/// Where to begin is asked for once: a run that goes on does not pass over another wish in silence.
+fn another_beginning(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    for server in [source, target] {
+        sql(server, TABLE);
+    }
+    let logs = logged(source, || insert(source, 1..=4));
+    let listed = run(drover("binlog ls --json").args(&logs)).done().json();
+    let starts: Vec<_> =
+        listed["lines"].as_array().unwrap().iter().map(|line| line["position"].clone()).collect();
+    let name = logs[0].file_name().unwrap().to_str().unwrap();
+    let replay = |options: &str| drover_on(target, &format!("binlog replay --name n {options}"));
+    run(replay(&format!("--stop-position {}", starts[2])).args(&logs)).done();
+    // The third is left out.
+    let resume = format!("--resume --start-position {}", starts[3]);
+    let url = from(source);
+    run(replay(&resume).args(["--from", &url])).refused(&["is another beginning", "hint: "]);
+    let datadir = source.datadir().display().to_string();
+    run(replay(&resume).arg(&datadir)).refused(&["is another beginning"]);
+    assert_eq!(rows(target), "2");
+    run(replay(&resume).args(["--from", &url, name])).done();
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,4");
+}
+
+/// What `--include-gtids` does not take may be taken later.
+fn transactions_that_come_later(flavour: Flavour) {
+    let (source, target) = (&with_gtids(flavour), &start_unsynced(flavour, &["--skip-log-bin"]));
+    for server in [source, target] {
+        sql(server, TABLE);
+    }
+    let logs = logged(source, || insert(source, 1..=4));
+    let listed = run(drover("binlog ls --json").args(&logs)).done().json();
+    let first = listed["lines"][0]["gtid"].as_str().unwrap().to_owned();
+    let replay = |options: &str| run(drover_on(target, &format!("binlog replay {options}")).args(&logs));
+    replay(&format!("--include-gtids {first}")).done();
+    assert_eq!(rows(target), "1");
+    replay("--resume").done();
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4");
+}
+
+/// It has the description of the log that is relayed behind its own.
+fn a_relay_log(flavour: Flavour) {
+    let cluster = Cluster::start(Topology::Replica, &StartOptions::ephemeral(flavour)).unwrap();
+    let [source, replica] = cluster.nodes() else { panic!("two nodes") };
+    let target = &start_unsynced(flavour, &["--skip-log-bin"]);
+    sql(source, TABLE);
+    wait_until("the replica has it", || {
+        crate::client::try_sql(replica, "SELECT COUNT(*) FROM d.t").is_ok_and(|rows| rows[0][0] == "0")
+    });
+    let (stop, flush) = match flavour {
+        Flavour::MySql => ("STOP REPLICA SQL_THREAD", "FLUSH RELAY LOGS"),
+        Flavour::MariaDb => ("STOP SLAVE SQL_THREAD", "FLUSH RELAY LOGS"),
+    };
+    sql(replica, stop);
+    sql(replica, flush);
+    insert(source, 1..=3);
+    sql(target, TABLE);
+    let relayed = || {
+        let files = fs::read_dir(replica.datadir()).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = files
+            .filter(|path| {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                name.contains("relay-bin.0")
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    wait_until("the relay log has them", || {
+        let listed = run(drover("binlog ls --json").arg(relayed().last().unwrap()));
+        listed.code == Some(0) && listed.json()["lines"].as_array().is_some_and(|lines| lines.len() >= 3)
+    });
+    run(drover_on(target, "binlog replay").arg(relayed().last().unwrap())).done();
+    assert_eq!(rows(target), "3");
 }
