@@ -142,7 +142,8 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Damaged { whole: Some(end), .. } => Some(format!(
-                "the last whole transaction ends at {end}; all before it is right: --stop-position {end} reads just that"
+                "the last whole transaction ends at {end}; all before it is right: --stop-position {end} reads just that, with no \
+                 log named behind this one"
             )),
             Self::Read { log, source, .. } if source.kind() == io::ErrorKind::Unsupported => {
                 Some(format!("unpack it first: zstd -d --long=31 {log}"))

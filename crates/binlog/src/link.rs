@@ -193,7 +193,7 @@ fn cut(log: &str, end: u64, next: &str) -> Error {
         ),
         format!(
             "copy {log} again: it was in use when it was copied, or the copy was interrupted. If it cannot be had, read the logs on either side \
-             of the gap one after the other"
+             of the gap one after the other, a replay of those behind it with another --name"
         ),
     )
 }

@@ -229,7 +229,8 @@ pub(crate) fn is_next(log: &str, next: &str) -> bool {
 pub(crate) fn missing(log: &str, missing: &str, next: &str) -> Error {
     Error::with_hint(
         format!("{missing} is missing: it comes behind {log}, and {next} is what was named there"),
-        "name it too; without it what it holds would be lost. If that is meant, read the logs on either side of it one after the other",
+        "name it too; without it what it holds would be lost. If that is meant, read the logs on either side of it one after the other, a replay of \
+         those behind it with another --name",
     )
 }
 

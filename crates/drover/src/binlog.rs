@@ -116,6 +116,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         server_clock_us,
         query_id,
         replicates_from,
+        logs_replicated,
         ..
     } = snapshot;
     let (log, position) = binlog_file.zip(binlog_position).ok_or_else(|| Failure {
@@ -150,6 +151,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         clock: server_clock_us,
         query_id,
         replicates_from,
+        logs_replicated,
         schemas,
         partial,
     })

@@ -29,6 +29,8 @@ pub struct After {
     pub query_id: Option<u64>,
     /// If the server was a replica, where it was in its sources' logs, as LOG at POSITION.
     pub replicates_from: Vec<String>,
+    /// Whether its own logs hold what it replicated; `None` if it is no replica, or the dump does not tell.
+    pub logs_replicated: Option<bool>,
     /// The schemas that it has.
     pub schemas: Vec<String>,
     /// Tables whose rows are not all there, or not as they were.
@@ -58,6 +60,23 @@ impl After {
                 format!("--after: the dump does not have the rows of {schema}.{table} as they were: {why}"),
                 "take a dump of all rows as they are; or leave such tables out, with --database or --table for the others",
             )),
+        }
+    }
+
+    /// Refuses a dump of a replica that does not log what it replicates: its logs lack that.
+    pub(super) fn check_source(&self) -> Result<()> {
+        let Self { log, position, replicates_from, .. } = self;
+        match self.logs_replicated {
+            Some(false) => Err(Error::with_hint(
+                "--after: the dump is of a replica that does not log what it replicates (log_replica_updates, log_slave_updates): its own logs \
+                 do not hold that",
+                format!(
+                    "take the logs of its source, in which the dump is at {}: --start-position in place of --after; where only what was \
+                     written on the replica itself is wanted, --start-position {position} in its {log}",
+                    replicates_from.join(", ")
+                ),
+            )),
+            _ => Ok(()),
         }
     }
 

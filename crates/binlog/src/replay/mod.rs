@@ -165,6 +165,7 @@ pub fn replay(
     }
     if let Some(after) = after {
         after.check_rows(&args.filter)?;
+        after.check_source()?;
     }
     let positions = Positions::of(&args.replay_name());
     let found = earlier(args, &positions, &mut connection, destination)?;

@@ -16,6 +16,8 @@ pub(super) struct Asks {
     gtid: Option<&'static str>,
     replicas: Option<&'static str>,
     server: &'static str,
+    /// Whether the server logs what it gets from a source; it can only be changed by a restart.
+    logs_replicated: Option<bool>,
 }
 
 const LOG: [&str; 2] = ["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"];
@@ -50,7 +52,8 @@ impl Asks {
             Vendor::MariaDb if is_galera()?.is_some_and(|on| on == "1") => GALERA_SERVER,
             Vendor::MariaDb => MARIADB_SERVER,
         };
-        Ok(Self { log, gtid, replicas: first_that_parses(connection, &REPLICAS)?, server })
+        let replicas = first_that_parses(connection, &REPLICAS)?;
+        Ok(Self { log, gtid, replicas, server, logs_replicated: logs_replicated(connection)? })
     }
 
     /// Adds them to what is sent.
@@ -70,7 +73,9 @@ impl Asks {
         let (log, gtid, replicas, server) = (log?, gtid?, replicas?, server?);
         let told = |at: usize| server.first().and_then(|row| row.text(at));
         let gtid = gtid.first().and_then(|row| row.text(0)).or(log.first_text("Executed_Gtid_Set"));
+        let replicates_from = sources(&replicas);
         Ok(Snapshot {
+            logs_replicated: self.logs_replicated.filter(|_| !replicates_from.is_empty()),
             binlog_file: log.first_text("File"),
             binlog_position: log.first_text("Position").and_then(|text| text.parse().ok()),
             gtid_set: gtid.filter(|set| !set.is_empty()),
@@ -78,10 +83,19 @@ impl Asks {
             server_clock_us: told(1).and_then(|clock| clock.split('.').next()?.parse().ok()),
             server_uuid: told(2),
             query_id: told(3).and_then(|id| id.parse().ok()),
-            replicates_from: sources(&replicas),
+            replicates_from,
             ..Snapshot::default()
         })
     }
+}
+
+fn logs_replicated(connection: &mut Connection) -> Result<Option<bool>> {
+    for name in ["GLOBAL.log_replica_updates", "GLOBAL.log_slave_updates"] {
+        if let Some(value) = variable(connection, name).doing(|| "asking for log_replica_updates")? {
+            return Ok(Some(value == "1"));
+        }
+    }
+    Ok(None)
 }
 
 /// The first statement that this server has; `None` if the account may not run it.

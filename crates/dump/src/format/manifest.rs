@@ -99,6 +99,10 @@ pub struct Snapshot {
     /// If the server is itself a replica: each source's name, file, position and GTID set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicates_from: Vec<SourcePosition>,
+    /// Whether a replica writes what it gets from its source into its own binary log (`log_slave_updates`, `log_replica_updates`); `None` if
+    /// it is no replica.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs_replicated: Option<bool>,
 }
 
 /// How far a replica had applied its source's binary log.

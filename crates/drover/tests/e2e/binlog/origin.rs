@@ -9,6 +9,7 @@ use drover_sandbox::{Cluster, Flavour, Server, StartOptions, Topology};
 use super::sql::{logged, logs_of};
 use crate::client::{sql, value, wait_until};
 use crate::drover::{drover, drover_on, dump, restore, run};
+use crate::files::manifest;
 use crate::servers::{on_both, start_unsynced};
 
 on_both!(
@@ -27,6 +28,7 @@ on_both!(
     another_beginning,
     transactions_that_come_later,
     a_relay_log,
+    a_replica_that_does_not_log,
 );
 
 const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
@@ -583,4 +585,38 @@ fn a_relay_log(flavour: Flavour) {
     });
     run(drover_on(target, "binlog replay").arg(relayed().last().unwrap())).done();
     assert_eq!(rows(target), "3");
+}
+
+/// What came from its source is not in its own logs.
+fn a_replica_that_does_not_log(flavour: Flavour) {
+    let off = match flavour {
+        Flavour::MySql => "--log-replica-updates=OFF",
+        Flavour::MariaDb => "--log-slave-updates=OFF",
+    };
+    let options = StartOptions { server_options: vec![off.into()], ..StartOptions::ephemeral(flavour) };
+    let cluster = Cluster::start(Topology::Replica, &options).unwrap();
+    let [source, replica] = cluster.nodes() else { panic!("two nodes") };
+    let (target, dir) = (&start_unsynced(flavour, &["--skip-log-bin"]), tempfile::tempdir().unwrap());
+    let backup = dir.path().join("backup");
+    sql(source, TABLE);
+    insert(source, 1..=2);
+    wait_until("the replica has it", || {
+        crate::client::try_sql(replica, "SELECT COUNT(*) FROM d.t").is_ok_and(|rows| rows[0][0] == "2")
+    });
+    run(&mut dump(replica, "d", &backup)).done();
+    run(&mut restore(target, &backup, "")).done();
+    insert(source, 3..=4);
+    let place = &manifest(&backup)["snapshot"]["replicates_from"][0];
+    let hint =
+        format!("in which the dump is at {} at {}", place["file"].as_str().unwrap(), place["position"]);
+    for dry in ["", "--dry-run"] {
+        let mut replay = drover_on(target, &format!("binlog replay {dry}"));
+        run(replay.arg("--after").arg(&backup).args(["--from", &from(replica)]))
+            .refused(&["a replica that does not log what it replicates", &hint]);
+    }
+    assert_untouched(target);
+    // As the hint says.
+    let mut replay = drover_on(target, &format!("binlog replay --start-position {}", place["position"]));
+    run(replay.args(["--from", &from(source), place["file"].as_str().unwrap()])).done();
+    assert_eq!(rows(target), "4");
 }

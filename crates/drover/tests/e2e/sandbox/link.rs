@@ -192,8 +192,8 @@ fn a_link_is_cut_killed_and_started_again(flavour: Flavour) {
 
 /// Whatever the number of workers; where that is more than may be, the dump gives up, and writers go on.
 fn a_dump_over_it_holds_writers_for_two_round_trips(flavour: Flavour) {
-    const ROUND_TRIP_MS: u64 = 560;
-    let shop = Shop::start(flavour, "100Mbit --link-delay 280ms");
+    const ROUND_TRIP_MS: u64 = 100;
+    let shop = Shop::start(flavour, "100Mbit --link-delay 270ms");
     shop.ask("shop-1", "CREATE USER far@'%'; GRANT ALL ON *.* TO far@'%'");
     for schema in 1..=2 {
         shop.ask(
@@ -211,10 +211,11 @@ fn a_dump_over_it_holds_writers_for_two_round_trips(flavour: Flavour) {
     dump("--max-lock-time 1").refused(&["held writers back for ", "--max-lock-time allows 1 s"]);
     shop.ask("shop-1", "INSERT INTO s1.t VALUES (2)");
 
+    shop.link("--delay 50ms");
     // A machine with other work may be late; it is not always.
     let held = |_| dump("").done().json()["snapshot"]["lock_held_ms"].as_u64().unwrap();
-    let least = (0..3).map(held).inspect(|held| assert!(*held >= 2 * ROUND_TRIP_MS, "{held} ms"));
+    let least = (0..9).map(held).inspect(|held| assert!(*held >= 2 * ROUND_TRIP_MS, "{held} ms"));
     let least: Vec<_> = least.take_while(|held| *held >= 3 * ROUND_TRIP_MS).collect();
-    assert!(least.len() < 3, "ms under the lock: {least:?}");
+    assert!(least.len() < 9, "ms under the lock: {least:?}");
     shop.stop();
 }
