@@ -1,5 +1,5 @@
-//! Another tool's script: its statements are pieces of it, in their order, on the lines that are told; rows that are taken for
-//! constants call and read nothing.
+//! Scripts of other tools: each statement is a piece of the script, in its order and on the line that is told. Rows that are taken for
+//! constants call no function and read no table.
 #![no_main]
 
 use drover_db::sql::{Dialect, LeadBytes};

@@ -71,9 +71,10 @@ impl After {
                 "--after: the dump is of a replica that does not log what it replicates (log_replica_updates, log_slave_updates): its own logs \
                  do not hold that",
                 format!(
-                    "take the logs of its source, in which the dump is at {}: --start-position in place of --after; where only what was \
-                     written on the replica itself is wanted, --start-position {position} in its {log}",
-                    replicates_from.join(", ")
+                    "take the logs of its source, in which the dump is at {}: {} in place of --after; where only what was written on the \
+                     replica itself is wanted, --start-position {position} in its {log}",
+                    replicates_from.join(", "),
+                    self.beginning()
                 ),
             )),
             _ => Ok(()),
@@ -205,6 +206,14 @@ impl After {
         ))
     }
 
+    /// The options that begin in the logs of a replica's source. MySQL's parallel appliers may be ahead of the place that the replica tells.
+    fn beginning(&self) -> String {
+        match self.gtids.to_string() {
+            gtids if gtids.contains(':') => format!("--start-position and --exclude-gtids {gtids}"),
+            _ => "--start-position".into(),
+        }
+    }
+
     fn refusal(&self, why: &str) -> Error {
         let Self { log, position, replicates_from, .. } = self;
         let what = format!("--after: this {log} is not the log that the dump was taken at: {why}");
@@ -217,8 +226,9 @@ impl After {
                 ),
                 places => format!(
                     "take the logs of the server that was dumped, from that {log} at {position} on; it was a replica, and in the logs of \
-                     its source the dump is at {}: name these, with --start-position in place of --after",
-                    places.join(", ")
+                     its source the dump is at {}: name these, with {} in place of --after",
+                    places.join(", "),
+                    self.beginning()
                 ),
             },
         )

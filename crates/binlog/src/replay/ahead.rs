@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::chain::{Chain, Item, Trouble};
 use crate::event::Gtid;
 use crate::filter::{Filter, Verdict};
-use crate::log::{Event, Format, Place};
+use crate::log::{Event, Format, Kind, MAGIC, Place};
 use crate::source::log_name;
 use crate::{Error, Result};
 
@@ -87,6 +87,9 @@ fn look(item: &Item<'_>, filter: &mut Filter<'_>, sink: &mut Sink<'_>) -> Result
     }
     let log = log_name(item.log.as_ref());
     sink.see_origin(item, &log)?;
+    if item.event.kind == Kind::FORMAT_DESCRIPTION && item.event.position == MAGIC.len() as u64 {
+        sink.see_log(&log, &item.event.header)?;
+    }
     let at = Start { log: log.into(), position: item.event.position };
     if !item.place.begins() || verdict != Verdict::Take || sink.has(&at) {
         return Ok(ControlFlow::Continue(()));

@@ -10,7 +10,7 @@ use crate::event::{Gtid, MariadbGtid};
 use crate::gtid_set::GtidSet;
 use crate::log::{Kind, MAGIC, Short};
 use crate::server::ServerLogs;
-use crate::source::log_number;
+use crate::source::{are_of_one_list, log_number};
 use crate::{Error, Result};
 
 use super::Destination;
@@ -40,8 +40,8 @@ struct Known {
     logged: GtidSet,
     /// Replays of other names, by these.
     others: BTreeMap<String, Found>,
-    /// When the target's own logs were begun, once it was asked.
-    own_logs: Option<Vec<u32>>,
+    /// The target's own logs and when each was begun, in seconds since 1970, the oldest first, once it was asked.
+    own_logs: Option<Vec<(String, u32)>>,
 }
 
 /// A server that the target replicates from.
@@ -127,6 +127,12 @@ impl Applied {
         known.others.iter().find(|(_, other)| other.has(&log.name, log.server_id, log.begun, at.position)).map_or(
             Ok(()),
             |(name, other)| {
+                if other.is_at_work {
+                    return Err(Error::with_hint(
+                        format!("{at}: the replay named '{name}' is at work on the target, on logs of this server"),
+                        "wait until it has ended; two that are to work side by side choose different schemas or tables, with --database or --table",
+                    ));
+                }
                 let (log, position) = (&other.mark.log, other.mark.position);
                 Err(Error::with_hint(
                     format!(
@@ -175,7 +181,7 @@ impl Known {
             || (!may_be_twin && reaches(self.logged.highest(domain, Some(server))))
     }
 
-    /// Whether a log is one of the target's own: these are told by when they were begun.
+    /// Whether a log is one of the target's own: these are told by when they were begun, and by their numbers where they are gone.
     fn is_own(&mut self, log: &mut Log, destination: &Destination) -> Result<bool> {
         if let Some(is_own) = log.is_own {
             return Ok(is_own);
@@ -184,20 +190,23 @@ impl Known {
             Some(own) => own,
             None => own_logs(destination)?,
         };
-        let is_own = log.begun != 0 && own.contains(&log.begun);
+        let is_gone = own.first().is_some_and(|(oldest, _)| {
+            are_of_one_list(oldest, &log.name) && log_number(&log.name) < log_number(oldest)
+        });
+        let is_own = is_gone || log.begun != 0 && own.iter().any(|(_, begun)| *begun == log.begun);
         self.own_logs = Some(own);
         log.is_own = Some(is_own);
         Ok(is_own)
     }
 }
 
-/// When each of the target's logs was begun, in seconds since 1970; none if it writes none.
-fn own_logs(destination: &Destination) -> Result<Vec<u32>> {
+/// The target's logs and when each was begun; none if it writes none.
+fn own_logs(destination: &Destination) -> Result<Vec<(String, u32)>> {
     /// No log, or no right to see it: ER_NO_BINARY_LOGGING, and what a missing privilege gives.
     const NONE: [u16; 4] = [1381, 1044, 1045, 1227];
     let target = destination.as_origin();
-    let listed = ServerLogs::names(&target)
-        .and_then(|names| names.iter().map(|name| ServerLogs::begun(&target, name)).collect());
+    let begun = |name: String| ServerLogs::begun(&target, &name).map(|begun| (name, begun));
+    let listed = ServerLogs::names(&target).and_then(|names| names.into_iter().map(begun).collect());
     match listed {
         Err(Error::Server { source, .. }) if source.code().is_some_and(|code| NONE.contains(&code)) => {
             Ok(Vec::new())

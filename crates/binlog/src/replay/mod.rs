@@ -202,6 +202,9 @@ pub fn replay(
     let applied = match args.flashback {
         true => None,
         false => {
+            if !args.dry_run {
+                Positions::lock_start(&mut connection).map_err(failed)?;
+            }
             let mut others = positions.others(&mut connection).map_err(failed)?;
             others.retain(|_, other| other.provenance.may_share(&selection));
             let begins_anywhere = mark.is_none() && args.begins_anywhere(after);
@@ -350,7 +353,8 @@ fn apply(
     let mark = mark.unwrap_or(Mark { log: "".into(), position: 0 });
     let (workers, settings) = (args.workers(), args.session_settings());
     positions.create(&mut sink.connection).map_err(failed)?;
-    positions.begin(&mut sink.connection, sink.found.as_ref(), &mark, workers).map_err(failed)?;
+    let begun = positions.begin(&mut sink.connection, sink.found.as_ref(), &sink.provenance, &mark, workers);
+    begun.map_err(failed)?;
     let queue = Queue::new(workers, mark);
     let context = Context { destination, target, positions, queue: &queue, settings: &settings };
     let pending = sink.found.as_ref().and_then(|found| found.pending.clone());

@@ -28,6 +28,8 @@ pub(super) struct Found {
     pub(super) provenance: Provenance,
     /// How many workers there were.
     workers: usize,
+    /// Whether it is at work now.
+    pub(super) is_at_work: bool,
 }
 
 /// An event whose statement may have been run.
@@ -62,6 +64,8 @@ pub(super) fn is_own_statement(text: &[u8]) -> bool {
 
 const CREATE_SCHEMA: &str = "CREATE DATABASE IF NOT EXISTS `drover`";
 
+/// The lock under which a replay begins.
+const START: &str = "drover replay start";
 /// Seconds to wait for sessions of an earlier run to end, which were told to.
 const PATIENCE: u32 = 60;
 
@@ -84,7 +88,7 @@ impl Found {
             match &mut found {
                 None => {
                     let provenance = Provenance::default();
-                    found = Some(Found { mark, done, pending, provenance, workers: 1 });
+                    found = Some(Found { mark, done, pending, provenance, workers: 1, is_at_work: false });
                 }
                 Some(found) => {
                     if later(&mark, &found.mark, &provenance) {
@@ -99,9 +103,12 @@ impl Found {
         found.map(|found| Found { provenance, ..found })
     }
 
-    /// Whether it has applied what begins at this position in a log that its server began then.
+    /// Whether it has applied what begins at this position in a log that its server began then, or may come to it.
     pub(super) fn has(&self, name: &str, server_id: u32, begun: u32, position: u64) -> bool {
         let Self { mark, done, provenance, .. } = self;
+        if self.is_at_work && provenance.may_come_to(name, server_id, begun) {
+            return true;
+        }
         let Some(log) = provenance.log(name, server_id, begun) else { return false };
         let is_before = match log == &*mark.log {
             true => position < mark.position,
@@ -156,14 +163,28 @@ impl Positions {
             named.entry(row.string(6)).or_default().push(row);
         }
         named.retain(|name, _| !name.ends_with(MADE) && !name.ends_with(UNDOING));
-        Ok(named.into_iter().filter_map(|(name, rows)| Some((name, Found::read(rows)?))).collect())
+        let found = named.into_iter().filter_map(|(name, rows)| Some((name, Found::read(rows)?)));
+        let mut found: BTreeMap<_, _> = found.collect();
+        for (name, found) in &mut found {
+            let lock = Self::of(name).lock_name("reader");
+            let holder = connection.first(format!("SELECT IS_USED_LOCK('{lock}')"))?;
+            found.is_at_work = holder.is_some_and(|row| row.text(0).is_some());
+        }
+        Ok(found)
     }
 
-    /// Begins anew, or goes on: one row for each worker.
+    /// Has two replays begin one after the other, so that the second sees what the first is about. One that waits for its first transaction
+    /// holds the others up for a moment only.
+    pub(super) fn lock_start(connection: &mut Connection) -> drover_db::Result<()> {
+        connection.execute(format!("DO GET_LOCK('{START}', 5)")).map(drop)
+    }
+
+    /// Begins anew, or goes on: one row for each worker. Then the next replay may begin.
     pub(super) fn begin(
         &self,
         connection: &mut Connection,
         found: Option<&Found>,
+        provenance: &Provenance,
         mark: &Mark,
         workers: usize,
     ) -> drover_db::Result<()> {
@@ -178,8 +199,7 @@ impl Positions {
             })
         });
         let pending = found.and_then(|found| found.pending.as_ref());
-        let provenance = found.map(|found| quote::hex(found.provenance.text().as_bytes()));
-        let provenance = provenance.unwrap_or_else(|| "''".into());
+        let provenance = quote::hex(provenance.text().as_bytes());
         for worker in 0..workers {
             let comma = if worker == 0 { "" } else { ", " };
             let (pending, state) = match pending {
@@ -204,6 +224,7 @@ impl Positions {
         }
         connection.execute(insert)?;
         connection.execute("COMMIT")?;
+        connection.execute(format!("DO RELEASE_LOCK('{START}')"))?;
         Ok(())
     }
 

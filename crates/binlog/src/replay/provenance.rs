@@ -175,6 +175,12 @@ impl Provenance {
         self.logs.last().map(|log| (log.name.as_str(), log.begun))
     }
 
+    /// Whether the log may be one of those that are being read: not if these are of another server, or have another log of its name.
+    pub(super) fn may_come_to(&self, name: &str, server_id: u32, begun: u32) -> bool {
+        let is_other = |log: &Log| log.name == name && log.begun != 0 && begun != 0 && log.begun != begun;
+        self.logs.iter().any(|log| log.server_id == server_id) && !self.logs.iter().any(is_other)
+    }
+
     /// Whether a log comes behind another: in the order in which they were read, which one that was not read is behind.
     pub(super) fn is_later(&self, log: &str, than: &str) -> bool {
         let key = |log: &str| (log_number(log), log.to_owned());
@@ -358,6 +364,20 @@ mod tests {
         assert!(known.see_log("b.000001", 1, 101).unwrap_err().contains("begun anew"));
         let known = Provenance::default();
         assert!(known.is_later("b.1000000", "b.999999"));
+    }
+
+    #[test]
+    fn logs_that_are_being_read() {
+        let mut known = Provenance::default();
+        known.see_log("bin.000001", 1, 100).unwrap();
+        for (name, server_id, begun, right) in [
+            ("bin.000001", 1, 100, true),
+            ("bin.000002", 1, 200, true),
+            ("bin.000001", 1, 101, false),
+            ("bin.000002", 2, 200, false),
+        ] {
+            assert_eq!(known.may_come_to(name, server_id, begun), right, "{name} {server_id} {begun}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::listing::{self, Listed};
 use crate::args::not_named;
 use crate::gtid_set::GtidSet;
 use crate::log::{Header, Kind, MAGIC, widened};
+use crate::source::is_next;
 use crate::{Error, Result};
 
 /// What a server sends of its logs.
@@ -166,7 +167,7 @@ impl Dump {
     /// Goes on to the next log and gives its name; `None` behind the last.
     pub(super) fn next_log(&mut self) -> Result<Option<String>> {
         if let Some(name) = self.coming.take()
-            && self.goes_on_with(&name)
+            && self.goes_on_with(&name)?
         {
             // A server that went down left no Rotate event at the end of its log: then nothing of that may have come.
             if let Some(session) = &mut self.session {
@@ -187,12 +188,22 @@ impl Dump {
         Ok(Some(self.enter(name)))
     }
 
-    /// Whether the log that comes next in the stream is one to be read, and the next one.
-    fn goes_on_with(&mut self, name: &str) -> bool {
+    /// Whether the log that comes next in the stream is one to be read, and the next one. A stream that is followed ends where the server
+    /// begins its logs anew: what it wrote between was not sent.
+    fn goes_on_with(&mut self, name: &str) -> Result<bool> {
         match self.wanted.front() {
-            Some(next) if next == name => self.wanted.pop_front().is_some(),
-            Some(_) => false,
-            None => self.follows,
+            Some(next) if next == name => Ok(self.wanted.pop_front().is_some()),
+            Some(_) => Ok(false),
+            None if self.follows && !self.at.log.is_empty() && !is_next(&self.at.log, name) => {
+                Err(Error::with_hint(
+                    format!(
+                        "the server sends {name} behind {}: it has begun its logs anew (RESET)",
+                        self.at.log
+                    ),
+                    "nobody knows what of them was not sent: fill the target anew, as from a dump",
+                ))
+            }
+            None => Ok(self.follows),
         }
     }
 

@@ -13,6 +13,7 @@ use super::digest::Digest;
 use super::files::Compression;
 use super::missing::{check_script, missing, no_rows};
 pub use super::script::Script;
+pub use super::snapshot::{Snapshot, SourcePosition};
 use super::trusted::Creates;
 use super::{known_sql, names};
 use crate::dump::select::is_system;
@@ -66,54 +67,6 @@ pub struct Manifest {
     pub users: Option<Users>,
     /// What a reader of the dump should know, such as a view that was broken on the server.
     pub warnings: Vec<String>,
-}
-
-/// The moment that all rows belong to, and where it lies in the binary log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// When the lock was held, UTC, RFC 3339.
-    pub taken_at: String,
-    /// What held writers back while the snapshot was taken, such as `FLUSH TABLES WITH READ LOCK`.
-    pub lock: String,
-    /// For how long writers were held back, in milliseconds.
-    pub lock_held_ms: u64,
-    /// The binary log's file at that moment; `None` if the server writes none or does not tell this account.
-    pub binlog_file: Option<String>,
-    /// The position in that file, in bytes.
-    pub binlog_position: Option<u64>,
-    /// MySQL's `gtid_executed` or MariaDB's `gtid_binlog_pos` at that moment.
-    pub gtid_set: Option<String>,
-    /// The server's `server_id`; `None` in manifests of older versions, as of the next two.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_id: Option<u32>,
-    /// MySQL's `server_uuid`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_uuid: Option<String>,
-    /// What the server's clock showed while the lock was held, in microseconds since 1970: no log that it begins later is this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_clock_us: Option<u64>,
-    /// The number of MariaDB's statement that asked for it: transactions that come later have higher ones in the log, until the server is
-    /// started again. `None` in a Galera cluster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub query_id: Option<u64>,
-    /// If the server is itself a replica: each source's name, file, position and GTID set.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub replicates_from: Vec<SourcePosition>,
-    /// Whether a replica writes what it gets from its source into its own binary log (`log_slave_updates`, `log_replica_updates`); `None` if
-    /// it is no replica.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub logs_replicated: Option<bool>,
-}
-
-/// How far a replica had applied its source's binary log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourcePosition {
-    /// The channel's or connection's name; empty for the default one.
-    pub channel: String,
-    /// The source's binary log file.
-    pub file: String,
-    /// The position in that file, in bytes.
-    pub position: u64,
 }
 
 /// The server's accounts and roles.

@@ -15,5 +15,6 @@ mod missing;
 pub(crate) mod names;
 pub(crate) mod row_file;
 pub(crate) mod script;
+mod snapshot;
 mod trusted;
 mod utf8;

@@ -11,7 +11,8 @@ on_both!(
     ctrl_c_ends_it,
     a_replay_that_is_stopped,
     a_replay_of_files_that_is_stopped,
-    a_crash_and_nothing_new
+    a_crash_and_nothing_new,
+    logs_that_begin_anew
 );
 
 fn ctrl_c_ends_it(flavour: Flavour) {
@@ -158,4 +159,26 @@ fn a_crash_and_nothing_new(flavour: Flavour) {
     sql(&source, "INSERT INTO f.t VALUES (3)");
     run(&mut replay("--resume")).done();
     assert!(has("1,2,3"), "{:?}", sql(&target, "SELECT * FROM f.t"));
+}
+
+/// What the server writes between a RESET and its next log is not sent to who follows.
+fn logs_that_begin_anew(flavour: Flavour) {
+    let source = start_unsynced(flavour, &["--log-bin", "--binlog-format=ROW"]);
+    let target = start_unsynced(flavour, &["--skip-log-bin"]);
+    sql(&source, "CREATE DATABASE f; CREATE TABLE f.t (a INT PRIMARY KEY); INSERT INTO f.t VALUES (1)");
+    sql(&source, "FLUSH BINARY LOGS; FLUSH BINARY LOGS; FLUSH BINARY LOGS");
+    let mut replay = drover_on(&target, "binlog replay --start-position 4 --follow");
+    let following = Running::start(
+        replay.args(["--from", &format!("mysql://root@/?socket={}", source.socket().display())]),
+    );
+    wait_until("all was sent", || value(&source, SENDERS_WAITING) == "1");
+    let reset = match flavour {
+        Flavour::MySql => "RESET BINARY LOGS AND GTIDS",
+        Flavour::MariaDb => "RESET MASTER",
+    };
+    sql(&source, reset);
+    sql(&source, "INSERT INTO f.t VALUES (2); FLUSH BINARY LOGS; INSERT INTO f.t VALUES (3)");
+    let ended = following.finish();
+    assert_eq!(ended.code, Some(2), "{ended}");
+    assert_eq!(value(&target, "SELECT GROUP_CONCAT(a) FROM f.t"), "1");
 }
