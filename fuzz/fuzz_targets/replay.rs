@@ -6,6 +6,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use drover_binlog::{Destination, ReplayArgs, replay};
@@ -31,11 +32,15 @@ fuzz_target!(|bytes: &[u8]| {
     let path = dir.path().join("s");
     let listener = UnixListener::bind(&path).expect("a socket");
     let ways: [&[&str]; 3] = [&[], &["--table=*.?*"], &["--flashback"]];
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Statements are tried in a session of their own.
         let server = scope.spawn(|| {
-            for _ in ways {
-                let Ok((stream, _)) = listener.accept() else { return };
-                let _ = answer(stream, traits);
+            while let Ok((stream, _)) = listener.accept() {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                scope.spawn(move || answer(stream, traits));
             }
         });
         let destination =
@@ -44,7 +49,8 @@ fuzz_target!(|bytes: &[u8]| {
             let words = [&["drover", "--dry-run", "--no-checksums", log], way].concat();
             let _ = replay(&Cli::parse_from(words).args, None, None, &destination, &Progress::default());
         }
-        // The scope waits for the closure only; what the thread still holds would look like a leak.
+        is_over.store(true, Ordering::Relaxed);
+        let _ = UnixStream::connect(&path);
         let _ = server.join();
     });
 });

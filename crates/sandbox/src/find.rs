@@ -180,6 +180,11 @@ mod tests {
         let program = dir.join(name);
         fs::write(&program, format!("#!/bin/sh\necho '{name}  Ver {says} for Linux on x86_64'\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        // A process that another test is just starting may have the file open for writing still.
+        let is_busy = |error: &std::io::Error| error.kind() == std::io::ErrorKind::ExecutableFileBusy;
+        while std::process::Command::new(&program).output().is_err_and(|error| is_busy(&error)) {
+            std::thread::yield_now();
+        }
         program
     }
 
