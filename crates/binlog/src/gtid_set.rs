@@ -44,17 +44,15 @@ impl GtidSet {
 
     /// Takes in a transaction; one without an identifier is left out.
     pub(crate) fn insert(&mut self, gtid: &Gtid<'_>) {
-        let (numbers, number) = match gtid {
-            Gtid::Mysql(gtid) if gtid.is_anonymous => return,
+        match gtid {
+            Gtid::Mysql(gtid) if gtid.is_anonymous => {}
             Gtid::Mysql(gtid) => {
-                let tag = String::from_utf8_lossy(gtid.tag).into_owned();
-                (self.mysql.entry((gtid.source, tag)).or_default(), gtid.number)
+                self.insert_mysql(gtid.source, String::from_utf8_lossy(gtid.tag).into_owned(), gtid.number);
             }
-            Gtid::Mariadb(gtid) => (self.mariadb.entry((gtid.domain, gtid.server)).or_default(), gtid.number),
-        };
-        match numbers.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
-            _ => numbers.push((number, number)),
+            Gtid::Mariadb(gtid) => {
+                let numbers = self.mariadb.entry((gtid.domain, gtid.server)).or_default();
+                add_number(numbers, gtid.number);
+            }
         }
     }
 
@@ -73,30 +71,6 @@ impl GtidSet {
         let of = self.mariadb.iter().filter(|((its, _), _)| *its == domain);
         let of = of.filter(|((_, its), _)| server.is_none_or(|server| server == *its));
         of.flat_map(|(_, numbers)| numbers).map(|&(_, to)| to).max()
-    }
-
-    /// Reads the body of a `Previous_gtids` event. Source: MySQL `sql/rpl_gtid_set.cc`, `Gtid_set::add_gtid_encoding()`.
-    pub(crate) fn of_previous(body: &[u8]) -> Result<Self, Short> {
-        let mut at = Cursor::new(body);
-        let head = at.u64()?;
-        let has_tags = head >> 56 == 1;
-        let count = if has_tags { head << 8 >> 16 } else { head };
-        let mut set = Self::default();
-        for _ in 0..count {
-            let mut source = [0; 16];
-            source.copy_from_slice(at.take(16)?);
-            let tag = if has_tags {
-                let length = usize::try_from(at.varied()?).map_err(|_| Short)?;
-                String::from_utf8_lossy(at.take(length)?).into_owned()
-            } else {
-                String::new()
-            };
-            let numbers = set.mysql.entry((source, tag)).or_default();
-            for _ in 0..at.u64()? {
-                numbers.push((at.u64()?, at.u64()?.saturating_sub(1)));
-            }
-        }
-        Ok(set)
     }
 
     /// As MySQL takes it in a request; `None` if there are transactions of MariaDB in it. Source: MySQL `sql/rpl_gtid_set.cc`,
@@ -126,7 +100,8 @@ impl GtidSet {
         Some(bytes)
     }
 
-    /// Reads what [`Self::mysql_bytes`] writes.
+    /// Reads what [`Self::mysql_bytes`] writes, and the body of a `Previous_gtids` event. Source: MySQL `sql/rpl_gtid_set.cc`,
+    /// `Gtid_set::add_gtid_encoding()`.
     pub(crate) fn parse_mysql(bytes: &[u8]) -> Result<Self, Short> {
         let mut at = Cursor::new(bytes);
         let head = at.u64()?;
@@ -153,17 +128,9 @@ impl GtidSet {
         Ok(set)
     }
 
-    /// Adds a transaction of MySQL to numbers that are in their order.
+    /// Adds a transaction of MySQL.
     pub(crate) fn insert_mysql(&mut self, source: [u8; 16], tag: String, number: u64) {
-        let numbers = self.mysql.entry((source, tag)).or_default();
-        match numbers.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            Some((_, last)) if *last >= number => {
-                numbers.push((number, number));
-                *numbers = merged(numbers);
-            }
-            _ => numbers.push((number, number)),
-        }
+        add_number(self.mysql.entry((source, tag)).or_default(), number);
     }
 
     /// As a position of MariaDB, which names one transaction of each domain; `None` if it is none.
@@ -312,6 +279,18 @@ impl FromStr for GtidSet {
     }
 }
 
+/// Adds one to numbers that are in their order.
+fn add_number(numbers: &mut Vec<Numbers>, number: u64) {
+    match numbers.last_mut() {
+        Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+        Some((_, last)) if *last >= number => {
+            numbers.push((number, number));
+            *numbers = merged(numbers);
+        }
+        _ => numbers.push((number, number)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,11 +393,20 @@ mod tests {
     }
 
     #[test]
+    fn numbers_come_in_any_order() {
+        let mut set = GtidSet::default();
+        for number in [u64::MAX, 1, 2, 7, u64::MAX, 6] {
+            set.insert_mysql([7; 16], String::new(), number);
+        }
+        assert_eq!(set.mysql.into_values().next().unwrap(), [(1, 2), (6, 7), (u64::MAX, u64::MAX)]);
+    }
+
+    #[test]
     fn sets_that_logs_begin_with() {
         let set: GtidSet = format!("{UUID}:1-3:7-9").parse().unwrap();
         let tagged: GtidSet = format!("{UUID}:7:blue:5-6").parse().unwrap();
         for set in [&set, &tagged, &GtidSet::default()] {
-            let read = GtidSet::of_previous(&set.mysql_bytes().unwrap()).unwrap();
+            let read = GtidSet::parse_mysql(&set.mysql_bytes().unwrap()).unwrap();
             assert_eq!(
                 (read.to_string(), read.contains_all(set)),
                 (set.to_string(), set.contains_all(&read))
@@ -426,7 +414,7 @@ mod tests {
         }
         assert_eq!(set.to_string(), format!("{UUID}:1-3:7-9"));
         assert_eq!(tagged.to_string(), format!("{UUID}:7,{UUID}:blue:5-6"));
-        assert!(GtidSet::of_previous(&set.mysql_bytes().unwrap()[..40]).is_err());
+        assert!(GtidSet::parse_mysql(&set.mysql_bytes().unwrap()[..40]).is_err());
         let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
         let list = GtidSet::list(&words(&[2 | 1 << 28, 0, 2, 7, 0, 0, 1, 9, 0])).unwrap();
         let shown: Vec<_> = list.iter().map(ToString::to_string).collect();

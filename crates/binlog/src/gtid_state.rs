@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::event::Gtid;
 use crate::gtid_set::GtidSet;
-use crate::log::{Cursor, Kind, Short};
+use crate::log::{Kind, Short};
 
 /// Which transactions a server's logs have had.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,12 +63,9 @@ impl GtidState {
     }
 }
 
-/// Source: MariaDB `sql/log_event.cc`, `Gtid_list_log_event`.
 fn gtid_list(body: &[u8]) -> Result<BTreeMap<(u32, u32), u64>, Short> {
-    const COUNT: u32 = (1 << 28) - 1;
-    let mut at = Cursor::new(body);
-    let count = at.u32()? & COUNT;
-    (0..count).map(|_| Ok(((at.u32()?, at.u32()?), at.u64()?))).collect()
+    let list = GtidSet::list(body)?;
+    Ok(list.into_iter().map(|gtid| ((gtid.domain, gtid.server), gtid.number)).collect())
 }
 
 #[cfg(test)]

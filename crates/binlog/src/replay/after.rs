@@ -127,7 +127,7 @@ impl After {
         match event.kind {
             Kind::FORMAT_DESCRIPTION => self.check_server(item)?,
             Kind::XID => self.check_number(item)?,
-            Kind::PREVIOUS_GTIDS => seen.set = GtidSet::of_previous(event.body)?,
+            Kind::PREVIOUS_GTIDS => seen.set = GtidSet::parse_mysql(event.body)?,
             Kind::MARIADB_GTID_LIST => {
                 seen.last.extend(GtidSet::list(event.body)?.into_iter().map(|gtid| (gtid.domain, gtid)));
             }

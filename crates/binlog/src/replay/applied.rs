@@ -95,7 +95,7 @@ impl Applied {
         }
         if let Some(before) = self.before.as_mut().filter(|_| item.number == 0) {
             match event.kind {
-                Kind::PREVIOUS_GTIDS => before.mysql = Some(GtidSet::of_previous(event.body)?),
+                Kind::PREVIOUS_GTIDS => before.mysql = Some(GtidSet::parse_mysql(event.body)?),
                 Kind::MARIADB_GTID_LIST => before.mariadb = Some(GtidSet::list(event.body)?),
                 _ => {}
             }
@@ -181,7 +181,8 @@ impl Known {
             || (!may_be_twin && reaches(self.logged.highest(domain, Some(server))))
     }
 
-    /// Whether a log is one of the target's own: these are told by when they were begun, and by their numbers where they are gone.
+    /// Whether the target wrote a log itself. Its logs are known by the time at which each was begun; one that it has deleted since, by a
+    /// number below those that it has.
     fn is_own(&mut self, log: &mut Log, destination: &Destination) -> Result<bool> {
         if let Some(is_own) = log.is_own {
             return Ok(is_own);

@@ -202,8 +202,8 @@ impl Provenance {
         first.is_some_and(|first| are_of_one_list(first, name) && log_number(name) < log_number(first))
     }
 
-    /// The name under which a log was read that its server began then; where the time is not known, names tell. Logs that were begun within
-    /// one second are told by their numbers too.
+    /// The name under which a log was read. A log is known by its server and the time at which it was begun; where the time is not known, by its
+    /// name. Of two logs that were begun within one second, the numbers in their names tell which is which.
     pub(super) fn log(&self, name: &str, server_id: u32, begun: u32) -> Option<&str> {
         let is_same = |log: &&Log| {
             log.name == name || log.begun != 0 && log.begun == begun && !are_of_one_list(&log.name, name)
