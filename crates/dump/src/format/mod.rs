@@ -16,5 +16,6 @@ pub(crate) mod names;
 pub(crate) mod row_file;
 pub(crate) mod script;
 mod snapshot;
+mod table;
 mod trusted;
 mod utf8;
