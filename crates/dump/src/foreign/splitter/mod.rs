@@ -486,6 +486,8 @@ impl<R: Read> Splitter<R> {
         self.seen = match self.seen {
             Seen::Head if is("VALUES") => Seen::Rows,
             Seen::Head if ["SELECT", "SET", "TABLE", "WITH"].iter().any(|word| is(word)) => Seen::Other,
+            // Begins rows as VALUES does, unless it is a column's name; rows that begin so are read like any other code.
+            Seen::Head if is("VALUE") && !matches!(behind.trim_ascii_start(), [b',' | b')', ..]) => Seen::Other,
             Seen::Head if !before.is_empty() || is("INSERT") || is("REPLACE") => Seen::Head,
             Seen::Rows if is("NULL") && !before.ends_with(b".") || is_introducer(word, behind) => Seen::Rows,
             _ => Seen::Other,

@@ -86,6 +86,7 @@ fn rows_of_constants_are_known_from_others() {
     for text in [
         "INSERT INTO `t` (`f`, g1) VALUES\n(1,-2.5e-7,NULL,'f(','it''s \\'',\"f()\"),(1E20,0xAF09,_binary 'f(',x'4F')",
         "REPLACE INTO `s`.`t` VALUES (5--1)",
+        "INSERT INTO t (value, value2,value ) VALUES (1,2,3)",
         &long,
     ] {
         assert!([1, 7, 1000].iter().all(|&size| plain(text, size)), "{text}");
@@ -118,6 +119,7 @@ fn rows_of_constants_are_known_from_others() {
         "CREATE TABLE t (a int)",
         "INSERT INTO t SELECT 1",
         "INSERT INTO t SELECT f() IN (VALUES (1))",
+        "INSERT INTO t VALUE (f()) ON DUPLICATE KEY UPDATE a = VALUES (1)",
         "INSERT INTO t --\x7f\n VALUES (1)",
         "INSERT INTO t /*!99999 VALUES (1) */ VALUES (1)",
         "DELETE FROM t",
@@ -244,12 +246,13 @@ proptest! {
         parts in prop::collection::vec(prop_oneof![
             Just("("), Just(")"), Just(","), Just(" "), Just("f"), Just("x"), Just("e"), Just("1"), Just("0x"), Just("AF"), Just("."),
             Just("'a('"), Just("`g`"), Just("\"h\""), Just("NULL"), Just("_binary"), Just("-"), Just("/*"), Just("*/"), Just("!"),
-            Just("SELECT"), Just("VALUES"), Just("now"), Just("@"), Just("\\"), Just("--"), Just("\n"), Just("\x7f"), Just("é"), Just("$")
+            Just("SELECT"), Just("VALUES"), Just("VALUE"), Just("now"), Just("@"), Just("\\"), Just("--"), Just("\n"), Just("\x7f"), Just("é"), Just("$")
         ], 0..12),
         ansi: bool,
+        begin in prop_oneof![Just("VALUES (1),("), Just("VALUE (1),("), Just("(value) VALUES ("), Just("")],
     ) {
         let dialect = Dialect { ansi_quotes: ansi, ..Dialect::default() };
-        let text = format!("INSERT INTO t VALUES (1),({});", parts.concat());
+        let text = format!("INSERT INTO t {begin}{});", parts.concat());
         prop_assert!(plain_rows_are_plain(text.as_bytes(), dialect), "{}", text);
     }
 }
