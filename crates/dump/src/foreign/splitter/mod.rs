@@ -485,9 +485,9 @@ impl<R: Read> Splitter<R> {
         let is = |known: &str| word.eq_ignore_ascii_case(known.as_bytes());
         self.seen = match self.seen {
             Seen::Head if is("VALUES") => Seen::Rows,
-            Seen::Head if ["SELECT", "SET", "TABLE", "WITH"].iter().any(|word| is(word)) => Seen::Other,
-            // Begins rows as VALUES does, unless it is a column's name; rows that begin so are read like any other code.
-            Seen::Head if is("VALUE") && !matches!(behind.trim_ascii_start(), [b',' | b')', ..]) => Seen::Other,
+            Seen::Head if ["SELECT", "SET", "TABLE", "VALUE", "WITH"].iter().any(|word| is(word)) => {
+                Seen::Other
+            }
             Seen::Head if !before.is_empty() || is("INSERT") || is("REPLACE") => Seen::Head,
             Seen::Rows if is("NULL") && !before.ends_with(b".") || is_introducer(word, behind) => Seen::Rows,
             _ => Seen::Other,
