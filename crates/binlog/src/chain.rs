@@ -27,7 +27,7 @@ pub struct Chain {
     /// What there is to be read, in bytes as it lies there, and how much was.
     total: u64,
     counter: Counter,
-    /// What the logs until now say of the next one. A server sends its own one after the other.
+    /// What the logs until now say of the next one.
     link: Option<Link>,
 }
 
@@ -60,7 +60,7 @@ impl Chain {
 
     /// Reads the logs of a server.
     pub fn of_server(logs: ServerLogs, verifies: bool) -> Self {
-        Self::of(Logs::OfServer(logs), verifies)
+        Self { link: Some(logs.link()), ..Self::of(Logs::OfServer(logs), verifies) }
     }
 
     fn of(logs: Logs, verifies: bool) -> Self {

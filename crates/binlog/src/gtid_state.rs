@@ -49,6 +49,18 @@ impl GtidState {
         }
     }
 
+    /// Whether a log may begin behind these transactions where the one before it ended behind `before`. More may have come otherwise, and
+    /// MariaDB forgets a domain that it is told to; none goes back unless the logs are begun anew.
+    pub(crate) fn may_follow(&self, before: &Self) -> bool {
+        match (self, before) {
+            (Self::Mysql(set), Self::Mysql(before)) => set.contains_all(before),
+            (Self::Mariadb(list), Self::Mariadb(before)) => {
+                before.iter().all(|(of, number)| list.get(of).is_none_or(|last| last >= number))
+            }
+            _ => true,
+        }
+    }
+
     /// Behind one more transaction.
     pub(crate) fn add(&mut self, identifier: Identifier) {
         match (self, identifier) {

@@ -20,6 +20,10 @@ pub(crate) struct Link {
     pub(crate) is_close: bool,
     /// Logs that are taken without their end, where nothing tells whether they are whole.
     pub(crate) unclosed: Vec<String>,
+    /// Whether a server sends the logs.
+    pub(crate) is_stream: bool,
+    /// Whether transactions are missing, as those before a GTID are.
+    pub(crate) lacks_some: bool,
     /// The log at hand, without its directory.
     log: String,
     /// Where its last event ends.
@@ -35,6 +39,8 @@ pub(crate) struct Link {
     transactions: Transactions,
     /// The log before, whose end is missing, until this one tells whether something is.
     open: Option<Open>,
+    /// The log before, which has its end, and the transactions until there.
+    closed: Option<(String, GtidState)>,
 }
 
 /// The transactions of the logs until now.
@@ -47,6 +53,8 @@ struct Transactions {
     /// In the log at hand, how many have an identifier, and how many have none.
     known: u64,
     unknown: u64,
+    /// Whether some in the logs before have none.
+    were_unknown: bool,
 }
 
 /// A log without its end.
@@ -70,6 +78,12 @@ impl Link {
         Self { is_close: self.is_close, unclosed: self.unclosed.clone(), ..Self::default() }
     }
 
+    /// Between logs that a server sends. It had ended those in `unclosed` before it was asked: one that it ends later has its end, unless the logs
+    /// are begun anew.
+    pub(crate) fn of_stream(unclosed: Vec<String>, lacks_some: bool) -> Self {
+        Self { is_stream: true, unclosed, lacks_some, ..Self::default() }
+    }
+
     /// Checks a log that is begun, before anything of it is seen.
     pub(crate) fn follow(&mut self, log: &str) -> Result<()> {
         self.decide(Whole::Unknown)?;
@@ -80,11 +94,15 @@ impl Link {
         let is_first = self.log.is_empty();
         let before = std::mem::replace(&mut self.log, log);
         let transactions = std::mem::take(&mut self.transactions);
+        self.transactions.were_unknown = transactions.were_unknown || transactions.unknown > 0;
+        let is_compared = !is_first && (self.is_close || is_next(&before, &self.log));
         if self.is_closed {
             self.transactions.state.clone_from(&transactions.state);
+            self.closed =
+                transactions.state.clone().filter(|_| is_compared).map(|state| (before.clone(), state));
         }
         let torn = self.torn.take();
-        if !is_first && !self.is_closed && (self.is_close || is_next(&before, &self.log)) {
+        if is_compared && !self.is_closed {
             self.open = Some(Open { log: before, end: self.end, transactions });
         } else if let Some(error) = torn {
             return Err(error);
@@ -107,8 +125,11 @@ impl Link {
             }
             (Kind::FORMAT_DESCRIPTION | Kind::MARIADB_START_ENCRYPTION, _) => Ok(()),
             (_, Some(Ok(state))) => {
+                if let Some((log, _)) = self.closed.take().filter(|(_, before)| !state.may_follow(before)) {
+                    return Err(self.begun_anew(&log));
+                }
                 let whole = self.open.as_ref().map_or(Whole::Yes, |open| open.transactions.whole(&state));
-                self.transactions.state = Some(state);
+                self.transactions.state = Some(state).filter(|_| !self.lacks_some);
                 self.decide(whole)
             }
             _ if is_artificial => Ok(()),
@@ -136,9 +157,26 @@ impl Link {
         let Some(Open { log, end, .. }) = self.open.take() else { return Ok(()) };
         match whole {
             Whole::Yes => Ok(()),
+            Whole::No if self.is_stream && !self.unclosed.contains(&log) => Err(self.begun_anew(&log)),
             Whole::No => Err(cut(&log, end, &self.log)),
             Whole::Unknown if self.unclosed.contains(&log) => Ok(()),
+            Whole::Unknown if self.is_stream => Err(self.begun_anew(&log)),
             Whole::Unknown => Err(unclosed(&log, end, &self.log)),
+        }
+    }
+
+    /// The error for a log that does not follow the one before it.
+    fn begun_anew(&self, before: &str) -> Error {
+        match self.is_stream {
+            true => sent_anew(before, &self.log),
+            false => Error::with_hint(
+                format!(
+                    "{before} ends behind transactions that {} does not begin behind (GTIDs): they are of two servers, or the logs were \
+                     begun anew between (RESET)",
+                    self.log
+                ),
+                "name the logs of one server only, and those from before it began them anew by themselves",
+            ),
         }
     }
 
@@ -164,24 +202,38 @@ impl Transactions {
         if !place.ends() {
             return;
         }
-        match (self.gtid.take(), &mut self.state) {
-            (Some(gtid), Some(state)) => {
-                state.add(gtid);
-                self.known += 1;
-            }
-            _ => self.unknown += 1,
+        let Some(gtid) = self.gtid.take() else {
+            self.unknown += 1;
+            return;
+        };
+        self.known += 1;
+        if let Some(state) = &mut self.state {
+            state.add(gtid);
         }
     }
 
-    /// Whether these are all that come before a log which begins behind `next`. Where MySQL gives out no identifiers, nobody knows.
+    /// Whether these are all that come before a log which begins behind `next`. Where MySQL gives out no identifiers, or only some transactions
+    /// have one, nobody knows.
     fn whole(&self, next: &GtidState) -> Whole {
         match &self.state {
             Some(state) if state != next => Whole::No,
             Some(GtidState::Mariadb(_)) if self.unknown == 0 => Whole::Yes,
-            Some(GtidState::Mysql(_)) if self.unknown == 0 && self.known > 0 => Whole::Yes,
+            Some(GtidState::Mysql(_)) if self.unknown == 0 && self.known > 0 && !self.were_unknown => {
+                Whole::Yes
+            }
             _ => Whole::Unknown,
         }
     }
+}
+
+/// The error for a log that a server sends behind one that it does not follow.
+pub(crate) fn sent_anew(log: &str, next: &str) -> Error {
+    Error::with_hint(
+        format!(
+            "the server sends {next} behind {log}, which it has not ended: it has begun its logs anew (RESET)"
+        ),
+        "nobody knows what of them was not sent: fill the target anew, as from a dump",
+    )
 }
 
 /// The error for a log that lacks transactions.
@@ -343,6 +395,54 @@ mod tests {
         let closed = [beginning(7), vec![(Kind::STOP, vec![])]].concat();
         assert!(error(unclosed(), &[closed.clone(), vec![], beginning(8)]).contains("b.000002: at 4: "));
         assert_eq!(error(Link::default(), &[closed, vec![], beginning(7)]), "");
+    }
+
+    #[test]
+    fn logs_that_begin_anew() {
+        let ended = |log: Vec<Made>| [log, vec![(Kind::STOP, vec![])]].concat();
+        let first = ended([beginning(7), transaction(8, true)].concat());
+        assert_eq!(error(Link::default(), &[first.clone(), beginning(8)]), "");
+        // A domain may be forgotten, and others may have been written elsewhere.
+        assert_eq!(error(Link::default(), &[first.clone(), beginning(12)]), "");
+        let found = error(Link::default(), &[first.clone(), beginning(2)]);
+        assert!(found.contains("b.000001 ends behind transactions that b.000002 does not"), "{found}");
+        // What a server sends ends before another comes, but for what it had ended when it was asked.
+        let open = [beginning(7), transaction(8, false)].concat();
+        let stream = |ended: &[&str], lacks_some| {
+            Link::of_stream(ended.iter().map(|&log| log.to_owned()).collect(), lacks_some)
+        };
+        let anew =
+            |text: &str| text.contains("the server sends b.000002 behind b.000001, which it has not ended");
+        assert!(anew(&error(stream(&[], false), &[open.clone(), beginning(7)])));
+        assert!(anew(&error(stream(&[], true), &[beginning(7), beginning(7)])));
+        assert!(anew(&error(stream(&[], false), &[first.clone(), beginning(2)])));
+        assert_eq!(error(stream(&[], true), &[first, beginning(2)]), "");
+        assert_eq!(error(stream(&["b.000001"], false), &[open, beginning(7)]), "");
+    }
+
+    /// Of MySQL, a log may have transactions with GTIDs and others without.
+    #[test]
+    fn where_some_have_no_identifier_nobody_knows() {
+        let begin = || vec![(Kind::FORMAT_DESCRIPTION, vec![]), (Kind::PREVIOUS_GTIDS, vec![0; 8])];
+        let anonymous = vec![(Kind::QUERY, [&[0; 14][..], b"BEGIN"].concat()), (Kind::XID, vec![0; 8])];
+        let gtid = vec![
+            (Kind::GTID, [&[1; 17][..], &1_u64.to_le_bytes(), &[2; 17]].concat()),
+            (Kind::XID, vec![0; 8]),
+        ];
+        let one = [
+            &1_u64.to_le_bytes()[..],
+            &[1; 16],
+            &1_u64.to_le_bytes(),
+            &1_u64.to_le_bytes(),
+            &2_u64.to_le_bytes(),
+        ]
+        .concat();
+        let behind = vec![(Kind::FORMAT_DESCRIPTION, vec![]), (Kind::PREVIOUS_GTIDS, one)];
+        let cut = [begin(), gtid].concat();
+        assert_eq!(error(Link::default(), &[cut.clone(), behind.clone()]), "");
+        let before = [begin(), anonymous, vec![(Kind::STOP, vec![])]].concat();
+        let found = error(Link::default(), &[before, cut, behind]);
+        assert!(found.contains("no GTIDs of b.000003 tell"), "{found}");
     }
 
     #[test]

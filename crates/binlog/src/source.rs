@@ -147,17 +147,15 @@ fn unpacked(mut input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + 
 }
 
 fn in_directory(directory: &Path) -> Result<Vec<Source>> {
-    let mut indexes = Vec::new();
-    let mut logs = Vec::new();
-    for entry in fs::read_dir(directory).map_err(Error::file(directory))? {
-        let path = entry.map_err(Error::file(directory))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.ends_with(".index") {
-            indexes.push(path);
-        } else if let Some((base, number)) = numbered(&name) {
-            logs.push((base.to_owned(), number, path));
-        }
-    }
+    let names = names_in(directory)?;
+    let indexes: Vec<_> =
+        names.iter().filter(|name| name.ends_with(".index")).map(|name| directory.join(name)).collect();
+    let mut logs: Vec<_> = names
+        .iter()
+        .filter_map(|name| {
+            numbered(name).map(|(base, number)| (base.to_owned(), number, directory.join(name)))
+        })
+        .collect();
     match &indexes[..] {
         [] => {}
         [index] => return in_index(index),
@@ -182,7 +180,38 @@ fn in_directory(directory: &Path) -> Result<Vec<Source>> {
         );
         return Err(Error::with_hint(what, "name the logs to read, in their order"));
     }
-    Ok(logs.into_iter().map(|(_, _, path)| Source::File(path)).collect())
+    let known: Vec<_> = logs.iter().map(|(base, number, _)| (base.as_str(), *number)).collect();
+    match names.iter().find(|name| is_left_out(name, &known)) {
+        None => Ok(logs.into_iter().map(|(_, _, path)| Source::File(path)).collect()),
+        Some(odd) => Err(Error::with_hint(
+            format!("{}: {odd} lies among the logs, and no {} is there", directory.display(), of_log(odd)),
+            "logs are read plain, packed with gzip (.gz) or with zstd (.zst): unpack it, or name the logs to read, in their order",
+        )),
+    }
+}
+
+fn names_in(directory: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(Error::file(directory))? {
+        names.push(entry.map_err(Error::file(directory))?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The beginning of a file's name that is a log's: `binlog.000017` of `binlog.000017.xz`; all of it otherwise.
+fn of_log(name: &str) -> &str {
+    let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
+    ends.map(|end| &name[..end]).find(|begin| numbered(begin).is_some()).unwrap_or(name)
+}
+
+/// Whether a file is a log with something behind its name, packed in another way perhaps, of a list in which no log has its number.
+fn is_left_out(name: &str, known: &[(&str, u64)]) -> bool {
+    let log = of_log(name);
+    let is_known = |(base, number): (&str, u64)| {
+        !known.contains(&(base, number)) && known.iter().any(|log| log.0 == base)
+    };
+    without_packing(name) != log && numbered(log).is_some_and(is_known)
 }
 
 /// Refuses logs of which one is missing in the middle, or that are not in their order, by their numbers.
@@ -212,6 +241,14 @@ fn check_next(log: &str, next: &str) -> Result<()> {
             "name the logs in the order of their numbers",
         ),
     })
+}
+
+/// The name of the next log, as the copy of the one at hand is called: copies may have another base, or a prefix.
+pub(crate) fn as_named(log: &str, next: &str) -> String {
+    match (numbered(log), numbered(next)) {
+        (Some((base, _)), Some((next_base, number))) if base != next_base => with_number(log, number),
+        _ => next.to_owned(),
+    }
 }
 
 /// Whether a log is another one than the name says, by its number: copies may have another base.
@@ -274,7 +311,24 @@ fn in_index(index: &Path) -> Result<Vec<Source>> {
     if sources.is_empty() {
         return Err(Error::found(format!("{}: it names no log", index.display())));
     }
-    Ok(sources)
+    let named: Vec<_> = sources.iter().map(Source::log_name).collect();
+    let known: Vec<_> = named.iter().filter_map(|name| numbered(name)).collect();
+    let is_unnamed = |name: &&String| {
+        let log = numbered(without_packing(name));
+        is_left_out(name, &known)
+            || log.is_some_and(|log| !known.contains(&log) && known.iter().any(|known| known.0 == log.0))
+    };
+    let beside = if are_beside { names_in(directory)? } else { Vec::new() };
+    match beside.iter().find(is_unnamed) {
+        None => Ok(sources),
+        Some(name) => Err(Error::with_hint(
+            format!(
+                "{}: {name} lies beside it, and it does not name that: it is older or newer than the copies",
+                index.display()
+            ),
+            "copy the index again, or name the logs to read, in their order",
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -308,20 +362,39 @@ mod tests {
                 .contains("neither an index nor a numbered log")
         );
         assert!(found(directory(&["a.000001", "b.000001"]).path()).unwrap_err().contains("several names"));
+        // What lies among them and is no log that can be read.
+        let whole = directory(&[
+            "a.000001",
+            "a.000001.sha256",
+            "a.000002.gz",
+            "a.000002.md5",
+            "b.000003.xz",
+            "a.~rec~",
+        ]);
+        assert_eq!(found(whole.path()).unwrap(), ["a.000001", "a.000002.gz"]);
+        let found = found(directory(&["a.000001", "a.000002.xz"]).path()).unwrap_err();
+        assert!(found.contains("a.000002.xz lies among the logs, and no a.000002 is there"), "{found}");
     }
 
     #[test]
     fn an_index_says_which_logs_there_are() {
-        let some = directory(&["bin.000001", "bin.000002", "bin.000003"]);
+        let some = directory(&["bin.000002", "bin.000003", "relay.000001", "bin.000003.sha256"]);
         let index = some.path().join("bin.index");
         fs::write(&index, "./bin.000002\n/elsewhere/bin.000003\n").unwrap();
         assert_eq!(found(some.path()).unwrap(), ["bin.000002", "bin.000003"]);
+        // What it does not name is left out in no case without a word.
+        for odd in ["bin.000004", "bin.000004.gz", "bin.000004.xz", "bin.000001"] {
+            fs::write(some.path().join(odd), "").unwrap();
+            assert!(found(some.path()).unwrap_err().contains(&format!("{odd} lies beside it")), "{odd}");
+            fs::remove_file(some.path().join(odd)).unwrap();
+        }
         // A copy is not mixed with what lies at the old path.
         let old = directory(&["bin.000004"]);
         fs::write(&index, format!("{0}/bin.000003\n{0}/bin.000004\n", old.path().display())).unwrap();
         assert!(found(some.path()).unwrap_err().contains("bin.000004, which is not beside it"));
         fs::write(&index, format!("{0}/bin.000004\n", old.path().display())).unwrap();
         assert_eq!(found(some.path()).unwrap(), ["bin.000004"]);
+        fs::remove_file(some.path().join("bin.000002")).unwrap();
         fs::write(old.path().join("bin.000003"), "old").unwrap();
         fs::write(&index, format!("{}/bin.000003\n", old.path().display())).unwrap();
         let path = some.path().join("bin.000003");
@@ -352,6 +425,18 @@ mod tests {
         assert!(check(&["a.000999", "a.001002.zst"]).contains("a.001000 is missing"));
         assert!(check(&["a.000002", "a.000001"]).contains("a.000001 comes before a.000002"));
         assert!(check(&["a.000002", "x/a.000002"]).contains("named twice"));
+    }
+
+    #[test]
+    fn the_next_log_is_called_as_this_one() {
+        for (log, next, right) in [
+            ("b.000009", "b.000010", "b.000010"),
+            ("copy-b.000009", "b.000010", "copy-b.000010"),
+            ("copy", "b.000010", "b.000010"),
+            ("b.999999", "c.000001", "b.000001"),
+        ] {
+            assert_eq!(as_named(log, next), right, "{log} {next}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod grants;
 pub mod health;
 pub mod options;
 pub mod quote;
+pub mod replays;
 pub mod server;
 pub mod sql;
 mod stop;

@@ -96,7 +96,7 @@ fn look(item: &Item<'_>, filter: &mut Filter<'_>, sink: &mut Sink<'_>) -> Result
     }
     let event = &item.event;
     let gtid = Gtid::parse(event.kind, event.body, event.header.server_id)?;
-    sink.check_origin(&at, gtid.as_ref())?;
+    sink.check_origin(&at, &event.header, gtid.as_ref())?;
     Ok(ControlFlow::Break(()))
 }
 

@@ -8,7 +8,7 @@ use drover_db::{Connection, server};
 use crate::chain::Item;
 use crate::event::{Gtid, MariadbGtid};
 use crate::gtid_set::GtidSet;
-use crate::log::{Kind, MAGIC, Short};
+use crate::log::{Header, Kind, MAGIC, Short};
 use crate::server::ServerLogs;
 use crate::source::{are_of_one_list, log_number};
 use crate::{Error, Result};
@@ -52,6 +52,8 @@ struct Replicated {
     /// Up to where its logs were applied.
     log: String,
     position: u64,
+    /// Whether that place was come to.
+    is_behind: bool,
 }
 
 /// Transactions that may have come before the first log.
@@ -103,16 +105,20 @@ impl Applied {
         Ok(())
     }
 
-    /// Refuses a transaction that is about to be applied, if it was before.
+    /// Refuses a transaction that is about to be applied, if it was before; `first` is the head of its first event.
     pub(super) fn check(
         &mut self,
         at: &Start,
+        first: &Header,
         gtid: Option<&Gtid<'_>>,
         destination: &Destination,
     ) -> Result<()> {
         let log = &mut self.log;
-        if let Some(source) = self.sources.iter().find(|source| source.has(log, at)) {
-            return Err(source.refusal(at));
+        let has_gtid = gtid.is_some_and(|gtid| !gtid.is_anonymous());
+        for source in &mut self.sources {
+            if source.has(log, at, has_gtid) {
+                return Err(source.refusal(at));
+            }
         }
         if let Some(before) = self.before.take() {
             before.check(self.known.as_ref(), log, gtid)?;
@@ -123,6 +129,19 @@ impl Applied {
         }
         if log.server_id == known.server_id && known.is_own(log, destination)? {
             return Err(refusal(&format!("{at}: the target wrote this log itself")));
+        }
+        if !has_gtid && known.has_written(first, log, destination)? {
+            return Err(refusal(&format!(
+                "{at}: the target wrote this itself (server_id {}): the log is that of a replica of it",
+                first.server_id
+            )));
+        }
+        let dumped =
+            |(_, other): &(&String, &Found)| other.is_in_its_dump(&log.name, log.server_id, log.begun);
+        if let Some((name, _)) = known.others.iter().find(dumped) {
+            return Err(refusal(&format!(
+                "{at}: the dump that the replay named '{name}' began behind holds this already"
+            )));
         }
         known.others.iter().find(|(_, other)| other.has(&log.name, log.server_id, log.begun, at.position)).map_or(
             Ok(()),
@@ -187,17 +206,30 @@ impl Known {
         if let Some(is_own) = log.is_own {
             return Ok(is_own);
         }
-        let own = match self.own_logs.take() {
-            Some(own) => own,
-            None => own_logs(destination)?,
-        };
+        let own = self.own_logs(destination)?;
         let is_gone = own.first().is_some_and(|(oldest, _)| {
             are_of_one_list(oldest, &log.name) && log_number(&log.name) < log_number(oldest)
         });
         let is_own = is_gone || log.begun != 0 && own.iter().any(|(_, begun)| *begun == log.begun);
-        self.own_logs = Some(own);
         log.is_own = Some(is_own);
         Ok(is_own)
+    }
+
+    /// Whether the target wrote what is in the log of another server, which has no identifiers. A new server may have the `server_id` of one that
+    /// is lost: its first log was begun later.
+    fn has_written(&mut self, first: &Header, log: &Log, destination: &Destination) -> Result<bool> {
+        if first.server_id != self.server_id || log.server_id == self.server_id || self.server_id == 0 {
+            return Ok(false);
+        }
+        let oldest = self.own_logs(destination)?.first();
+        Ok(oldest.is_some_and(|(name, begun)| log_number(name) > 1 || *begun <= first.timestamp))
+    }
+
+    fn own_logs(&mut self, destination: &Destination) -> Result<&[(String, u32)]> {
+        if self.own_logs.is_none() {
+            self.own_logs = Some(own_logs(destination)?);
+        }
+        Ok(self.own_logs.as_deref().unwrap_or_default())
     }
 }
 
@@ -218,12 +250,20 @@ fn own_logs(destination: &Destination) -> Result<Vec<(String, u32)>> {
 }
 
 impl Replicated {
-    fn has(&self, log: &Log, at: &Start) -> bool {
-        let is_before = match *self.log == *at.log {
+    /// Whether it has what begins there. By another name than those of the source's logs nobody knows, unless it has a GTID, which tells, or
+    /// comes behind the place.
+    fn has(&mut self, log: &Log, at: &Start, has_gtid: bool) -> bool {
+        if self.server_id != log.server_id {
+            return false;
+        }
+        let is_there = *self.log == *at.log;
+        self.is_behind |= is_there && at.position >= self.position;
+        let is_before = match is_there {
             true => at.position < self.position,
-            false => log_number(&at.log) < log_number(&self.log),
+            false if are_of_one_list(&self.log, &at.log) => log_number(&at.log) < log_number(&self.log),
+            false => !self.is_behind && !has_gtid,
         };
-        self.server_id == log.server_id && (self.is_running || is_before)
+        self.is_running || is_before
     }
 
     fn refusal(&self, at: &Start) -> Error {
@@ -260,6 +300,7 @@ fn replicated(connection: &mut Connection) -> drover_db::Result<Vec<Replicated>>
             is_running: row.string(sql) != "No",
             log: row.string(log),
             position: row.parse(position).unwrap_or(0),
+            is_behind: false,
         };
         return Ok(rows.rows.iter().map(of).collect());
     }

@@ -20,6 +20,7 @@ use crate::loads::{Ending, Keep, Load, Loads, dialect};
 use crate::log::{Header, Kind, MAGIC, Place};
 use crate::objects::{rows_follow, without_rows};
 use crate::rows::{Retyped, Tables};
+use crate::source::as_named;
 use crate::sql::{Before, Session, push_xa, xa_prepare};
 
 use super::definitions::{Sort, sort};
@@ -124,7 +125,8 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if item.event.kind == Kind::FORMAT_DESCRIPTION && is_first {
             self.sink.see_log(&self.log.1, &item.event.header)?;
         }
-        self.sink.report.next_log = Rotate::next_log(&item.event, item.format)?;
+        let next = Rotate::next_log(&item.event, item.format)?;
+        self.sink.report.next_log = next.map(|next| as_named(&self.log.1, &next));
         if item.place.begins() {
             self.begin(item, verdict == Verdict::Take)?;
         }
@@ -154,7 +156,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         }
         let event = &item.event;
         let gtid = Gtid::parse(event.kind, event.body, event.header.server_id)?;
-        self.sink.check_origin(&at, gtid.as_ref())?;
+        self.sink.check_origin(&at, &event.header, gtid.as_ref())?;
         self.ordinal += 1;
         let order = self.order(item, gtid.as_ref());
         let (ordinal, pieces) = (self.ordinal, Vec::new());

@@ -194,9 +194,12 @@ pub fn replay(
     chain.check_ends(&|| destination.stop.is_requested())?;
     progress.expect(chain.size());
     let follows = args.follows();
+    let selection = args.selection(after);
+    if let Some(found) = &found {
+        refuse_filled(found, &selection, schemas.as_ref())?;
+    }
     let mut reading =
         Reading { chain, ahead: Ahead::default(), filter: &filter, schemas, follows, destination, progress };
-    let selection = args.selection(after);
     let mut provenance = found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default();
     provenance.is_anew |= args.restart;
     let applied = match args.flashback {
@@ -295,6 +298,18 @@ fn schemas_of(
     }
 }
 
+/// What the replay has applied is not in a schema that was filled once more.
+fn refuse_filled(found: &Found, selection: &str, schemas: Option<&BTreeSet<Vec<u8>>>) -> Result<()> {
+    let Some(schema) = found.provenance.filled_since(selection, schemas) else { return Ok(()) };
+    let Mark { log, position } = &found.mark;
+    Err(Error::with_hint(
+        format!(
+            "the target's schema {schema} was filled anew since the replay came to {log} at {position}, by a restore or a copy: what it had applied is not there"
+        ),
+        "--restart begins anew, with --after behind the dump; where the new rows are of that very place, --start-position and another --name begin there",
+    ))
+}
+
 /// A server's own log would be applied to it once more.
 fn refuse_itself(origin: &Origin, destination: &Destination, target: &mut Connection) -> Result<()> {
     let (mut source, _watched) = origin.connect()?;
@@ -322,6 +337,7 @@ fn earlier(
     if args.dry_run {
         return match positions.find(connection).map_err(failed)? {
             None if args.resume => Err(nothing_to_resume(args)),
+            Some(found) if !args.resume && !args.restart => Err(there_already(args, &found)),
             found => Ok(found.filter(|_| args.resume)),
         };
     }

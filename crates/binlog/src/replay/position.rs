@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
+use drover_db::replays::{PROVENANCE, TABLE};
 use drover_db::{Connection, Row, quote};
 
 use super::marks::{Mark, read_done};
@@ -40,11 +41,6 @@ pub(super) struct Pending {
     /// What the target was like before.
     pub(super) state: String,
 }
-
-/// The row that tells where the logs came from; there are fewer workers.
-const PROVENANCE: u16 = u16::MAX;
-
-const TABLE: &str = "`drover`.`replay`";
 
 /// Whether it is this table: what logs say of it is where the server that wrote them was, as a target itself.
 pub(super) fn is_own_table(schema: &[u8], table: &[u8]) -> bool {
@@ -115,6 +111,11 @@ impl Found {
             false => !mark.log.is_empty() && provenance.is_later(&mark.log, log),
         };
         is_before || done.contains(&(log.to_owned(), position))
+    }
+
+    /// Whether a log is from before the dump that it began behind.
+    pub(super) fn is_in_its_dump(&self, name: &str, server_id: u32, begun: u32) -> bool {
+        self.provenance.came_before_dump(name, server_id, begun)
     }
 }
 

@@ -1,8 +1,11 @@
 //! Where logs come from. Files of two servers may have the same names: a replay that goes on with those of another one would leave out
 //! what that one did before the same position.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Read as _;
+
+use drover_db::replays::FILLED;
 
 use crate::log::{Header, Kind};
 use crate::source::{Counter, Source, are_of_one_list, log_number};
@@ -18,6 +21,8 @@ pub(super) struct Provenance {
     pub(super) is_anew: bool,
     /// Where the first run was told to begin, as options say it.
     start: Option<String>,
+    /// Schemas that were filled anew since, as the target keeps their names.
+    filled: Vec<String>,
     /// The logs that were read, in that order.
     logs: Vec<Log>,
 }
@@ -39,6 +44,12 @@ fn parts(selection: &str) -> (&str, &str) {
     }
 }
 
+/// What stands in quotes, if it is a name and no pattern.
+fn plain(quoted: &str) -> Option<&str> {
+    let name = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    (!name.contains(['*', '?', '[', '{', '\\', '"'])).then_some(name)
+}
+
 /// The schemas and tables that a selection names, each with its table if it names one.
 struct Names<'a>(Vec<(&'a str, Option<&'a str>)>);
 
@@ -46,19 +57,20 @@ impl<'a> Names<'a> {
     /// None if anything may be wanted: it names none, has patterns, or chooses otherwise too.
     fn of(selection: &'a str) -> Option<Self> {
         let selection = selection.strip_prefix("--").unwrap_or(selection);
-        let name = |option: &'a str| {
-            let quoted = |value: &'a str| value.strip_prefix('"')?.strip_suffix('"');
-            let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{', '\\', '"']);
-            match option.split_once(' ')? {
-                ("database", value) => Some((quoted(value).filter(is_plain)?, None)),
-                ("table", value) => {
-                    let (schema, table) = quoted(value).filter(is_plain)?.split_once('.')?;
-                    (!table.contains('.')).then_some((schema, Some(table)))
-                }
-                _ => None,
+        let name = |option: &'a str| match option.split_once(' ')? {
+            ("database", value) => Some((plain(value)?, None)),
+            ("table", value) => {
+                let (schema, table) = plain(value)?.split_once('.')?;
+                (!table.contains('.')).then_some((schema, Some(table)))
             }
+            _ => None,
         };
         selection.split(" --").map(name).collect::<Option<_>>().map(Self)
+    }
+
+    /// A schema, in quotes.
+    fn of_schema(quoted: &'a str) -> Option<Self> {
+        plain(quoted).map(|name| Self(vec![(name, None)]))
     }
 
     fn meets(&self, other: &Self) -> bool {
@@ -121,6 +133,19 @@ impl Provenance {
                 Ok(())
             }
         }
+    }
+
+    /// The first schema, in quotes, that was filled anew since and of which something may be wanted; `schemas` are the only ones that are.
+    pub(super) fn filled_since(&self, selection: &str, schemas: Option<&BTreeSet<Vec<u8>>>) -> Option<&str> {
+        let quoted = |schema: &Vec<u8>| format!("{:?}", String::from_utf8_lossy(schema)).to_lowercase();
+        let schemas = schemas.map(|schemas| schemas.iter().map(quoted).collect::<BTreeSet<_>>());
+        let wanted = Names::of(parts(selection).1);
+        let is_wanted = |schema: &&String| {
+            let filled = Names::of_schema(schema);
+            schemas.as_ref().is_none_or(|schemas| schemas.contains(&schema.to_lowercase()))
+                && wanted.as_ref().is_none_or(|wanted| filled.is_none_or(|filled| filled.meets(wanted)))
+        };
+        self.filled.iter().find(is_wanted).map(String::as_str)
     }
 
     /// Takes in a log; the time is 0 where nobody knows. Why it cannot be one of those of before, or follow them, if it does not.
@@ -202,6 +227,16 @@ impl Provenance {
         first.is_some_and(|first| are_of_one_list(first, name) && log_number(name) < log_number(first))
     }
 
+    /// Whether a log is from before the dump that the replay began behind, which was taken in the first log that it read.
+    pub(super) fn came_before_dump(&self, name: &str, server_id: u32, begun: u32) -> bool {
+        let is_behind_dump =
+            self.selection.as_deref().is_some_and(|selection| !parts(selection).0.is_empty());
+        let may_come_before = |first: &Log| {
+            first.server_id == server_id && (begun == 0 || first.begun == 0 || begun <= first.begun)
+        };
+        is_behind_dump && self.logs.first().is_some_and(may_come_before) && self.came_before(name)
+    }
+
     /// The name under which a log was read. A log is known by its server and the time at which it was begun; where the time is not known, by its
     /// name. Of two logs that were begun within one second, the numbers in their names tell which is which.
     pub(super) fn log(&self, name: &str, server_id: u32, begun: u32) -> Option<&str> {
@@ -240,6 +275,9 @@ impl Provenance {
         if self.is_anew {
             text.push_str("anew\n");
         }
+        for schema in &self.filled {
+            let _ = writeln!(text, "{FILLED}{schema}");
+        }
         for Log { name, server_id, begun } in &self.logs {
             let _ = writeln!(text, "log {server_id} {begun} {name}");
         }
@@ -260,6 +298,7 @@ impl Provenance {
                 read.start = Some(start.to_owned());
             }
             read.is_anew |= line == "anew";
+            read.filled.extend(line.strip_prefix(FILLED).map(str::to_owned));
             let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
             let mut number = || parts.next().and_then(|number| number.parse().ok());
             if let (Some(server_id), Some(begun)) = (number(), number())
@@ -364,6 +403,45 @@ mod tests {
         assert!(known.see_log("b.000001", 1, 101).unwrap_err().contains("begun anew"));
         let known = Provenance::default();
         assert!(known.is_later("b.1000000", "b.999999"));
+    }
+
+    #[test]
+    fn schemas_that_were_filled_since() {
+        let read = Provenance::read("wanted \nfilled \"d\"\nfilled \"a\\nb\"\nlog 1 2 b.000001\n");
+        assert_eq!(Provenance::read(&read.text()), read);
+        for (wanted, right) in [
+            ("", Some("\"d\"")),
+            ("--after a dump of b.000001 at 4", Some("\"d\"")),
+            ("--after a dump of b.000001 at 4 --database \"D\"", Some("\"d\"")),
+            ("--table \"d.t\"", Some("\"d\"")),
+            // Nobody reads names that have to be escaped.
+            ("--database \"e\"", Some("\"a\\nb\"")),
+        ] {
+            assert_eq!(read.filled_since(wanted, None), right, "{wanted}");
+        }
+        let read = Provenance::read("filled \"d\"\n");
+        assert_eq!(read.filled_since("--database \"e\"", None), None);
+        assert_eq!(read.filled_since("", Some(&BTreeSet::from([b"e".to_vec()]))), None);
+        assert_eq!(read.filled_since("", Some(&BTreeSet::from([b"D".to_vec()]))), Some("\"d\""));
+        assert_eq!(Provenance::default().filled_since("", None), None);
+    }
+
+    #[test]
+    fn logs_from_before_a_dump() {
+        let mut known = Provenance::default();
+        known.see_log("b.000005", 1, 100).unwrap();
+        assert!(!known.came_before_dump("b.000004", 1, 90));
+        known.see_selection("--after a dump of b.000005 at 4").unwrap();
+        for (name, server_id, begun, right) in [
+            ("b.000004", 1, 90, true),
+            ("b.000004", 1, 0, true),
+            ("b.000004", 2, 90, false),
+            ("b.000006", 1, 110, false),
+            // Begun anew since.
+            ("b.000004", 1, 110, false),
+        ] {
+            assert_eq!(known.came_before_dump(name, server_id, begun), right, "{name} {server_id} {begun}");
+        }
     }
 
     #[test]

@@ -149,9 +149,9 @@ impl Sink<'_> {
     }
 
     /// Refuses a transaction that is to be applied, if the target has applied it already.
-    pub(super) fn check_origin(&mut self, at: &Start, gtid: Option<&Gtid<'_>>) -> Result<()> {
+    pub(super) fn check_origin(&mut self, at: &Start, first: &Header, gtid: Option<&Gtid<'_>>) -> Result<()> {
         let Some(applied) = &mut self.applied else { return Ok(()) };
-        let checked = applied.check(at, gtid, self.destination);
+        let checked = applied.check(at, first, gtid, self.destination);
         if checked.is_err() {
             self.drain()?;
         }

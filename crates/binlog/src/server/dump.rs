@@ -11,6 +11,7 @@ use super::args::StreamArgs;
 use super::listing::{self, Listed};
 use crate::args::not_named;
 use crate::gtid_set::GtidSet;
+use crate::link::{Link, sent_anew};
 use crate::log::{Header, Kind, MAGIC, widened};
 use crate::source::is_next;
 use crate::{Error, Result};
@@ -22,6 +23,8 @@ pub(super) struct Dump {
     /// Whether more is waited for behind the last log, and as the replica with which `server_id`, if that was said.
     follows: bool,
     server_id: Option<u32>,
+    /// Whether it begins behind some transactions, so that these are missing.
+    is_behind_gtids: bool,
     /// The logs that there were at the beginning.
     listed: Vec<Listed>,
     /// Those to be read that were not begun.
@@ -86,6 +89,7 @@ impl Dump {
             vendor,
             follows: args.follow,
             server_id: args.server_id_as,
+            is_behind_gtids: at.is_none() && args.after_gtids.is_some(),
             wanted,
             listed,
             session: None,
@@ -99,6 +103,13 @@ impl Dump {
         };
         dump.session = Some(session?);
         Ok(dump)
+    }
+
+    /// What ties the logs together. One that is written while it is followed has its end before another comes.
+    pub(super) fn link(&self) -> Link {
+        let written = usize::from(self.follows);
+        let ended = self.listed.iter().rev().skip(written).map(|log| log.name.clone()).collect();
+        Link::of_stream(ended, self.is_behind_gtids)
     }
 
     /// How many logs are known that were not begun.
@@ -195,13 +206,7 @@ impl Dump {
             Some(next) if next == name => Ok(self.wanted.pop_front().is_some()),
             Some(_) => Ok(false),
             None if self.follows && !self.at.log.is_empty() && !is_next(&self.at.log, name) => {
-                Err(Error::with_hint(
-                    format!(
-                        "the server sends {name} behind {}: it has begun its logs anew (RESET)",
-                        self.at.log
-                    ),
-                    "nobody knows what of them was not sent: fill the target anew, as from a dump",
-                ))
+                Err(sent_anew(&self.at.log, name))
             }
             None => Ok(self.follows),
         }

@@ -18,6 +18,7 @@ use drover_db::{Connection, Stop, Watched};
 
 pub use args::{FromServerArgs, StreamArgs};
 
+use crate::link::Link;
 use crate::log::Reader;
 use crate::source::Counter;
 use crate::{Error, Result};
@@ -90,6 +91,11 @@ impl ServerLogs {
     /// Whether more is waited for behind the last.
     pub(crate) fn are_followed(&self) -> bool {
         lock(&self.0).follows()
+    }
+
+    /// What ties them together.
+    pub(crate) fn link(&self) -> Link {
+        lock(&self.0).link()
     }
 
     /// How many logs are known that were not begun.

@@ -111,9 +111,14 @@ fn critical_load_ends(flavour: Flavour) {
 
 /// A replica of `server`, whose replication does not run yet.
 pub(crate) fn replica_of(server: &Server) -> Server {
+    replica_with(server, &[])
+}
+
+/// The same with further options.
+pub(crate) fn replica_with(server: &Server, options: &[&str]) -> Server {
     let flavour = server.flavour();
     sql(server, "CREATE USER IF NOT EXISTS repl@'%' IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO repl@'%'");
-    let replica = start(flavour, &["--server-id=2", "--relay-log=relay"]);
+    let replica = start(flavour, &[&["--server-id=2", "--relay-log=relay"], options].concat());
     let port = server.port();
     let file = value(
         server,

@@ -144,6 +144,11 @@ impl Target {
         self.own().begun.insert(name.clone())
     }
 
+    /// Whether a table of a schema gets rows.
+    pub(super) fn fills(&self, schema: &str) -> bool {
+        self.own().begun.range(Name::new(schema, "")..).next().is_some_and(|name| name.schema == schema)
+    }
+
     /// Whether it was noted.
     pub(super) fn has_begun(&self, name: &Name) -> bool {
         self.own().begun.contains(name)

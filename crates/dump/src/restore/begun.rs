@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use drover_db::{Connection, Server, quote};
+use drover_db::{Connection, Server, quote, replays};
 
 use super::events::{self, Events};
 use super::global::{LocalInfile, RedoLog, redo_log_warning};
@@ -79,6 +79,10 @@ impl<'a> Restore<'a> {
             steps.end_sessions(coordinator)?;
         } else {
             self.make_room(coordinator, &scripts, &steps)?;
+            for schema in &self.manifest.schemas {
+                let noted = replays::note_filled(coordinator, self.renames.schema(&schema.name));
+                noted.doing(|| "noting for replays that the target is filled")?;
+            }
         }
         scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
         if !goes_on {

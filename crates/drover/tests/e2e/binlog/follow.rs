@@ -165,20 +165,38 @@ fn a_crash_and_nothing_new(flavour: Flavour) {
 fn logs_that_begin_anew(flavour: Flavour) {
     let source = start_unsynced(flavour, &["--log-bin", "--binlog-format=ROW"]);
     let target = start_unsynced(flavour, &["--skip-log-bin"]);
-    sql(&source, "CREATE DATABASE f; CREATE TABLE f.t (a INT PRIMARY KEY); INSERT INTO f.t VALUES (1)");
-    sql(&source, "FLUSH BINARY LOGS; FLUSH BINARY LOGS; FLUSH BINARY LOGS");
-    let mut replay = drover_on(&target, "binlog replay --start-position 4 --follow");
-    let following = Running::start(
-        replay.args(["--from", &format!("mysql://root@/?socket={}", source.socket().display())]),
-    );
-    wait_until("all was sent", || value(&source, SENDERS_WAITING) == "1");
     let reset = match flavour {
         Flavour::MySql => "RESET BINARY LOGS AND GTIDS",
         Flavour::MariaDb => "RESET MASTER",
     };
-    sql(&source, reset);
-    sql(&source, "INSERT INTO f.t VALUES (2); FLUSH BINARY LOGS; INSERT INTO f.t VALUES (3)");
-    let ended = following.finish();
-    assert_eq!(ended.code, Some(2), "{ended}");
-    assert_eq!(value(&target, "SELECT GROUP_CONCAT(a) FROM f.t"), "1");
+    // What comes behind the last log is another one by its name, or by nothing but that the last was not ended.
+    for (schema, before, words) in [
+        ("f", "FLUSH BINARY LOGS; FLUSH BINARY LOGS; FLUSH BINARY LOGS", ""),
+        ("g", reset, "begun its logs anew (RESET)"),
+    ] {
+        sql(&source, before);
+        sql(
+            &source,
+            format!(
+                "CREATE DATABASE {schema}; CREATE TABLE {schema}.t (a INT PRIMARY KEY); INSERT INTO {schema}.t VALUES (1)"
+            ),
+        );
+        let senders = value(&source, SENDERS);
+        let mut replay =
+            drover_on(&target, &format!("binlog replay --start-position 4 --follow --name {schema}"));
+        let following = Running::start(
+            replay.args(["--from", &format!("mysql://root@/?socket={}", source.socket().display())]),
+        );
+        let is_waiting = format!("{SENDERS_WAITING} AND ID > {senders}");
+        wait_until("all was sent", || value(&source, &is_waiting) == "1");
+        sql(&source, reset);
+        sql(
+            &source,
+            format!(
+                "INSERT INTO {schema}.t VALUES (2); FLUSH BINARY LOGS; INSERT INTO {schema}.t VALUES (3)"
+            ),
+        );
+        following.finish().refused(&[words]);
+        assert_eq!(value(&target, format!("SELECT GROUP_CONCAT(a) FROM {schema}.t")), "1");
+    }
 }

@@ -1,6 +1,7 @@
 //! `drover binlog`.
 
 mod across;
+mod applied;
 mod chosen;
 mod corpus;
 mod cost;

@@ -1,4 +1,4 @@
-//! Whose logs they are, and whether the target has applied them already: names of files and positions do not tell.
+//! Whose logs they are: names of files and positions do not tell.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::process::Command;
 use drover_sandbox::{Cluster, Flavour, Server, StartOptions, Topology};
 
 use super::sql::{logged, logs_of};
-use crate::client::{Session, sql, value, wait_until};
-use crate::drover::{Running, drover, drover_on, dump, restore, run};
+use crate::client::{sql, value, wait_until};
+use crate::drover::{drover, drover_on, dump, restore, run};
 use crate::files::manifest;
 use crate::servers::{on_both, start_unsynced};
 
@@ -18,24 +18,19 @@ on_both!(
     another_servers_behind_a_dump,
     a_twins_behind_a_dump,
     rows_that_a_dump_does_not_have,
-    under_another_name,
-    what_the_target_wrote,
-    what_a_replica_has,
     the_first_logs_are_gone,
     positions_of_a_replay_in_the_logs,
     names_that_do_not_sort,
     logs_that_nobody_read,
     another_beginning,
-    transactions_that_come_later,
     a_relay_log,
     a_replica_that_does_not_log,
-    two_at_once,
 );
 
-const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
+pub(super) const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
 
 /// A server whose transactions have identifiers.
-fn with_gtids(flavour: Flavour) -> Server {
+pub(super) fn with_gtids(flavour: Flavour) -> Server {
     let of_vendor: &[&str] = match flavour {
         Flavour::MySql => &["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
         Flavour::MariaDb => &[],
@@ -43,7 +38,7 @@ fn with_gtids(flavour: Flavour) -> Server {
     start_unsynced(flavour, &[&LOGS[..], of_vendor].concat())
 }
 
-fn reset(server: &Server) {
+pub(super) fn reset(server: &Server) {
     sql(
         server,
         match server.flavour() {
@@ -53,22 +48,22 @@ fn reset(server: &Server) {
     );
 }
 
-fn insert(server: &Server, ids: impl IntoIterator<Item = u32>) {
+pub(super) fn insert(server: &Server, ids: impl IntoIterator<Item = u32>) {
     ids.into_iter().for_each(|id| drop(sql(server, format!("INSERT INTO d.t VALUES ({id}, '')"))));
 }
 
-fn rows(server: &Server) -> String {
+pub(super) fn rows(server: &Server) -> String {
     value(server, "SELECT COUNT(*) FROM d.t")
 }
 
-fn from(server: &Server) -> String {
+pub(super) fn from(server: &Server) -> String {
     format!("mysql://root@/?socket={}", server.socket().display())
 }
 
-const TABLE: &str = "CREATE DATABASE d; CREATE TABLE d.t (id INT, v VARCHAR(200))";
+pub(super) const TABLE: &str = "CREATE DATABASE d; CREATE TABLE d.t (id INT, v VARCHAR(200))";
 
 /// Copies of logs in a directory of their own.
-fn copies(logs: &[PathBuf], dir: &Path) -> PathBuf {
+pub(super) fn copies(logs: &[PathBuf], dir: &Path) -> PathBuf {
     fs::create_dir_all(dir).unwrap();
     for log in logs {
         fs::copy(log, dir.join(log.file_name().unwrap())).unwrap();
@@ -77,7 +72,7 @@ fn copies(logs: &[PathBuf], dir: &Path) -> PathBuf {
 }
 
 /// The command with a file as its standard input.
-fn with_input(command: &Command, file: &Path) -> Command {
+pub(super) fn with_input(command: &Command, file: &Path) -> Command {
     let mut shell = Command::new("bash");
     shell.args(["-c", "exec \"$@\" < \"$0\""]).arg(file).arg(command.get_program()).args(command.get_args());
     shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -85,7 +80,7 @@ fn with_input(command: &Command, file: &Path) -> Command {
 }
 
 /// Where a replay has begun it leaves a table.
-fn assert_untouched(target: &Server) {
+pub(super) fn assert_untouched(target: &Server) {
     let there = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'drover'";
     assert_eq!(value(target, there), "0");
 }
@@ -253,141 +248,6 @@ fn rows_that_a_dump_does_not_have(flavour: Flavour) {
     assert_eq!(value(target, "SELECT COUNT(*) FROM d.u"), value(source, "SELECT COUNT(*) FROM d.u"));
 }
 
-/// What was applied from a log is not applied again, whatever the file and the replay are called.
-fn under_another_name(flavour: Flavour) {
-    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
-    let dir = tempfile::tempdir().unwrap();
-    for server in [source, target] {
-        sql(server, TABLE);
-        sql(server, "CREATE DATABASE e; CREATE TABLE e.t (id INT)");
-    }
-    let logs = logged(source, || {
-        insert(source, 1..=2);
-        sql(source, "INSERT INTO e.t VALUES (1)");
-    });
-    let copied = copies(&logs, &dir.path().join("logs"));
-    let renamed = dir.path().join("other-name.000001");
-    fs::copy(&logs[0], &renamed).unwrap();
-    let start = ["--start-position=4"];
-    run(drover_on(target, "binlog replay --name first").args(start).arg(&copied)).done();
-    let words =
-        ["the replay named 'first' has applied this already", "hint: --resume --name first", "--restart"];
-    for dry in ["", "--dry-run"] {
-        for (log, options) in
-            [(&logs[0], ""), (&renamed, ""), (&logs[0], "--name third"), (&logs[0], "--table d.t")]
-        {
-            run(drover_on(target, &format!("binlog replay {options} {dry}")).arg(log)).refused(&words);
-        }
-        let piped = drover_on(target, &format!("binlog replay {dry} -"));
-        run(&mut with_input(&piped, &logs[0])).refused(&words);
-        run(drover_on(target, &format!("binlog replay {dry}"))
-            .args(["--from", &from(source)])
-            .arg(logs[0].file_name().unwrap()))
-        .refused(&words);
-    }
-    assert_eq!(
-        (rows(target), value(target, "SELECT COUNT(DISTINCT name) FROM drover.replay")),
-        ("2".into(), "1".into())
-    );
-    let resumed = run(drover_on(target, "binlog replay --resume --name first").args(&logs)).done();
-    assert!(resumed.stdout.starts_with("0 transactions"), "{resumed}");
-
-    // On purpose; and what was not applied.
-    sql(target, "DELETE FROM d.t");
-    run(drover_on(target, "binlog replay --restart --name second --database d").args(&logs)).done();
-    run(drover_on(target, "binlog replay --name second --resume --database d").args(&logs)).done();
-    assert_eq!(rows(target), "2");
-    sql(target, "DELETE FROM e.t; DROP DATABASE drover");
-    run(drover_on(target, "binlog replay --name d --database d").args(&logs)).done();
-    run(drover_on(target, "binlog replay --name e --database e").args(&logs)).done();
-    assert_eq!((rows(target), value(target, "SELECT COUNT(*) FROM e.t")), ("4".into(), "1".into()));
-    let more = logged(source, || insert(source, [3]));
-    run(drover_on(target, "binlog replay --name more --database d").args(&more)).done();
-    assert_eq!(rows(target), "5");
-}
-
-/// A server's own logs hold what it did. After a dump was restored on it, they are applied where a person says so.
-fn what_the_target_wrote(flavour: Flavour) {
-    for server in [&with_gtids(flavour), &start_unsynced(flavour, &LOGS)] {
-        let dir = tempfile::tempdir().unwrap();
-        let backup = dir.path().join("backup");
-        sql(server, TABLE);
-        sql(server, "CREATE TABLE d.n (id INT PRIMARY KEY, v INT); INSERT INTO d.n VALUES (1, 0)");
-        let logs = logged(server, || drop(sql(server, "UPDATE d.n SET v = v + 1")));
-        let renamed = dir.path().join("other.000009");
-        fs::copy(&logs[0], &renamed).unwrap();
-        for dry in ["", "--dry-run"] {
-            let replay = || drover_on(server, &format!("binlog replay {dry}"));
-            for log in [&logs[0], &renamed] {
-                run(replay().arg(log)).refused(&[
-                    "the target ",
-                    "hint: where the target was filled anew since",
-                    "--restart",
-                ]);
-            }
-            run(&mut with_input(replay().arg("-"), &logs[0])).refused(&["the target ", "--restart"]);
-        }
-        let changed = "SELECT v FROM d.n";
-        assert_eq!(value(server, changed), "1");
-        assert_untouched(server);
-        // One that is gone here was written here all the same: its number is below those that are left.
-        let copy = copies(&logs, &dir.path().join("purged")).join(logs[0].file_name().unwrap());
-        sql(server, "FLUSH BINARY LOGS");
-        let oldest = sql(server, "SHOW BINARY LOGS").pop().unwrap().remove(0);
-        wait_until("the log is gone", || {
-            sql(server, format!("PURGE BINARY LOGS TO '{oldest}'"));
-            sql(server, "SHOW BINARY LOGS")[0][0] == oldest
-        });
-        run(drover_on(server, "binlog replay").arg(&copy)).refused(&["the target ", "--restart"]);
-
-        sql(server, "UPDATE d.n SET v = 100");
-        run(&mut dump(server, "d", &backup)).done();
-        sql(server, "UPDATE d.n SET v = v + 1; FLUSH BINARY LOGS");
-        let all = logs_of(server);
-        let copied = copies(&all[..all.len() - 1], &dir.path().join("logs"));
-        sql(server, "DROP DATABASE d");
-        run(&mut restore(server, &backup, "")).done();
-        let replay = |options: &str| {
-            let mut command = drover_on(server, &format!("binlog replay {options}"));
-            run(command.arg("--after").arg(&backup).arg(&copied))
-        };
-        replay("").refused(&["the target ", "--restart"]);
-        replay("--restart").done();
-        let resumed = replay("--resume").done();
-        assert!(resumed.stdout.starts_with("0 transactions"), "{resumed}");
-        assert_eq!(value(server, changed), "101");
-    }
-}
-
-/// A replica has what its source did, or gets it.
-fn what_a_replica_has(flavour: Flavour) {
-    let cluster = Cluster::start(Topology::Replica, &StartOptions::ephemeral(flavour)).unwrap();
-    let [source, replica] = cluster.nodes() else { panic!("two nodes") };
-    let logs = logged(source, || {
-        sql(source, TABLE);
-        insert(source, 1..=2);
-    });
-    wait_until("the replica has it", || {
-        crate::client::try_sql(replica, "SELECT COUNT(*) FROM d.t").is_ok_and(|rows| rows[0][0] == "2")
-    });
-    let replay = |words: &str| {
-        run(drover_on(replica, "binlog replay").args(&logs)).refused(&[words]);
-        let name = logs[0].file_name().unwrap();
-        run(drover_on(replica, "binlog replay").args(["--from", &from(source)]).arg(name)).refused(&[words]);
-    };
-    replay("the target replicates from the server of this log");
-    sql(
-        replica,
-        match flavour {
-            Flavour::MySql => "STOP REPLICA; RESET REPLICA ALL",
-            Flavour::MariaDb => "STOP SLAVE; RESET SLAVE ALL",
-        },
-    );
-    replay("the target has executed ");
-    assert_eq!(rows(replica), "2");
-    assert_untouched(replica);
-}
-
 /// A server, or a directory, that has lost its first logs is none to begin with; a log that is named is.
 fn the_first_logs_are_gone(flavour: Flavour) {
     for source in [&with_gtids(flavour), &start_unsynced(flavour, &LOGS)] {
@@ -545,22 +405,6 @@ fn another_beginning(flavour: Flavour) {
     assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,4");
 }
 
-/// What `--include-gtids` does not take may be taken later.
-fn transactions_that_come_later(flavour: Flavour) {
-    let (source, target) = (&with_gtids(flavour), &start_unsynced(flavour, &["--skip-log-bin"]));
-    for server in [source, target] {
-        sql(server, TABLE);
-    }
-    let logs = logged(source, || insert(source, 1..=4));
-    let listed = run(drover("binlog ls --json").args(&logs)).done().json();
-    let first = listed["lines"][0]["gtid"].as_str().unwrap().to_owned();
-    let replay = |options: &str| run(drover_on(target, &format!("binlog replay {options}")).args(&logs));
-    replay(&format!("--include-gtids {first}")).done();
-    assert_eq!(rows(target), "1");
-    replay("--resume").done();
-    assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4");
-}
-
 /// It has the description of the log that is relayed behind its own.
 fn a_relay_log(flavour: Flavour) {
     let cluster = Cluster::start(Topology::Replica, &StartOptions::ephemeral(flavour)).unwrap();
@@ -640,41 +484,4 @@ fn a_replica_that_does_not_log(flavour: Flavour) {
     }
     run(replay.args(["--from", &from(source), place["file"].as_str().unwrap()])).done();
     assert_eq!(rows(target), "4");
-}
-
-/// Two replays of one log, begun at one time under two names: one of them applies it.
-fn two_at_once(flavour: Flavour) {
-    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
-    for server in [source, target] {
-        sql(server, TABLE);
-        sql(server, "CREATE DATABASE e; CREATE TABLE e.t (id INT)");
-    }
-    let logs = logged(source, || {
-        insert(source, 1..=20);
-        sql(source, "INSERT INTO e.t VALUES (1)");
-    });
-    let replay = |options: &str| {
-        let mut command = drover_on(target, &format!("binlog replay {options}"));
-        command.args(&logs);
-        command
-    };
-    let both = ["--name a", "--name b"].map(|options| Running::start(&mut replay(options)));
-    let ended = both.map(Running::finish);
-    let codes = ended.each_ref().map(|output| output.code);
-    assert!(codes.contains(&Some(0)) && codes.contains(&Some(2)), "{} {}", ended[0], ended[1]);
-    assert_eq!(rows(target), "20");
-    // One that is held up is at work, too.
-    sql(target, "DROP DATABASE drover; DELETE FROM d.t; DELETE FROM e.t");
-    let mut other = Session::open(target);
-    other.run("LOCK TABLES d.t WRITE");
-    let held = Running::start(&mut replay("--name a"));
-    wait_until("it waits for the table", || {
-        value(target, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'BINLOG%'") != "0"
-    });
-    run(&mut replay("--name b")).refused(&["the replay named 'a' is at work on the target", "hint: wait"]);
-    run(&mut replay("--name e --database e")).refused(&["the replay named 'a' is at work on the target"]);
-    other.run("UNLOCK TABLES");
-    held.finish().done();
-    assert_eq!(rows(target), "20");
-    assert_eq!(value(target, "SELECT COUNT(*) FROM e.t"), "1");
 }
