@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::client::feed;
+
 /// All files below `dir`; none if it is not there.
 pub(crate) fn files_in(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -54,4 +56,9 @@ pub(crate) fn table(manifest: &Value, schema: &str, name: &str) -> Value {
     let schema =
         named(&manifest["schemas"], schema).unwrap_or_else(|| panic!("no schema {schema} in the manifest"));
     named(&schema["tables"], name).unwrap_or_else(|| panic!("no table {name} in the manifest"))
+}
+
+/// Packed by gzip.
+pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
+    feed(std::process::Command::new("gzip").arg("-c"), text).stdout
 }

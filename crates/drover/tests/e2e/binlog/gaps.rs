@@ -100,7 +100,7 @@ fn a_storm_of_subsets(flavour: Flavour) {
 }
 
 /// What the server is started with, and whether its logs tell which transactions they begin behind.
-fn with_and_without_gtids(flavour: Flavour) -> Vec<(Vec<&'static str>, bool)> {
+pub(super) fn with_and_without_gtids(flavour: Flavour) -> Vec<(Vec<&'static str>, bool)> {
     match flavour {
         Flavour::MariaDb => vec![(LOGS.to_vec(), true)],
         Flavour::MySql => vec![

@@ -20,6 +20,7 @@ mod replay;
 mod runs;
 pub(crate) mod sql;
 mod stat;
+mod storm;
 mod told;
 mod undo;
 mod variables;

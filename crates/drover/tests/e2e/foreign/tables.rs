@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use drover_sandbox::{Flavour, Server};
 
 use super::{count, create_schema, drop_schema, mysqldump, restored, servers};
-use crate::client::{feed, sql, value};
+use crate::client::{sql, value};
 use crate::compare;
 use crate::drover::{restore, run};
+use crate::files::gzip;
 use crate::servers::{on_both, start};
 
 on_both!(
@@ -40,10 +41,6 @@ fn make(server: &Server, schema: &str) {
 }
 
 const TABLES: [&str; 5] = ["parent", "a", "nothing", "z_view", "a_view"];
-
-fn gzip(text: &[u8]) -> Vec<u8> {
-    feed(std::process::Command::new("gzip").arg("-c"), text).stdout
-}
 
 /// `SCHEMA/table.sql.gz`, in two schemas.
 fn a_directory_a_schema(flavour: Flavour) {
