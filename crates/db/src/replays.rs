@@ -8,8 +8,9 @@ pub const TABLE: &str = "`drover`.`replay`";
 /// The `worker` of the row that tells where a replay's logs come from, a line for each fact; there are fewer workers.
 pub const PROVENANCE: u16 = u16::MAX;
 
-/// What a line begins with that names a schema which was filled since, as Rust writes strings.
-pub const FILLED: &str = "filled ";
+/// The `worker` of the row that names schemas which were filled since, in a line each, as Rust writes strings: a replay that is at work never
+/// writes it.
+pub const FILLED: u16 = PROVENANCE - 1;
 
 /// Notes for each replay that a schema is filled anew: where it had come to is nowhere in these rows. Does nothing where there were no replays,
 /// or none that the account can see.
@@ -22,9 +23,11 @@ pub fn note_filled(connection: &mut Connection, schema: &str) -> Result<()> {
     if connection.first(there)?.is_none() {
         return Ok(());
     }
-    let line = quote::hex(format!("{FILLED}{schema:?}\n").as_bytes());
+    let line = quote::hex(format!("{schema:?}\n").as_bytes());
     connection.execute(format!(
-        "UPDATE {TABLE} SET `done` = CONCAT(`done`, {line}) WHERE `worker` = {PROVENANCE} AND INSTR(`done`, {line}) = 0"
+        "INSERT INTO {TABLE} (`name`, `worker`, `log`, `position`, `done`) \
+         SELECT `name`, {FILLED}, '', 0, {line} FROM {TABLE} AS noted WHERE `worker` = {PROVENANCE} \
+         ON DUPLICATE KEY UPDATE `done` = IF(INSTR({TABLE}.`done`, {line}) = 0, CONCAT({TABLE}.`done`, {line}), {TABLE}.`done`)"
     ))?;
     Ok(())
 }

@@ -130,9 +130,10 @@ impl Applied {
         if log.server_id == known.server_id && known.is_own(log, destination)? {
             return Err(refusal(&format!("{at}: the target wrote this log itself")));
         }
-        if !has_gtid && known.has_written(first, log, destination)? {
+        let is_replicas = first.server_id == known.server_id && log.server_id != known.server_id;
+        if !has_gtid && is_replicas && known.server_id != 0 {
             return Err(refusal(&format!(
-                "{at}: the target wrote this itself (server_id {}): the log is that of a replica of it",
+                "{at}: the target may have written this itself: it has the server_id {}, as the target has, in the log of another server",
                 first.server_id
             )));
         }
@@ -213,16 +214,6 @@ impl Known {
         let is_own = is_gone || log.begun != 0 && own.iter().any(|(_, begun)| *begun == log.begun);
         log.is_own = Some(is_own);
         Ok(is_own)
-    }
-
-    /// Whether the target wrote what is in the log of another server, which has no identifiers. A new server may have the `server_id` of one that
-    /// is lost: its first log was begun later.
-    fn has_written(&mut self, first: &Header, log: &Log, destination: &Destination) -> Result<bool> {
-        if first.server_id != self.server_id || log.server_id == self.server_id || self.server_id == 0 {
-            return Ok(false);
-        }
-        let oldest = self.own_logs(destination)?.first();
-        Ok(oldest.is_some_and(|(name, begun)| log_number(name) > 1 || *begun <= first.timestamp))
     }
 
     fn own_logs(&mut self, destination: &Destination) -> Result<&[(String, u32)]> {

@@ -18,6 +18,8 @@ pub(super) struct Target {
     pub(super) version: String,
     /// The longest statement, in bytes.
     pub(super) max_packet: usize,
+    /// Whether a session that has prepared a transaction is free for another: MySQL's `xa_detach_on_prepare`.
+    pub(super) detaches_prepared: bool,
 }
 
 /// What a BINLOG statement has around the events, and other statements of ours may have beside it, in bytes.
@@ -34,7 +36,7 @@ impl Target {
 
     /// Of this server, whose `max_allowed_packet` is so many bytes.
     pub(super) fn new(server: &Server, max_packet: usize) -> Self {
-        Self { vendor: server.vendor, version: server.version.clone(), max_packet }
+        Self { vendor: server.vendor, version: server.version.clone(), max_packet, detaches_prepared: false }
     }
 
     /// Whether it makes a table in one transaction with its rows: CREATE TABLE … START TRANSACTION, from MySQL 8.0.21 on.

@@ -202,6 +202,9 @@ pub fn replay(
         Reading { chain, ahead: Ahead::default(), filter: &filter, schemas, follows, destination, progress };
     let mut provenance = found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default();
     provenance.is_anew |= args.restart;
+    if let Some(after) = after {
+        provenance.holds = after.schemas.iter().map(|schema| provenance::quoted(schema)).collect();
+    }
     let applied = match args.flashback {
         true => None,
         false => {
@@ -209,7 +212,7 @@ pub fn replay(
                 Positions::lock_start(&mut connection).map_err(failed)?;
             }
             let mut others = positions.others(&mut connection).map_err(failed)?;
-            others.retain(|_, other| other.provenance.may_share(&selection));
+            others.retain(|_, other| other.provenance.may_share(&selection, &provenance.holds));
             let begins_anywhere = mark.is_none() && args.begins_anywhere(after);
             let before = begins_anywhere.then(|| Before::excluding(args.filter.exclude_gtids.clone()));
             Some(Applied::of(&mut connection, provenance.is_anew, others, before).map_err(failed)?)
@@ -498,7 +501,9 @@ fn target(connection: &mut Connection) -> drover_db::Result<Target> {
     let server = Server::of(connection)?;
     let max_packet = server::variable(connection, "max_allowed_packet")?;
     let max_packet = max_packet.and_then(|value| value.parse().ok()).unwrap_or(1 << 20);
-    Ok(Target::new(&server, max_packet))
+    let detaches = server::variable(connection, "SESSION.xa_detach_on_prepare")?;
+    let detaches_prepared = detaches.is_some_and(|value| value == "1" || value == "ON");
+    Ok(Target { detaches_prepared, ..Target::new(&server, max_packet) })
 }
 
 fn small_packets(max_packet: usize) -> Error {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
-use drover_db::replays::{PROVENANCE, TABLE};
+use drover_db::replays::{FILLED, PROVENANCE, TABLE};
 use drover_db::{Connection, Row, quote};
 
 use super::marks::{Mark, read_done};
@@ -73,9 +73,13 @@ const MADE: &str = "\0made";
 impl Found {
     /// Of the rows of one replay: the table's columns from the log to the worker.
     fn read(rows: impl IntoIterator<Item = Row>) -> Option<Self> {
-        let (origin, rows): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| row.parse(5) == Some(PROVENANCE));
-        let provenance = origin.first().map(|row| Provenance::read(&row.string(2))).unwrap_or_default();
+        let (facts, rows): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.parse(5).is_some_and(|worker: u16| worker >= FILLED));
+        let fact =
+            |worker: u16| facts.iter().find(|row| row.parse(5) == Some(worker)).map(|row| row.string(2));
+        let mut provenance = fact(PROVENANCE).map(|text| Provenance::read(&text)).unwrap_or_default();
+        provenance.filled =
+            fact(FILLED).map(|text| text.lines().map(str::to_owned).collect()).unwrap_or_default();
         let mut found: Option<Found> = None;
         for row in rows {
             let mark = Mark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
@@ -218,7 +222,9 @@ impl Positions {
         }
         let _ = write!(insert, ", ({name}, {PROVENANCE}, '', 0, {provenance}, NULL, NULL)");
         connection.execute("START TRANSACTION")?;
-        connection.execute(format!("DELETE FROM {TABLE} WHERE `name` = {name}"))?;
+        // One that goes on is still told of what was filled meanwhile.
+        let kept = if found.is_some() { format!(" AND `worker` <> {FILLED}") } else { String::new() };
+        connection.execute(format!("DELETE FROM {TABLE} WHERE `name` = {name}{kept}"))?;
         if found.is_none() {
             let schemas = self.quoted_of_schemas();
             connection.execute(format!("DELETE FROM {TABLE} WHERE `name` = {schemas}"))?;
@@ -280,6 +286,13 @@ impl Positions {
             "UPDATE {TABLE} SET `pending` = {place}, `state` = {state} WHERE `name` = {name} AND `worker` = {worker}"
         )
         .into_bytes()
+    }
+
+    /// The statement that notes that nothing is being done: what was noted was refused.
+    pub(super) fn nothing_pending(&self, worker: usize) -> Vec<u8> {
+        let name = self.quoted();
+        format!("UPDATE {TABLE} SET `pending` = NULL, `state` = NULL WHERE `name` = {name} AND `worker` = {worker}")
+            .into_bytes()
     }
 
     /// Keeps other replays of this name away. False if there is one. The session of one that was just killed ends in a moment.

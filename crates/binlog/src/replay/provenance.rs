@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Read as _;
 
-use drover_db::replays::FILLED;
-
 use crate::log::{Header, Kind};
 use crate::source::{Counter, Source, are_of_one_list, log_number};
 
@@ -21,8 +19,10 @@ pub(super) struct Provenance {
     pub(super) is_anew: bool,
     /// Where the first run was told to begin, as options say it.
     start: Option<String>,
+    /// The schemas of the dump that it began behind, in quotes and lower case; none if there was none, or an older release noted none.
+    pub(super) holds: BTreeSet<String>,
     /// Schemas that were filled anew since, as the target keeps their names.
-    filled: Vec<String>,
+    pub(super) filled: Vec<String>,
     /// The logs that were read, in that order.
     logs: Vec<Log>,
 }
@@ -48,6 +48,11 @@ fn parts(selection: &str) -> (&str, &str) {
 fn plain(quoted: &str) -> Option<&str> {
     let name = quoted.strip_prefix('"')?.strip_suffix('"')?;
     (!name.contains(['*', '?', '[', '{', '\\', '"'])).then_some(name)
+}
+
+/// A schema's name, as it is compared.
+pub(super) fn quoted(schema: &str) -> String {
+    format!("{schema:?}").to_lowercase()
 }
 
 /// The schemas and tables that a selection names, each with its table if it names one.
@@ -137,8 +142,9 @@ impl Provenance {
 
     /// The first schema, in quotes, that was filled anew since and of which something may be wanted; `schemas` are the only ones that are.
     pub(super) fn filled_since(&self, selection: &str, schemas: Option<&BTreeSet<Vec<u8>>>) -> Option<&str> {
-        let quoted = |schema: &Vec<u8>| format!("{:?}", String::from_utf8_lossy(schema)).to_lowercase();
-        let schemas = schemas.map(|schemas| schemas.iter().map(quoted).collect::<BTreeSet<_>>());
+        let schemas = schemas.map(|schemas| {
+            schemas.iter().map(|schema| quoted(&String::from_utf8_lossy(schema))).collect::<BTreeSet<_>>()
+        });
         let wanted = Names::of(parts(selection).1);
         let is_wanted = |schema: &&String| {
             let filled = Names::of_schema(schema);
@@ -231,10 +237,12 @@ impl Provenance {
     pub(super) fn came_before_dump(&self, name: &str, server_id: u32, begun: u32) -> bool {
         let is_behind_dump =
             self.selection.as_deref().is_some_and(|selection| !parts(selection).0.is_empty());
-        let may_come_before = |first: &Log| {
-            first.server_id == server_id && (begun == 0 || first.begun == 0 || begun <= first.begun)
+        let came_before = |first: &Log| match (begun, first.begun) {
+            (begun, first) if begun == 0 || first == 0 || begun == first => self.came_before(name),
+            (begun, first) => begun < first,
         };
-        is_behind_dump && self.logs.first().is_some_and(may_come_before) && self.came_before(name)
+        is_behind_dump
+            && self.logs.first().is_some_and(|first| first.server_id == server_id && came_before(first))
     }
 
     /// The name under which a log was read. A log is known by its server and the time at which it was begun; where the time is not known, by its
@@ -250,12 +258,12 @@ impl Provenance {
         logs.first().copied()
     }
 
-    /// Whether something may be wanted by this selection that was wanted before: not of two dumps, and not where both name schemas or
-    /// tables, and no name is among both.
-    pub(super) fn may_share(&self, selection: &str) -> bool {
+    /// Whether something may be wanted by this selection that was wanted before: not behind two dumps that have no schema in common, and not
+    /// where both name schemas or tables, and no name is among both. `holds` are the schemas of the dump.
+    pub(super) fn may_share(&self, selection: &str, holds: &BTreeSet<String>) -> bool {
         let known = self.selection.as_deref().unwrap_or_default();
-        let [(dump, known), (other_dump, wanted)] = [known, selection].map(parts);
-        let are_of_two = !dump.is_empty() && !other_dump.is_empty() && dump != other_dump;
+        let [(_, known), (_, wanted)] = [known, selection].map(parts);
+        let are_of_two = !self.holds.is_empty() && !holds.is_empty() && self.holds.is_disjoint(holds);
         let [known, wanted] = [known, wanted].map(Names::of);
         !are_of_two && known.is_none_or(|known| wanted.is_none_or(|wanted| known.meets(&wanted)))
     }
@@ -275,8 +283,8 @@ impl Provenance {
         if self.is_anew {
             text.push_str("anew\n");
         }
-        for schema in &self.filled {
-            let _ = writeln!(text, "{FILLED}{schema}");
+        for schema in &self.holds {
+            let _ = writeln!(text, "holds {schema}");
         }
         for Log { name, server_id, begun } in &self.logs {
             let _ = writeln!(text, "log {server_id} {begun} {name}");
@@ -298,7 +306,7 @@ impl Provenance {
                 read.start = Some(start.to_owned());
             }
             read.is_anew |= line == "anew";
-            read.filled.extend(line.strip_prefix(FILLED).map(str::to_owned));
+            read.holds.extend(line.strip_prefix("holds ").map(str::to_owned));
             let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
             let mut number = || parts.next().and_then(|number| number.parse().ok());
             if let (Some(server_id), Some(begun)) = (number(), number())
@@ -370,7 +378,7 @@ mod tests {
             ("--database \"d\"", "--database \"d\"", true),
             (dump, "", true),
             (dump, "--database \"d\"", true),
-            (dump, "--after a dump of b.000001 at 9", false),
+            (dump, "--after a dump of b.000001 at 9", true),
             ("--after a dump of b.000001 at 4 --table \"d.t\"", "--table \"d.u\"", false),
             ("--after a dump of b.000001 at 4 --table \"d.t\"", dump, true),
             ("--table \"d.t\"", "--database \"D\"", true),
@@ -383,8 +391,13 @@ mod tests {
         ] {
             let mut provenance = Provenance::default();
             provenance.see_selection(known).unwrap();
-            assert_eq!(provenance.may_share(wanted), right, "{known} / {wanted}");
+            assert_eq!(provenance.may_share(wanted, &BTreeSet::new()), right, "{known} / {wanted}");
         }
+        let holds = |schema: &str| BTreeSet::from([quoted(schema)]);
+        let known = Provenance { holds: holds("d"), ..Provenance::default() };
+        let known = Provenance::read(&known.text());
+        assert!(known.may_share(dump, &holds("D")) && known.may_share("", &BTreeSet::new()));
+        assert!(!known.may_share(dump, &holds("e")));
     }
 
     #[test]
@@ -407,8 +420,11 @@ mod tests {
 
     #[test]
     fn schemas_that_were_filled_since() {
-        let read = Provenance::read("wanted \nfilled \"d\"\nfilled \"a\\nb\"\nlog 1 2 b.000001\n");
-        assert_eq!(Provenance::read(&read.text()), read);
+        let filled = |schemas: &[&str]| Provenance {
+            filled: schemas.iter().map(|&schema| schema.to_owned()).collect(),
+            ..Provenance::default()
+        };
+        let read = filled(&["\"d\"", "\"a\\nb\""]);
         for (wanted, right) in [
             ("", Some("\"d\"")),
             ("--after a dump of b.000001 at 4", Some("\"d\"")),
@@ -419,7 +435,7 @@ mod tests {
         ] {
             assert_eq!(read.filled_since(wanted, None), right, "{wanted}");
         }
-        let read = Provenance::read("filled \"d\"\n");
+        let read = filled(&["\"d\""]);
         assert_eq!(read.filled_since("--database \"e\"", None), None);
         assert_eq!(read.filled_since("", Some(&BTreeSet::from([b"e".to_vec()]))), None);
         assert_eq!(read.filled_since("", Some(&BTreeSet::from([b"D".to_vec()]))), Some("\"d\""));
@@ -435,6 +451,7 @@ mod tests {
         for (name, server_id, begun, right) in [
             ("b.000004", 1, 90, true),
             ("b.000004", 1, 0, true),
+            ("renamed", 1, 90, true),
             ("b.000004", 2, 90, false),
             ("b.000006", 1, 110, false),
             // Begun anew since.

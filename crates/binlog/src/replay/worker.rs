@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use drover_db::{Connection, Vendor, Watched};
+use drover_db::{Connection, Watched};
 
 use super::Destination;
 use super::definitions::{ALREADY_SO, fingerprint};
@@ -244,12 +244,12 @@ impl<'a> Worker<'a> {
         self.flush(work.at)
     }
 
-    /// A session of MariaDB that has prepared a transaction can do nothing but end it: another one takes its place meanwhile. If it were
-    /// closed, another session could not be sure to end the transaction: XA COMMIT says that it has, and does nothing, as long as InnoDB
+    /// A session that has prepared a transaction can do nothing but end it, but for MySQL from 8.0.29 on: another one takes its place meanwhile. If
+    /// one of MariaDB were closed, another session could not be sure to end the transaction: XA COMMIT says that it has, and does nothing, as long as InnoDB
     /// has not taken note of the close (found with 10.11).
     fn begin_prepared(&mut self, transaction: &Transaction) -> Result<()> {
         let begins = matches!(transaction.pieces.first(), Some(Piece::Statement(text, _)) if text.starts_with(b"XA START "));
-        if transaction.mode == Mode::Prepared && begins && self.context.target.vendor == Vendor::MariaDb {
+        if transaction.mode == Mode::Prepared && begins && !self.context.target.detaches_prepared {
             let session = self.context.begin_session()?;
             self.usual = Some(std::mem::replace(&mut self.session, session));
         }
@@ -265,7 +265,10 @@ impl<'a> Worker<'a> {
             self.usual = Some(std::mem::replace(&mut self.session, session));
         }
         let ended = self.statement(text, 0, work.at);
-        self.unless_done_before(ended, work.at.position, work)?;
+        match self.is_pending(work.at.position, work.at) {
+            true => self.unless_done_before(ended, work.at.position, work)?,
+            false => self.unless_refused(ended, work)?,
+        }
         if let Some(usual) = self.usual.take() {
             let session = std::mem::replace(&mut self.session, usual);
             if text.starts_with(b"XA PREPARE ") {
@@ -300,7 +303,7 @@ impl<'a> Worker<'a> {
             let ended = self.statement(text, *error, work.at);
             match was_begun {
                 true => self.unless_done_before(ended, *position, work)?,
-                false => ended?,
+                false => self.unless_refused(ended, work)?,
             }
         }
         if definition.opens_transaction {
@@ -318,6 +321,22 @@ impl<'a> Worker<'a> {
         };
         let doing = || format!("{at}: looking at what the statement changes");
         fingerprint(connection, schema, text).map_err(|source| destination.failed(doing(), source))
+    }
+
+    /// A statement that the server refused was not run: who goes on must not take its effect for what another run did.
+    fn unless_refused(&mut self, ended: Result<()>, work: &Work<'_>) -> Result<()> {
+        if let Err(Error::Target { source, .. }) = &ended
+            && matches!(**source, drover_db::Error::Server(_))
+        {
+            let (context, number) = (self.context, if work.mode == Mode::Prepared { 0 } else { self.number });
+            let (connection, _) = match &mut self.side {
+                Some(side) => side,
+                None => self.side.insert(context.destination.connect()?),
+            };
+            let noted = connection.execute(context.positions.nothing_pending(number));
+            noted.map_err(|source| context.destination.failed(format!("{}: noting it", work.at), source))?;
+        }
+        ended
     }
 
     /// A statement that an earlier run began may have come to its end: then it fails now with what it did.

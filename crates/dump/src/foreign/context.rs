@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use drover_db::Stop;
 use drover_db::options::ConnectOptions;
+use drover_db::{Connection, Stop, replays};
 
 use super::references::References;
 use super::script::Statement;
 use super::tally::Tally;
 use super::target::Target;
 use crate::dump::catalog::Name;
+use crate::error::Doing;
 use crate::guard::Guard;
 use crate::kind::Kind;
 use crate::progress::Progress;
@@ -50,6 +51,14 @@ impl Context<'_> {
     /// A name of the dump as it is on the target.
     pub(super) fn target(&self, name: &Name) -> Name {
         self.renames.relation(&name.schema, &name.name)
+    }
+
+    /// Tells replays, once, that a schema is filled anew.
+    pub(super) fn note_filled(&self, connection: &mut Connection, schema: &str) -> Result<()> {
+        if !self.target.fill(schema) {
+            return Ok(());
+        }
+        replays::note_filled(connection, schema).doing(|| "noting for replays that the target is filled")
     }
 
     /// Whether a statement is to be run; what is left out for a reason that a person should know is noted.

@@ -228,6 +228,9 @@ impl Inventory {
         let programs = self.existing_programs(connection, context)?;
         if context.drop_existing {
             self.check_filled(connection, context)?;
+            for name in self.created.iter().chain(self.filled.keys()) {
+                context.note_filled(connection, &context.target(name).schema)?;
+            }
             let dropped = existing.iter().map(|(word, name)| (*word, (*name).clone())).chain(programs);
             for (word, name) in dropped {
                 let sql = format!("DROP {word} IF EXISTS {name}");

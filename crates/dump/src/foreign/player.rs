@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
+use drover_db::Connection;
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
-use drover_db::{Connection, replays};
 
 use super::context::Context;
 use super::history::RowEnd;
@@ -112,10 +112,7 @@ impl Player<'_, '_> {
     /// Before rows go into a table: refuses what is not to be filled.
     pub(super) fn begin_rows(&mut self, table: &Name) -> Result<()> {
         self.context.target.check_filled(self.connection, table)?;
-        if !self.context.target.fills(&table.schema) {
-            let noted = replays::note_filled(self.connection, &table.schema);
-            noted.doing(|| "noting for replays that the target is filled")?;
-        }
+        self.context.note_filled(self.connection, &table.schema)?;
         match self.context.target.begin(table) {
             true => replicated::check_one(self.connection, self.context.cluster, table),
             false => Ok(()),
@@ -159,6 +156,7 @@ impl Player<'_, '_> {
 
     /// A name that is to be made must be free, or may be dropped.
     fn make_room(&mut self, name: &Name, statement: &Statement) -> Result<()> {
+        self.context.note_filled(self.connection, &name.schema)?;
         let target = &self.context.target;
         let existing = target.existing(name).filter(|_| !target.has_made(name));
         if let Some(word) = existing {

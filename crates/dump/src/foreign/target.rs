@@ -48,6 +48,8 @@ struct Own {
     entered: BTreeSet<String>,
     /// Tables that get rows.
     begun: BTreeSet<Name>,
+    /// Schemas that replays were told of.
+    filled: BTreeSet<String>,
 }
 
 impl Target {
@@ -144,9 +146,9 @@ impl Target {
         self.own().begun.insert(name.clone())
     }
 
-    /// Whether a table of a schema gets rows.
-    pub(super) fn fills(&self, schema: &str) -> bool {
-        self.own().begun.range(Name::new(schema, "")..).next().is_some_and(|name| name.schema == schema)
+    /// Notes that a schema is filled; whether that was not noted before.
+    pub(super) fn fill(&self, schema: &str) -> bool {
+        self.own().filled.insert(schema.to_owned())
     }
 
     /// Whether it was noted.

@@ -79,11 +79,8 @@ impl<'a> Restore<'a> {
             steps.end_sessions(coordinator)?;
         } else {
             self.make_room(coordinator, &scripts, &steps)?;
-            for schema in &self.manifest.schemas {
-                let noted = replays::note_filled(coordinator, self.renames.schema(&schema.name));
-                noted.doing(|| "noting for replays that the target is filled")?;
-            }
         }
+        self.note_filled(coordinator)?;
         scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
         if !goes_on {
             steps.begin(coordinator)?;
@@ -213,11 +210,20 @@ impl<'a> Restore<'a> {
         self.users.then(prepare).transpose()
     }
 
+    /// Tells replays of what is filled anew.
+    fn note_filled(&self, coordinator: &mut Connection) -> Result<()> {
+        self.manifest.schemas.iter().try_for_each(|schema| {
+            replays::note_filled(coordinator, self.renames.schema(&schema.name))
+                .doing(|| "noting for replays that the target is filled")
+        })
+    }
+
     fn make_room(&self, coordinator: &mut Connection, scripts: &Scripts<'_>, steps: &Steps) -> Result<()> {
         if !self.manifest.contents.has_definitions() {
             return rows_only::check(coordinator, self.manifest, self.renames, self.args.drop_existing);
         }
         if self.args.drop_existing {
+            self.note_filled(coordinator)?;
             scripts.drop_existing(coordinator, self.manifest)?;
             return steps.forget_others(coordinator);
         }
