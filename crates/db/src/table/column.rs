@@ -221,7 +221,7 @@ pub fn members(column_type: &str) -> Vec<Vec<u8>> {
     let dialect = Dialect { no_backslash_escapes: true, ..Dialect::default() };
     tokens(column_type.as_bytes(), dialect)
         .filter(|token| token.kind == Kind::String)
-        .map(|token| undoubled(&token.text[1..token.text.len().max(2) - 1]))
+        .map(|token| undoubled(token.within_quotes().unwrap_or_default()))
         .collect()
 }
 

@@ -37,9 +37,10 @@ fn engine<'t>(tokens: impl Iterator<Item = Token<'t>>) -> Option<String> {
         match () {
             () if is_next && token.is_symbol(b'=') => {}
             () if is_next => {
-                let is_string = token.kind == TokenKind::String;
-                let name =
-                    if is_string { token.text[1..token.text.len() - 1].into() } else { token.name()? };
+                let name = match token.kind {
+                    TokenKind::String => token.within_quotes()?.to_vec(),
+                    _ => token.name()?,
+                };
                 return Some(String::from_utf8_lossy(&name).into_owned());
             }
             () => is_next = depth == 0 && token.is_word("ENGINE"),
@@ -79,6 +80,7 @@ mod tests {
         );
         assert_eq!(engine("CREATE TABLE t (a int) /*!50100 ENGINE = 'Aria' */"), "Aria");
         assert_eq!(engine("CREATE TABLE t (a int) engine memory"), "memory");
+        assert_eq!(engine("CREATE TABLE t (a int) ENGINE='"), "");
         assert_eq!(
             engine("CREATE TABLE t (engine int) PARTITION BY HASH (engine) (PARTITION p ENGINE = Aria)"),
             ""

@@ -99,8 +99,7 @@ impl RowEnd {
     }
 
     fn is_other_end(&self, token: &Token<'_>) -> bool {
-        let inner = token.text.get(1..token.text.len().saturating_sub(1));
-        token.kind == Kind::String && inner == Some(self.ends.other.as_bytes())
+        token.kind == Kind::String && token.within_quotes() == Some(self.ends.other.as_bytes())
     }
 
     /// The place of the column among those that an INSERT lists, read up to its VALUES.

@@ -25,8 +25,7 @@ const OPTIONS: [&str; 2] = ["UNION", "CONNECTION"];
 
 /// Whether this is the name of an engine whose tables show rows that are kept elsewhere, perhaps in quotes.
 pub(super) fn is_elsewhere(token: &Token<'_>) -> bool {
-    let is_quoted = matches!(token.kind, TokenKind::String | TokenKind::Quoted);
-    let text = if is_quoted { &token.text[1..token.text.len().max(2) - 1] } else { token.text };
+    let text = token.within_quotes().unwrap_or(token.text);
     ELSEWHERE.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
 }
 
