@@ -29,6 +29,8 @@ const LINE: usize = 4 << 10;
 /// What editors put before text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// How the first line of a dump begins that ends with [`MYSQLDUMP_END`]. mysqldump-php writes its parts in the same order as mysqldump.
+const HEADS: [&str; 3] = ["-- MySQL dump ", "-- MariaDB dump ", "-- mysqldump-php "];
 /// How the last line of a whole dump begins.
 pub(super) const MYSQLDUMP_END: &str = "-- Dump completed";
 pub(super) const MYSQLPUMP_END: &str = "-- Dump end time";
@@ -46,7 +48,7 @@ pub(super) enum Rule {
 /// What the comments of a dump say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Notes {
-    /// That mysqldump or mariadb-dump wrote it.
+    /// That mysqldump, mariadb-dump or mysqldump-php wrote it.
     pub(super) is_dump: bool,
     /// That mysqlpump did.
     pub(super) is_pump: bool,
@@ -64,7 +66,7 @@ impl Notes {
     fn read(&mut self, line: &[u8], number: u64) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
-        if text.starts_with("-- MySQL dump ") || text.starts_with("-- MariaDB dump ") {
+        if HEADS.iter().any(|head| text.starts_with(head)) {
             if self.is_dump && !self.is_completed {
                 self.cut_before.get_or_insert(number);
             }
