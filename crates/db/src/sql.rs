@@ -330,8 +330,9 @@ mod tests {
 
     #[test]
     fn what_stands_between_quotes() {
-        let within =
-            |text: &'static str| tokens(text.as_bytes(), Dialect::default()).next().and_then(|t| t.within_quotes());
+        let within = |text: &'static str| {
+            tokens(text.as_bytes(), Dialect::default()).next().and_then(|t| t.within_quotes())
+        };
         assert_eq!(within("'a''b'"), Some(&b"a''b"[..]));
         assert_eq!(within("``"), Some(&b""[..]));
         for text in ["'", "`", "\"", "ab"] {

@@ -161,7 +161,8 @@ mod tests {
     #[test]
     fn servers_of_one_name_are_told_apart() {
         let variables = |id: &str| {
-            let all = [("hostname", "db"), ("port", "3306"), ("datadir", "/var/lib/mysql/"), ("server_id", id)];
+            let all =
+                [("hostname", "db"), ("port", "3306"), ("datadir", "/var/lib/mysql/"), ("server_id", id)];
             all.map(|(name, value)| [name.to_owned(), value.to_owned()]).to_vec()
         };
         let reversed = variables("1").into_iter().rev().collect();

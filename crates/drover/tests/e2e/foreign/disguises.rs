@@ -223,12 +223,14 @@ fn rows_under_a_new_name(flavour: Flavour) {
     let (_, target) = servers(flavour);
     let dir = tempfile::tempdir().unwrap();
     sql(target, "CREATE DATABASE dis_old; CREATE TABLE dis_old.x (a INT); INSERT INTO dis_old.x VALUES (77)");
-    let mut script = "CREATE DATABASE dis_old;\nUSE dis_old;\nCREATE TABLE x (a INT);\nINSERT INTO x VALUES (1);\n\
+    let mut script =
+        "CREATE DATABASE dis_old;\nUSE dis_old;\nCREATE TABLE x (a INT);\nINSERT INTO x VALUES (1);\n\
          CREATE TABLE t (a INT);\nINSERT INTO t VALUES ((SELECT MAX(a) FROM dis_old.x));\n"
-        .to_owned();
+            .to_owned();
     if flavour == Flavour::MariaDb {
         sql(target, "CREATE SEQUENCE dis_old.s START WITH 500");
-        script += "CREATE SEQUENCE s;\nINSERT INTO t VALUES (NEXTVAL(dis_old.s)), (NEXT VALUE FOR dis_old.s);\n";
+        script +=
+            "CREATE SEQUENCE s;\nINSERT INTO t VALUES (NEXTVAL(dis_old.s)), (NEXT VALUE FOR dis_old.s);\n";
     }
     let path = written(&dir, "a.sql", script.as_bytes());
     restored(target, &path, "--into dis_old=dis_new");
