@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use drover_db::grants::Held;
 use drover_db::sql::Dialect;
-use drover_db::table::{ColumnFacts, Name, columns};
+use drover_db::table::{ColumnFacts, Mark, Name, columns};
 use drover_db::{Connection, Row, quote, server};
 
 use crate::error::Doing;
@@ -23,8 +23,8 @@ pub(crate) struct Table {
     pub(crate) rows: u64,
     /// When it was created, as the server tells it.
     pub(crate) created: Option<String>,
-    /// What stands for it in InnoDB, if the account may see that.
-    pub(crate) mark: Option<String>,
+    /// What stands for it in InnoDB.
+    pub(crate) mark: Mark,
     /// Those that run before a row is updated.
     pub(crate) triggers: Vec<Trigger>,
 }
