@@ -238,9 +238,10 @@ fn refusal(refused: &[Refusal]) -> Error {
     let more = refused.len().saturating_sub(SHOWN);
     let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
     let count = refused.len();
+    let objects = if count == 1 { "object" } else { "objects" };
     Error::with_hint(
         format!(
-            "the target cannot hold {count} objects of the dump: nothing was changed{}{more}",
+            "the target cannot hold {count} {objects} of the dump: nothing was changed{}{more}",
             lines.collect::<String>()
         ),
         "--skip-refused leaves these out and restores everything else; restore --check lists all that is rewritten or lost",
