@@ -203,7 +203,7 @@ fn go_on(
         let kept = task.archive.as_deref().map_or("no archive".into(), |path| path.display().to_string());
         return Err(Error::with_hint(
             format!("an earlier run of this statement was not finished; it had {kept}"),
-            format!("go on with the same --archive, {anew}"),
+            format!("resume it with the same --archive, {anew}"),
         ));
     }
     let walk = Walk::choose(connection, statement, table, Some(&task.index))?;
@@ -217,7 +217,7 @@ fn go_on(
                 task.index,
                 task.columns.join(", ")
             ),
-            format!("go on with the same key, {anew}"),
+            format!("resume it with the same key, {anew}"),
         )),
     }
 }
@@ -252,7 +252,7 @@ fn check_same_table(
     Err(Error::with_hint(
         format!("an earlier run of this statement was not finished, {what}"),
         format!(
-            "if its rows are the same, as after an ALTER or OPTIMIZE, --altered goes on; if it has other rows, DROP TABLE {} forgets that run",
+            "if its rows are the same, as after an ALTER or OPTIMIZE, --altered resumes the run; if it has other rows, DROP TABLE {} forgets that run",
             state.name()
         ),
     ))
@@ -279,7 +279,7 @@ fn refuse_beside(table: &Table, others: &[(String, String)]) -> Result<()> {
     Err(Error::with_hint(
         format!("a run of another statement on {} was not finished: {statement}", table.name),
         format!(
-            "run that statement again to go on with it, or DROP TABLE {state}, and what it has done is forgotten"
+            "run that statement again to resume it, or DROP TABLE {state}, and what it has done is forgotten"
         ),
     ))
 }

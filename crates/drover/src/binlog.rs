@@ -207,7 +207,8 @@ pub(crate) fn replay_text(replay: &ReplayReport) -> String {
     );
     if replay.applied_before > 0 {
         let before = things(replay.applied_before, "transaction");
-        let _ = writeln!(out, "{before} of the log where it went on had been applied before");
+        let verb = if replay.applied_before == 1 { "was" } else { "were" };
+        let _ = writeln!(out, "{before} of the log where it resumed {verb} applied by an earlier run");
     }
     if !replay.dry_run && !replay.log.is_empty() {
         let _ = writeln!(out, "the target is where {} is at {}", one_line(&replay.log), replay.position);

@@ -466,7 +466,7 @@ impl Reading<'_> {
         sink.report.bytes = counter.bytes();
         sink.report.abandoned.extend(unfinished.filter(|_| !self.follows).map(|at| at.to_string()));
         let changes = !(sink.report.dry_run || is_backwards);
-        let way_on = if changes { "the same command with --resume goes on" } else { NOTHING_CHANGED };
+        let way_on = if changes { "the same command with --resume resumes it" } else { NOTHING_CHANGED };
         let passed_over = read.map_err(|error| error.with_way_on(way_on))?;
         sink.report.passed_over += passed_over;
         Ok(())
@@ -552,7 +552,8 @@ fn with_position(error: Error, mark: &Mark) -> Error {
     let Mark { log, position } = mark;
     match (error, log.is_empty()) {
         (Error::Target { doing, source }, false) => {
-            let doing = format!("{doing} (all up to {log} at {position} was applied; --resume goes on)");
+            let doing =
+                format!("{doing} (all up to {log} at {position} was applied; --resume resumes there)");
             Error::Target { doing, source }
         }
         (error, _) => error,

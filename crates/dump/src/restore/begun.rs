@@ -232,7 +232,7 @@ impl<'a> Restore<'a> {
                     "the target has what an earlier {} left when it was ended: nothing was changed",
                     steps.whose()
                 ),
-                "--resume goes on with it, --drop-existing begins anew",
+                "--resume resumes it, --drop-existing begins anew",
             ));
         }
         let others = existing.len() - 1;
