@@ -160,7 +160,7 @@ impl Error {
             }
             Self::Target { source, .. } => target_hint(source),
             Self::Found { hint, .. } => hint.clone(),
-            Self::StoppedMidway => Some("the same command with --resume goes on".into()),
+            Self::StoppedMidway => Some("the same command with --resume resumes it".into()),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use drover_db::options::{ConnectOptions, beside};
 use drover_db::sql::Dialect;
+use drover_db::table::Mark;
 use drover_db::{Connection, health, quote, server};
 
 use crate::args::ChunkArgs;
@@ -155,7 +156,10 @@ fn task(
         archive,
         table: Some(table.name.to_string()),
         created: table.created.clone(),
-        mark: table.mark.clone(),
+        mark: match &table.mark {
+            Mark::Of(mark) => Some(mark.clone()),
+            Mark::Hidden | Mark::NotNumbered => None,
+        },
     }
 }
 
@@ -199,7 +203,7 @@ fn go_on(
         let kept = task.archive.as_deref().map_or("no archive".into(), |path| path.display().to_string());
         return Err(Error::with_hint(
             format!("an earlier run of this statement was not finished; it had {kept}"),
-            format!("go on with the same --archive, {anew}"),
+            format!("resume it with the same --archive, {anew}"),
         ));
     }
     let walk = Walk::choose(connection, statement, table, Some(&task.index))?;
@@ -213,7 +217,7 @@ fn go_on(
                 task.index,
                 task.columns.join(", ")
             ),
-            format!("go on with the same key, {anew}"),
+            format!("resume it with the same key, {anew}"),
         )),
     }
 }
@@ -230,15 +234,12 @@ fn check_same_table(
         (Some(then), Some(now)) if then != now => {
             format!("on a table {} that was created at {then}; this one was created at {now}", table.name)
         }
-        _ => match is_same_table(task.mark.as_deref(), table.mark.as_deref()) {
-            Some(true) => return Ok(()),
-            Some(false) => {
-                format!("and {} was emptied by TRUNCATE, created anew or rebuilt since", table.name)
-            }
-            None => {
+        _ => match is_same_table(task.mark.as_deref(), &table.mark) {
+            Ok(true) => return Ok(()),
+            Ok(false) => format!("and {} was emptied by TRUNCATE, created anew or rebuilt since", table.name),
+            Err(why) => {
                 warnings.push(format!(
-                    "whether {} was emptied by TRUNCATE since the earlier run is not known: this account may not see InnoDB's number of \
-                     it (PROCESS)",
+                    "whether {} was emptied by TRUNCATE since the earlier run is not known: {why}",
                     table.name
                 ));
                 return Ok(());
@@ -251,17 +252,25 @@ fn check_same_table(
     Err(Error::with_hint(
         format!("an earlier run of this statement was not finished, {what}"),
         format!(
-            "if its rows are the same, as after an ALTER or OPTIMIZE, --altered goes on; if it has other rows, DROP TABLE {} forgets that run",
+            "if its rows are the same, as after an ALTER or OPTIMIZE, --altered resumes the run; if it has other rows, DROP TABLE {} forgets that run",
             state.name()
         ),
     ))
 }
 
-/// By InnoDB's numbers, if both are known and of the same view.
-fn is_same_table(then: Option<&str>, now: Option<&str>) -> Option<bool> {
-    let (then, now) = (then?, now?);
+/// By InnoDB's numbers, if both are known and of the same view; else why it is not known.
+fn is_same_table(then: Option<&str>, now: &Mark) -> std::result::Result<bool, &'static str> {
+    let now = match now {
+        Mark::Of(now) => now.as_str(),
+        Mark::Hidden => return Err("this account may not see InnoDB's number of it (PROCESS)"),
+        Mark::NotNumbered => return Err("the server has no number for it"),
+    };
+    let then = then.ok_or("the earlier run did not note InnoDB's number of it")?;
     let view = |mark: &str| mark.split(' ').next().map(str::to_owned);
-    (view(then) == view(now)).then_some(then == now)
+    match view(then) == view(now) {
+        true => Ok(then == now),
+        false => Err("the server numbered it in another way then"),
+    }
 }
 
 /// Another statement on the same table that was not finished may be this one, written otherwise: rows would be changed twice.
@@ -270,7 +279,7 @@ fn refuse_beside(table: &Table, others: &[(String, String)]) -> Result<()> {
     Err(Error::with_hint(
         format!("a run of another statement on {} was not finished: {statement}", table.name),
         format!(
-            "run that statement again to go on with it, or DROP TABLE {state}, and what it has done is forgotten"
+            "run that statement again to resume it, or DROP TABLE {state}, and what it has done is forgotten"
         ),
     ))
 }
@@ -326,5 +335,22 @@ fn replicas(
             "name the replicas with --replica mysql://HOST:PORT, or leave --max-lag out",
         )),
         false => Ok(all),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_table_is_not_known_to_be_the_same() {
+        let now = Mark::Of("INNODB_TABLES 7\n".into());
+        assert_eq!(is_same_table(Some("INNODB_TABLES 7\n"), &now), Ok(true));
+        assert_eq!(is_same_table(Some("INNODB_TABLES 6\n"), &now), Ok(false));
+        let why = |then, now| is_same_table(then, now).unwrap_err();
+        assert!(why(None, &now).contains("did not note"));
+        assert!(why(Some("INNODB_SYS_TABLES 7\n"), &now).contains("another way"));
+        assert!(why(Some("INNODB_TABLES 7\n"), &Mark::Hidden).contains("PROCESS"));
+        assert!(why(None, &Mark::NotNumbered).contains("no number"));
     }
 }

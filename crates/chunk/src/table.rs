@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use drover_db::grants::Held;
 use drover_db::sql::Dialect;
-use drover_db::table::{ColumnFacts, Name, columns};
+use drover_db::table::{ColumnFacts, Mark, Name, columns};
 use drover_db::{Connection, Row, quote, server};
 
 use crate::error::Doing;
@@ -23,8 +23,8 @@ pub(crate) struct Table {
     pub(crate) rows: u64,
     /// When it was created, as the server tells it.
     pub(crate) created: Option<String>,
-    /// What stands for it in InnoDB, if the account may see that.
-    pub(crate) mark: Option<String>,
+    /// What stands for it in InnoDB.
+    pub(crate) mark: Mark,
     /// Those that run before a row is updated.
     pub(crate) triggers: Vec<Trigger>,
 }
@@ -232,6 +232,7 @@ fn check_foreign_keys(
         Verb::Update => "UPDATE_RULE",
         Verb::Insert => return Ok(()),
     };
+    note_hidden_keys(connection, walked, archives, warnings)?;
     let keys = cascades(connection, rule, walked)?;
     if verb == Verb::Update {
         let children = keys.iter().map(|key| key.child.clone()).filter(|child| child != walked);
@@ -258,6 +259,28 @@ fn check_foreign_keys(
             "the foreign key {constraint} changes rows of {child} with it ({rule}); those are not counted"
         ));
     }
+    Ok(())
+}
+
+/// The catalogue leaves out the foreign keys of tables that the account may not see.
+fn note_hidden_keys(
+    connection: &mut Connection,
+    walked: &Name,
+    archives: bool,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    // On all schemas each of these shows all of them; SELECT does so on MySQL only.
+    const SHOWING: [&str; 4] = ["REFERENCES", "DELETE", "INSERT", "UPDATE"];
+    let held = Held::of(connection).doing(|| "reading the account's privileges")?;
+    let is_on_all = |privilege: &str| held.on_all(privilege).is_some_and(|but| but.is_empty());
+    if SHOWING.iter().any(|privilege| is_on_all(privilege)) {
+        return Ok(());
+    }
+    let effect = if archives { "would not be in the archive" } else { "is not counted" };
+    warnings.push(format!(
+        "this account may not see all foreign keys to {walked} (REFERENCES on *.*): what one with CASCADE removes or changes in other \
+         tables {effect}"
+    ));
     Ok(())
 }
 

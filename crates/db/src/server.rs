@@ -59,6 +59,15 @@ impl Server {
         let mut next = || parts.next().unwrap_or(0);
         (next(), next(), next())
     }
+
+    /// The word that its statements have for a replica: REPLICA on MySQL from 8.0.22 and on MariaDB from 10.5.1 on, else SLAVE.
+    pub fn replica_word(&self) -> &'static str {
+        let first = match self.vendor {
+            Vendor::MySql => (8, 0, 22),
+            Vendor::MariaDb => (10, 5, 1),
+        };
+        if self.numbers() >= first { "REPLICA" } else { "SLAVE" }
+    }
 }
 
 impl std::fmt::Display for Server {
@@ -116,5 +125,16 @@ mod tests {
         assert_eq!(server("10.11.19-MariaDB-0+deb12u1-log").numbers(), (10, 11, 19));
         assert_eq!(server("9.7.4-2").numbers(), (9, 7, 4));
         assert_eq!(server("").numbers(), (0, 0, 0));
+    }
+
+    #[test]
+    fn the_word_for_a_replica() {
+        let word = |vendor, version: &str| {
+            Server { vendor, version: version.into(), comment: String::new() }.replica_word()
+        };
+        assert_eq!([word(Vendor::MySql, "8.0.21"), word(Vendor::MySql, "8.0.22")], ["SLAVE", "REPLICA"]);
+        assert_eq!([word(Vendor::MySql, "5.7.44-log"), word(Vendor::MySql, "9.7.4")], ["SLAVE", "REPLICA"]);
+        assert_eq!(word(Vendor::MariaDb, "10.4.34-MariaDB"), "SLAVE");
+        assert_eq!(word(Vendor::MariaDb, "10.11.19-MariaDB"), "REPLICA");
     }
 }

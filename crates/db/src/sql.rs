@@ -29,7 +29,7 @@ pub struct Token<'a> {
     pub text: &'a [u8],
 }
 
-impl Token<'_> {
+impl<'a> Token<'a> {
     /// Whether it is this keyword, letter case apart.
     pub fn is_word(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word.as_bytes())
@@ -46,7 +46,7 @@ impl Token<'_> {
             Kind::Word => Some(self.text.to_vec()),
             Kind::Quoted => {
                 let quote = *self.text.first()?;
-                let inner = self.text.get(1..self.text.len().checked_sub(1)?)?;
+                let inner = self.within_quotes()?;
                 let mut name = Vec::with_capacity(inner.len());
                 let mut bytes = inner.iter();
                 while let Some(&byte) = bytes.next() {
@@ -59,6 +59,13 @@ impl Token<'_> {
             }
             _ => None,
         }
+    }
+
+    /// What stands between its quotes, as it is written. None of what has no quotes, and of a quote with nothing behind it, as untrusted
+    /// text may end there.
+    pub fn within_quotes(&self) -> Option<&'a [u8]> {
+        let is_quoted = matches!(self.kind, Kind::Quoted | Kind::String);
+        self.text.get(1..self.text.len().checked_sub(1)?).filter(|_| is_quoted)
     }
 
     /// Whether it means anything to the server: neither space nor comment.
@@ -319,6 +326,18 @@ mod tests {
         assert_eq!(name("shop"), Some(b"shop".to_vec()));
         assert_eq!(name("'x'"), None);
         assert_eq!(name("`"), None);
+    }
+
+    #[test]
+    fn what_stands_between_quotes() {
+        let within = |text: &'static str| {
+            tokens(text.as_bytes(), Dialect::default()).next().and_then(|t| t.within_quotes())
+        };
+        assert_eq!(within("'a''b'"), Some(&b"a''b"[..]));
+        assert_eq!(within("``"), Some(&b""[..]));
+        for text in ["'", "`", "\"", "ab"] {
+            assert_eq!(within(text), None, "{text}");
+        }
     }
 
     proptest! {

@@ -135,6 +135,10 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
             hint: Some("what is to be followed has to be copied without --into".into()),
         });
     }
+    let names = |schema: &Schema| -> Vec<_> {
+        schema.tables.iter().map(|table| (schema.name.clone(), table.name.clone())).collect()
+    };
+    let tables = schemas.iter().flat_map(names).collect();
     let schemas = schemas.into_iter().map(|schema| schema.name).collect();
     let gtids = gtid_set.unwrap_or_default().parse();
     let gtids = gtids.map_err(|why| Failure {
@@ -153,6 +157,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         replicates_from,
         logs_replicated,
         schemas,
+        tables,
         partial,
     })
 }
@@ -207,7 +212,8 @@ pub(crate) fn replay_text(replay: &ReplayReport) -> String {
     );
     if replay.applied_before > 0 {
         let before = things(replay.applied_before, "transaction");
-        let _ = writeln!(out, "{before} of the log where it went on had been applied before");
+        let verb = if replay.applied_before == 1 { "was" } else { "were" };
+        let _ = writeln!(out, "{before} of the log where it resumed {verb} applied by an earlier run");
     }
     if !replay.dry_run && !replay.log.is_empty() {
         let _ = writeln!(out, "the target is where {} is at {}", one_line(&replay.log), replay.position);

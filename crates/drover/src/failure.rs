@@ -25,20 +25,20 @@ impl Failure {
             false => return Self::from(error),
         };
         let how = format!(
-            "{place} {holds} an unfinished dump, which restore refuses: the same command with --resume goes on with it"
+            "{place} {holds} an unfinished dump, which restore refuses: the same command with --resume resumes it"
         );
-        Self::resumable(error, &how, "go on with --resume, or choose another place with --out")
+        Self::resumable(error, &how, "--resume resumes it, or choose another place with --out")
     }
 
     /// A copy that was interrupted leaves tables behind, and a directory that tells which.
     pub(crate) fn copy(error: drover_dump::Error) -> Self {
-        let full = "go on with --resume, or begin anew with another directory: --state";
-        Self::resumable(error, "the same command with --resume goes on", full)
+        let full = "--resume resumes it, or begin anew with another directory: --state";
+        Self::resumable(error, "the same command with --resume resumes it", full)
     }
 
     /// A restore that was interrupted leaves tables behind.
     pub(crate) fn restore(error: drover_dump::Error) -> Self {
-        let how = "the target may hold a part of the dump: the same command with --resume goes on with it";
+        let how = "the target may hold a part of the dump: the same command with --resume resumes it";
         Self::resumable(error, how, how)
     }
 
@@ -140,7 +140,7 @@ mod tests {
         for error in [|| drover_dump::Error::Stopped, lost] {
             let hints = [dump(error()), hint(Failure::restore(error())), hint(Failure::copy(error()))];
             for hint in hints {
-                assert!(hint.contains("with --resume goes on"), "{hint}");
+                assert!(hint.contains("with --resume resumes it"), "{hint}");
             }
             assert!(hint(Failure::restore_foreign(error())).contains("--drop-existing"));
         }

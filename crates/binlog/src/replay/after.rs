@@ -1,7 +1,7 @@
 //! The dump that the target was filled with, and whether a log is the one that it was taken at: names and positions are the same on many
 //! servers, and come again where a server begins its logs anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -33,6 +33,8 @@ pub struct After {
     pub logs_replicated: Option<bool>,
     /// The schemas that it has.
     pub schemas: Vec<String>,
+    /// The tables that it has, each with its schema.
+    pub tables: BTreeSet<(String, String)>,
     /// Tables whose rows are not all there, or not as they were.
     pub partial: Vec<Partial>,
 }

@@ -144,7 +144,10 @@ impl Applied {
                 "{at}: the dump that the replay named '{name}' began behind holds this already"
             )));
         }
-        known.others.iter().find(|(_, other)| other.has(&log.name, log.server_id, log.begun, at.position)).map_or(
+        let has = |(_, other): &(&String, &Found)| {
+            other.provenance.takes(gtid) && other.has(&log.name, log.server_id, log.begun, at.position)
+        };
+        known.others.iter().find(has).map_or(
             Ok(()),
             |(name, other)| {
                 if other.is_at_work {

@@ -8,6 +8,7 @@ use drover_db::options::{Secret, ServerArgs};
 
 use super::After;
 use super::position::UNDOING;
+use super::provenance::{EXCLUDING, INCLUDING};
 use crate::args::{FileArgs, LogArgs};
 use crate::filter::FilterArgs;
 use crate::server::{FromServerArgs, StreamArgs};
@@ -164,15 +165,13 @@ impl ReplayArgs {
         position.or(gtids).unwrap_or_default()
     }
 
-    /// Whether transactions that it does not take are to come later: then the end of a log is not where it has come to.
-    pub(super) fn leaves_out_gtids(&self) -> bool {
-        self.filter.include_gtids.is_some()
-    }
-
     /// What of the logs is wanted at all, in one line; where to begin and to end is no part of it.
     pub(super) fn selection(&self, after: Option<&After>) -> String {
         let after = after.map(|After { log, position, .. }| format!("--after a dump of {log} at {position}"));
-        after.into_iter().chain(self.filter.selection()).collect::<Vec<_>>().join(" ")
+        let FilterArgs { include_gtids, exclude_gtids, .. } = &self.filter;
+        let gtids = [(INCLUDING, include_gtids), (EXCLUDING, exclude_gtids)];
+        let gtids = gtids.into_iter().filter_map(|(option, set)| Some(format!("{option}{}", set.as_ref()?)));
+        after.into_iter().chain(self.filter.selection()).chain(gtids).collect::<Vec<_>>().join(" ")
     }
 
     pub(super) fn workers(&self) -> usize {

@@ -424,7 +424,7 @@ mod tests {
         ) {
             let format = Format::of_tests("10.11.6-MariaDB");
             let (vendor, version) = if is_mysql { (Vendor::MySql, "9.7.0") } else { (Vendor::MariaDb, "10.11.6") };
-            let target = Target { vendor, version: version.into(), max_packet };
+            let target = Target { vendor, version: version.into(), max_packet, detaches_prepared: is_mysql };
             let kind = if is_second { Kind::WRITE_ROWS } else { Kind::WRITE_ROWS_V1 };
             let header = Header { kind, ..Header::default() };
             let map = TableMap::parse(TABLE, &format).unwrap();

@@ -198,6 +198,9 @@ pub fn replay(
     if let Some(found) = &found {
         refuse_filled(found, &selection, schemas.as_ref())?;
     }
+    if !args.flashback {
+        refuse_half_filled(args, schemas.as_ref(), &mut connection, destination)?;
+    }
     let mut reading =
         Reading { chain, ahead: Ahead::default(), filter: &filter, schemas, follows, destination, progress };
     let mut provenance = found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default();
@@ -288,6 +291,7 @@ fn schemas_of(
         let made = positions.made_schemas(connection).map_err(failed)?;
         return Ok(of_dump.chain(bytes(made)).collect());
     }
+    refuse_others(after, args, connection, destination)?;
     let there = connection.query("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA").map_err(failed)?;
     let there: BTreeSet<_> = there.into_iter().map(|row| row.string(0)).collect();
     let is_missing =
@@ -310,6 +314,70 @@ fn refuse_filled(found: &Found, selection: &str, schemas: Option<&BTreeSet<Vec<u
             "the target's schema {schema} was filled anew since the replay came to {log} at {position}, by a restore or a copy: what it had applied is not there"
         ),
         "--restart begins anew, with --after behind the dump; where the new rows are of that very place, --start-position and another --name begin there",
+    ))
+}
+
+/// A table that the dump has not comes from the logs, if it is of their server; where it is there before, its rows would be there twice.
+fn refuse_others(
+    after: &After,
+    args: &ReplayArgs,
+    connection: &mut Connection,
+    destination: &Destination,
+) -> Result<()> {
+    let schemas: Vec<_> = after.schemas.iter().map(|schema| quote::string(schema)).collect();
+    let there = connection.query(format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES \
+         WHERE TABLE_TYPE NOT LIKE '%VIEW' AND TABLE_TYPE <> 'SEQUENCE' AND TABLE_SCHEMA IN ({})",
+        schemas.join(", ")
+    ));
+    let there = there.map_err(|source| destination.failed("listing tables", source))?;
+    let folded = |schema: &str, table: &str| (schema.to_lowercase(), table.to_lowercase());
+    let known: BTreeSet<_> = after.tables.iter().map(|(schema, table)| folded(schema, table)).collect();
+    let wanted = Filter::new(&args.filter, 0);
+    let is_other = |row: &&drover_db::Row| {
+        let (schema, table) = (row.string(0), row.string(1));
+        !known.contains(&folded(&schema, &table))
+            && !table.starts_with("drover_")
+            && wanted.wants_table(schema.as_bytes(), table.as_bytes())
+    };
+    let Some(row) = there.rows.iter().find(is_other) else { return Ok(()) };
+    let table = quote::qualified(&row.string(0), &row.string(1));
+    Err(Error::with_hint(
+        format!(
+            "--after: the target has the table {table}, which the dump has not: what the logs put into it would be there twice"
+        ),
+        format!(
+            "DROP TABLE {table} if the logs make it: restore --drop-existing drops what the dump has; --database and --table leave it out"
+        ),
+    ))
+}
+
+/// Where a restore or a copy has begun and not come to its end, the rows are not those that the logs change.
+fn refuse_half_filled(
+    args: &ReplayArgs,
+    schemas: Option<&BTreeSet<Vec<u8>>>,
+    connection: &mut Connection,
+    destination: &Destination,
+) -> Result<()> {
+    let noted = connection.query(
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES \
+         WHERE TABLE_NAME LIKE 'drover\\_restore\\_%' OR TABLE_NAME LIKE 'drover\\_copy\\_%'",
+    );
+    let noted =
+        noted.map_err(|source| destination.failed("looking for restores that have not ended", source))?;
+    let is_wanted = |row: &&drover_db::Row| {
+        let schema = row.string(0).into_bytes();
+        args.filter.takes_schema(&schema) && schemas.is_none_or(|schemas| schemas.contains(&schema))
+    };
+    let Some(row) = noted.rows.iter().find(is_wanted) else { return Ok(()) };
+    let table = quote::qualified(&row.string(0), &row.string(1));
+    Err(Error::with_hint(
+        format!(
+            "a restore or copy into the target has not come to its end, as {table} tells: the rows are not all there"
+        ),
+        format!(
+            "resume it first, with --resume; DROP TABLE {table} where it is known that nothing is missing"
+        ),
     ))
 }
 
@@ -400,7 +468,7 @@ fn apply(
     (sink.report.missing_rows, sink.report.missing) = queue.missing();
     let mark = match &sink.report.next_log {
         // All was applied, and the next log is where to go on.
-        Some(next) if !args.flashback && !args.leaves_out_gtids() && !queue.mark().log.is_empty() => {
+        Some(next) if !args.flashback && !queue.mark().log.is_empty() => {
             Mark { log: next.as_str().into(), position: MAGIC.len() as u64 }
         }
         _ => queue.mark(),
@@ -469,7 +537,7 @@ impl Reading<'_> {
         sink.report.bytes = counter.bytes();
         sink.report.abandoned.extend(unfinished.filter(|_| !self.follows).map(|at| at.to_string()));
         let changes = !(sink.report.dry_run || is_backwards);
-        let way_on = if changes { "the same command with --resume goes on" } else { NOTHING_CHANGED };
+        let way_on = if changes { "the same command with --resume resumes it" } else { NOTHING_CHANGED };
         let passed_over = read.map_err(|error| error.with_way_on(way_on))?;
         sink.report.passed_over += passed_over;
         Ok(())
@@ -557,7 +625,8 @@ fn with_position(error: Error, mark: &Mark) -> Error {
     let Mark { log, position } = mark;
     match (error, log.is_empty()) {
         (Error::Target { doing, source }, false) => {
-            let doing = format!("{doing} (all up to {log} at {position} was applied; --resume goes on)");
+            let doing =
+                format!("{doing} (all up to {log} at {position} was applied; --resume resumes there)");
             Error::Target { doing, source }
         }
         (error, _) => error,

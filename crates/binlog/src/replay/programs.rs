@@ -137,7 +137,7 @@ fn definer(code: &[Token<'_>]) -> Option<(String, String)> {
 
 fn word(token: &Token<'_>) -> Option<String> {
     let text = match token.kind {
-        Kind::String => token.text.get(1..token.text.len().checked_sub(1)?)?.to_vec(),
+        Kind::String => token.within_quotes()?.to_vec(),
         _ => token.name()?,
     };
     Some(String::from_utf8_lossy(&text).into_owned())

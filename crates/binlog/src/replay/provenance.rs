@@ -5,8 +5,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Read as _;
 
+use crate::event::Gtid;
+use crate::gtid_set::GtidSet;
 use crate::log::{Header, Kind};
 use crate::source::{Counter, Source, are_of_one_list, log_number};
+
+/// The options that choose transactions, as a selection has them before a set of GTIDs.
+pub(super) const INCLUDING: &str = "--include-gtids ";
+pub(super) const EXCLUDING: &str = "--exclude-gtids ";
 
 /// What is known of the server, and of its logs that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -245,6 +251,18 @@ impl Provenance {
             && self.logs.first().is_some_and(|first| first.server_id == server_id && came_before(first))
     }
 
+    /// Whether a transaction is one that was wanted, by its GTID.
+    pub(super) fn takes(&self, gtid: Option<&Gtid<'_>>) -> bool {
+        let Some(gtid) = gtid else { return true };
+        let options = self.selection.as_deref().unwrap_or_default().split(" --");
+        let mut sets = options.map(|option| option.strip_prefix("--").unwrap_or(option));
+        sets.all(|option| {
+            let set = |of: &str| option.strip_prefix(&of["--".len()..])?.parse::<GtidSet>().ok();
+            set(INCLUDING).is_none_or(|set| set.contains(gtid))
+                && set(EXCLUDING).is_none_or(|set| !set.contains(gtid))
+        })
+    }
+
     /// The name under which a log was read. A log is known by its server and the time at which it was begun; where the time is not known, by its
     /// name. Of two logs that were begun within one second, the numbers in their names tell which is which.
     pub(super) fn log(&self, name: &str, server_id: u32, begun: u32) -> Option<&str> {
@@ -322,6 +340,7 @@ impl Provenance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::MariadbGtid;
 
     #[test]
     fn logs_of_another_server_are_told() {
@@ -472,6 +491,22 @@ mod tests {
             ("bin.000002", 2, 200, false),
         ] {
             assert_eq!(known.may_come_to(name, server_id, begun), right, "{name} {server_id} {begun}");
+        }
+    }
+
+    #[test]
+    fn transactions_that_were_wanted() {
+        let gtid =
+            |number| Gtid::Mariadb(MariadbGtid { domain: 0, server: 1, number, flags: 0, group: None });
+        for (selection, right) in [
+            ("", [true, true]),
+            ("--include-gtids 0-1-3", [true, false]),
+            ("--after a dump of b.000001 at 4 --exclude-gtids 0-1-3", [false, true]),
+        ] {
+            let mut known = Provenance::default();
+            known.see_selection(selection).unwrap();
+            assert_eq!([3, 4].map(|number| known.takes(Some(&gtid(number)))), right, "{selection}");
+            assert!(known.takes(None));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use drover_db::table::ROW_TIMES;
+
 use crate::definitions::Definitions;
 use crate::event::TableMap;
 use crate::log::{Cursor, Format, Short};
@@ -64,11 +66,11 @@ impl Table {
     /// that they are such.
     pub(crate) fn period(&self) -> Option<(usize, usize)> {
         let start = self.columns.len().checked_sub(2)?;
-        let is = |index: usize, name: &[u8]| {
+        let is = |index: usize, name: &str| {
             let Column { kind, is_nullable, name: its, .. } = &self.columns[index];
-            *kind == ColumnType::Timestamp(6) && !is_nullable && its.as_deref() == Some(name)
+            *kind == ColumnType::Timestamp(6) && !is_nullable && its.as_deref() == Some(name.as_bytes())
         };
-        (is(start, b"row_start") && is(start + 1, b"row_end")).then_some((start, start + 1))
+        (is(start, ROW_TIMES[0]) && is(start + 1, ROW_TIMES[1])).then_some((start, start + 1))
     }
 
     /// Whether its last columns may be those that MariaDB gives a system-versioned table: not every log has their names.

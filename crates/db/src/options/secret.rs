@@ -77,10 +77,11 @@ fn secret_ranges(argument: &[u8]) -> Vec<Range<usize>> {
 
 /// The bytes of a URL's passwords, from left to right.
 fn url_passwords(url: &[u8]) -> Vec<Range<usize>> {
+    let found = authority_password(url).into_iter().chain(query_passwords(url));
+    let mut found: Vec<_> = found.filter(|range| !range.is_empty()).collect();
+    found.sort_by_key(|range| range.start);
     let mut passwords: Vec<Range<usize>> = Vec::new();
-    for range in
-        authority_password(url).into_iter().chain(query_passwords(url)).filter(|range| !range.is_empty())
-    {
+    for range in found {
         match passwords.last_mut().filter(|last| range.start <= last.end) {
             Some(last) => last.end = last.end.max(range.end),
             None => passwords.push(range),
@@ -234,6 +235,8 @@ mod tests {
             ),
             ("mysql://h:1/db?pwd=a@b&pass=c", "mysql://h:xxxxxxxxxxxx&pass=x"),
             ("mysql://u:a@h?pass=b", "mysql://u:x@h?pass=x"),
+            ("mysql://h/db?password=a:b@c", "mysql://h/db?password=xxxxx"),
+            ("mysql://h/db?password=se:cret&mail=x@y", "mysql://h/db?password=xxxxxxxxxxxxxx@y"),
         ] {
             assert_eq!(blanked(argument), expected);
         }
@@ -249,6 +252,8 @@ mod tests {
             ),
             ("s3://key:abc@bucket/p mysql://:abc@h", "s3://key:***@bucket/p mysql://:***@h"),
             ("mysql:/u:hunter2@h: not there", "mysql:/u:***@h: not there"),
+            ("mysql://h/db?password=a:b@c", "mysql://h/db?password=***"),
+            ("mysql://h/db?password=se:cret&mail=x@y", "mysql://h/db?password=***@y"),
             (
                 "invalid value 'jdbc:mysql://u:ab@h/x?password=ü&b=c' for 'mysql://h/x?pwd=hunter2':",
                 "invalid value 'jdbc:mysql://u:***@h/x?password=***&b=c' for 'mysql://h/x?pwd=***':",

@@ -33,6 +33,26 @@ impl ColumnFacts {
     }
 }
 
+/// What the columns are called that MariaDB adds to a system-versioned table by itself: since when and until when a row is valid.
+pub const ROW_TIMES: [&str; 2] = ["row_start", "row_end"];
+
+/// The columns that MariaDB adds by itself to a system-versioned table of these columns. They are in no list, but can be read and loaded by
+/// their names.
+pub fn implicit_row_times(columns: &[ColumnFacts]) -> Vec<ColumnFacts> {
+    if columns.iter().any(ColumnFacts::is_row_time) {
+        return Vec::new();
+    }
+    let row_time = |(name, generation): (&str, &str)| ColumnFacts {
+        name: name.into(),
+        data_type: "timestamp".into(),
+        column_type: "timestamp(6)".into(),
+        character_set: None,
+        generation: generation.into(),
+        stored: true,
+    };
+    ROW_TIMES.into_iter().zip(["ROW START", "ROW END"]).map(row_time).collect()
+}
+
 /// The columns of a table in their order; none if there is no such table, or if the account may see none.
 ///
 /// # Errors

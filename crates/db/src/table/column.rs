@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::keys::is_one_byte;
-use super::{ColumnFacts, Literal, ValueKind};
+use super::{ColumnFacts, Literal, ValueKind, implicit_row_times};
 use crate::quote;
 use crate::sql::{Dialect, Kind, tokens};
 
@@ -99,13 +99,13 @@ pub fn to_read(facts: &[ColumnFacts], versioned: bool) -> Vec<ReadColumn> {
     columns
 }
 
-/// The columns that MariaDB adds to a `versioned` table by itself: they are in no list, but can be read and loaded by these
-/// names.
+/// The columns that MariaDB adds to a `versioned` table by itself.
 pub fn implicit(facts: &[ColumnFacts], versioned: bool) -> impl Iterator<Item = ReadColumn> {
-    let adds = versioned && !facts.iter().any(ColumnFacts::is_row_time);
-    let columns =
-        || [row_time(Column { name: "row_start".into(), read: None, load: None }), row_end("row_end")];
-    adds.then(columns).into_iter().flatten()
+    let added = if versioned { implicit_row_times(facts) } else { Vec::new() };
+    added.into_iter().map(|facts| match facts.is_row_end() {
+        true => row_end(&facts.name),
+        false => row_time(Column { name: facts.name, read: None, load: None }),
+    })
 }
 
 /// Until when a row is valid. Of one that is valid until further notice that is the last TIMESTAMP, which is a later one from MariaDB 11.5
@@ -221,7 +221,7 @@ pub fn members(column_type: &str) -> Vec<Vec<u8>> {
     let dialect = Dialect { no_backslash_escapes: true, ..Dialect::default() };
     tokens(column_type.as_bytes(), dialect)
         .filter(|token| token.kind == Kind::String)
-        .map(|token| undoubled(&token.text[1..token.text.len().max(2) - 1]))
+        .map(|token| undoubled(token.within_quotes().unwrap_or_default()))
         .collect()
 }
 

@@ -11,10 +11,12 @@ mod value_kind;
 
 use std::fmt;
 
-pub use catalog::{ColumnFacts, UniqueKey, clustering_key, columns, unique_keys};
+pub use catalog::{
+    ColumnFacts, ROW_TIMES, UniqueKey, clustering_key, columns, implicit_row_times, unique_keys,
+};
 pub use column::{Column, ReadColumn, to_read};
 pub use keys::{Key, KeyColumn, Literal, key_of};
-pub use numbering::{Numbering, Numbers, mark};
+pub use numbering::{Mark, Numbering, Numbers, mark};
 pub use value_kind::ValueKind;
 
 use crate::{Row, quote};

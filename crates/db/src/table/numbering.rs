@@ -96,8 +96,13 @@ impl Numbering {
 
 /// Whether the server does not have a view, or does not show it this account.
 fn is_refused(error: &Error) -> bool {
-    // ER_UNKNOWN_TABLE, ER_NO_SUCH_TABLE; 1044, 1045, 1142, 1227 privileges; 1235, 1290 not here
-    matches!(error.code(), Some(1109 | 1146 | 1044 | 1045 | 1142 | 1227 | 1235 | 1290))
+    // ER_UNKNOWN_TABLE, ER_NO_SUCH_TABLE; 1235, 1290 not here
+    is_hidden(error) || matches!(error.code(), Some(1109 | 1146 | 1235 | 1290))
+}
+
+/// Whether the account lacks a privilege.
+fn is_hidden(error: &Error) -> bool {
+    matches!(error.code(), Some(1044 | 1045 | 1142 | 1227))
 }
 
 /// What a file of that name is called on the server: all but ASCII letters, digits and the underscore stands for itself as a code.
@@ -173,26 +178,42 @@ impl Numbers {
     }
 }
 
-/// What stands for the table that has this name now: another one that comes to have it has another mark, and so has the same one when it was
-/// emptied by TRUNCATE or rebuilt. `None` if the server does not tell this account.
+/// What stands for the table that has a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// Another table that comes to have the name has another one, and so has the same table when it was emptied by TRUNCATE or rebuilt.
+    Of(String),
+    /// This account may not see it: that takes PROCESS.
+    Hidden,
+    /// The server has no number for it: it is none of InnoDB's, or the server's views do not tell.
+    NotNumbered,
+}
+
+/// What stands for the table that has this name now.
 ///
 /// # Errors
 /// If the connection is lost.
-pub fn mark(connection: &mut Connection, table: &Name) -> Result<Option<String>> {
+pub fn mark(connection: &mut Connection, table: &Name) -> Result<Mark> {
+    let mut none = Mark::NotNumbered;
     for numbering in Numbering::ALL {
         let Some(key) = numbering.key(connection, table)? else { continue };
         for is_partitioned in [false, true] {
             let rows = match connection.query(numbering.of(&key, is_partitioned)) {
-                Err(error) if is_refused(&error) => break,
+                Err(error) if is_refused(&error) => {
+                    if is_hidden(&error) {
+                        none = Mark::Hidden;
+                    }
+                    break;
+                }
                 other => other?,
             };
             let mark = Numbers::read(&rows).mark(numbering, &key);
             if !mark.is_empty() {
-                return Ok(Some(mark));
+                return Ok(Mark::Of(mark));
             }
         }
     }
-    Ok(None)
+    Ok(none)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ fn status(server: &Server, schema: &str) -> String {
     value(
         server,
         format!(
-            "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{schema}' AND EVENT_NAME = 'tick'"
+            "SELECT STATUS FROM information_schema.EVENTS WHERE CAST(EVENT_SCHEMA AS BINARY) = '{schema}' AND EVENT_NAME = 'tick'"
         ),
     )
 }
@@ -100,8 +100,7 @@ fn schedules_that_have_ended(flavour: Flavour) {
     let over = ["past", "past_kept", "past_once"];
     let assert_said = |output: &Output| {
         for name in over {
-            let said =
-                format!("event `ended`.`{name}` stays off, since it was to run until a time that is over");
+            let said = format!("event `ended`.`{name}` stays off, since its schedule has ended");
             assert!(output.stderr.contains(&said), "no word of {name}: {output}");
         }
     };
@@ -152,4 +151,18 @@ fn switched_on_later(flavour: Flavour) {
     assert!(is_told(&again) && again.stdout.contains("there since an earlier run"), "{again}");
     run(&mut restore(target, &out, "--resume --events on")).done();
     assert_eq!(status(target, "clocks"), "ENABLED");
+
+    // One of the same name in a schema that differs in case runs already.
+    sql(
+        target,
+        "DROP DATABASE clocks; CREATE DATABASE CLOCKS; CREATE EVENT CLOCKS.tick ON SCHEDULE EVERY 1 DAY DO SET @a = 2",
+    );
+    run(&mut restore(target, &out, "")).done();
+    assert_eq!(status(target, "clocks"), "ENABLED");
+
+    // A person dropped it.
+    sql(target, "DROP EVENT clocks.tick");
+    let dropped = run(&mut restore(target, &out, "--resume")).found(&["`clocks`.`tick`"]);
+    let said = "event `clocks`.`tick` is not there";
+    assert!(dropped.stderr.contains(said) && !dropped.stderr.contains("has ended"), "{dropped}");
 }

@@ -302,7 +302,7 @@ fn stopped(flavour: Flavour) {
     let dumping = Running::start(on(&moto().endpoint(), &mut dump(server, line, &place)));
     wait_until("an upload in parts was begun", || bucket.open_uploads() > 0);
     dumping.signal("INT");
-    dumping.finish().refused(&["stopped by a signal", "--resume goes on"]);
+    dumping.finish().refused(&["stopped by a signal", "--resume resumes it"]);
     assert_eq!(bucket.open_uploads(), 0);
     assert!(!bucket.has_manifest("d"));
 }

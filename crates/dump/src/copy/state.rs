@@ -111,7 +111,7 @@ impl State {
         if has_begun && !args.target.drop_existing {
             let (what, hint) = match store.has(MANIFEST)? {
                 true => ("a finished copy", "--drop-existing copies anew; --state names another directory"),
-                false => ("an unfinished copy", "--resume goes on with it; --drop-existing begins anew"),
+                false => ("an unfinished copy", "--resume resumes it; --drop-existing begins anew"),
             };
             return Err(Error::with_hint(format!("{}: this is the state of {what}", place.display()), hint));
         }

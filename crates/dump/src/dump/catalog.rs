@@ -36,8 +36,14 @@ pub(crate) struct Relation {
 /// Engines that keep the rows in the order of the primary key.
 const CLUSTERED: [&str; 2] = ["INNODB", "ROCKSDB"];
 
-/// Engines whose tables show rows that are kept in other tables or servers.
-const ROWS_ELSEWHERE: [&str; 6] = ["MRG_MYISAM", "FEDERATED", "CONNECT", "SPIDER", "OQGRAPH", "VP"];
+/// Engines whose tables show rows that are kept in other tables or servers, as the catalogue names them.
+const ROWS_ELSEWHERE: [&str; 9] =
+    ["MRG_MYISAM", "FEDERATED", "CONNECT", "SPIDER", "OQGRAPH", "VP", "S3", "SPHINX", "CASSANDRA"];
+
+/// Whether an engine's tables show rows that are kept in other tables or servers.
+pub(crate) fn has_rows_elsewhere(engine: &str) -> bool {
+    ROWS_ELSEWHERE.iter().any(|other| engine.eq_ignore_ascii_case(other))
+}
 
 impl Relation {
     /// A table of which only the name is known.
@@ -47,7 +53,7 @@ impl Relation {
 
     /// Whether its rows are kept elsewhere: dumped here, they would come back twice.
     pub(crate) fn rows_elsewhere(&self) -> bool {
-        self.is_of(&ROWS_ELSEWHERE)
+        self.engine.as_deref().is_some_and(has_rows_elsewhere)
     }
 
     /// Whether reading in the order of the primary key costs nothing.
@@ -125,10 +131,13 @@ fn relation(row: &Row) -> Option<Relation> {
 
 /// The engine of a table; `None` if there is no such table, for views, and for a table whose rows are kept elsewhere.
 pub(crate) fn engine(connection: &mut Connection, table: &Name) -> Result<Option<String>> {
-    let sql = format!("SELECT ENGINE FROM information_schema.TABLES WHERE {}", table.condition());
-    let row = connection.first(sql).doing(|| format!("reading the engine of {table}"))?;
-    let is_own = |engine: &String| !ROWS_ELSEWHERE.iter().any(|other| engine.eq_ignore_ascii_case(other));
-    Ok(row.and_then(|row| row.text(0)).filter(is_own))
+    let sql = format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE {}",
+        table.condition()
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the engine of {table}"))?;
+    let engine = rows.into_iter().find(|row| table.begins(row)).and_then(|row| row.text(2));
+    Ok(engine.filter(|engine| !has_rows_elsewhere(engine)))
 }
 
 /// The engines whose tables a transaction sees as they were when it began.
@@ -192,4 +201,22 @@ pub(crate) fn create_table(connection: &mut Connection, table: &Name) -> Result<
         .doing(|| format!("reading the definition of {table}"))?;
     row.and_then(|row| row.bytes(1).map(<[u8]>::to_vec))
         .ok_or_else(|| Error::found(format!("the server gives no definition of {table}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+
+    #[test]
+    fn rows_elsewhere_are_so_in_the_catalogue_and_in_definitions() {
+        for engine in ["S3", "sphinx", "CASSANDRA", "FEDERATED"] {
+            let relation = Relation { engine: Some(engine.into()), ..Relation::named(Name::new("a", "b")) };
+            assert!(relation.rows_elsewhere(), "{engine}");
+            let create = format!("CREATE TABLE t (a int) ENGINE={engine}");
+            let kind = Kind::of(create.as_bytes(), Default::default());
+            assert!(matches!(kind, Kind::CreateTableElsewhere(_)), "{create}: {kind:?}");
+        }
+        assert!(!has_rows_elsewhere("InnoDB") && !has_rows_elsewhere("MyISAM"));
+    }
 }

@@ -85,7 +85,7 @@ impl Patience<'_> {
                 self.lock_timeout * Self::ATTEMPTS,
                 blockers.who
             ),
-            format!("{}, and try again; --lock-timeout makes drover wait longer", blockers.way_out()),
+            format!("{}, and try again; --lock-timeout makes drover wait longer", blockers.way_out),
         ))
     }
 

@@ -224,7 +224,7 @@ fn make_place(store: &Store, resume: bool, wanted: &Wanted) -> Result<Kept> {
         Some(kept) if resume => Ok(kept),
         Some(_) => Err(Error::with_hint(
             format!("{}: there is an unfinished dump in this {kind}", place.display()),
-            format!("--resume goes on with it; or choose another {kind}, or remove this one"),
+            format!("--resume resumes it; or choose another {kind}, or remove this one"),
         )),
         None if is_empty => {
             Journal::begin(store, wanted, Vec::new(), &BTreeMap::new())?.settle()?;

@@ -7,7 +7,7 @@ use globset::{Glob, GlobMatcher};
 
 use super::args::SourceArgs;
 use super::catalog::{Name, Relation};
-use crate::kind::{AS_ON_DISK, is_odd};
+use crate::kind::{is_odd, on_disk};
 use crate::restore::scratch::is_scratch;
 use crate::{Error, Result};
 
@@ -97,7 +97,7 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
 
 /// Whether it is one of the server's own, also by the name of its directory.
 pub(crate) fn is_system(schema: &str) -> bool {
-    let schema = if is_odd(schema) { &schema[AS_ON_DISK.len()..] } else { schema };
+    let schema = on_disk(schema).unwrap_or(schema);
     SYSTEM_SCHEMAS.iter().any(|system| system.eq_ignore_ascii_case(schema))
 }
 

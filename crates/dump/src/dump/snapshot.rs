@@ -435,7 +435,7 @@ fn in_the_way(connection: &mut Connection, lock: &str, wish: &Wish<'_>) -> Error
         format!("{lock} did not get through in {} s; in its way:\n  {}", wish.lock_timeout, blockers.who),
         format!(
             "{}, or give --lock-timeout more seconds; all writers wait as long as it waits",
-            blockers.way_out()
+            blockers.way_out
         ),
     )
 }

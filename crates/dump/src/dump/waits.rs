@@ -1,5 +1,6 @@
 //! Who is in the way of a lock.
 
+use drover_db::server::Server;
 use drover_db::{Connection, Row};
 
 use crate::error::Doing;
@@ -56,8 +57,8 @@ pub(super) fn has_waiter(connection: &mut Connection, seconds: u64) -> Result<bo
 pub(super) struct Blockers {
     /// One a line.
     pub(super) who: String,
-    /// Whether replication applies changes in one of them.
-    has_applier: bool,
+    /// What can be done about them.
+    pub(super) way_out: String,
 }
 
 impl Blockers {
@@ -69,22 +70,28 @@ impl Blockers {
             if !rows.is_empty() {
                 let lines: Vec<_> = rows.iter().map(|row| describe(row)).collect();
                 let has_applier = rows.iter().any(|row| is_applier(row));
-                return Self { who: lines.join("\n  "), has_applier };
+                let way_out = way_out(has_applier.then(|| replica_word(connection)));
+                return Self { who: lines.join("\n  "), way_out };
             }
         }
         let nobody = "a session that this account cannot see (the PROCESS privilege shows all)";
-        Self { who: nobody.into(), has_applier: false }
+        Self { who: nobody.into(), way_out: way_out(None) }
     }
+}
 
-    /// What can be done about them: a client can be ended, and what applies is stopped with replication.
-    pub(super) fn way_out(&self) -> &'static str {
-        match self.has_applier {
-            true => {
-                "wait until replication has applied that, or STOP REPLICA SQL_THREAD and START REPLICA SQL_THREAD afterwards"
-            }
-            false => "wait until that is done or KILL it",
-        }
+/// What can be done: a client can be ended, and what applies is stopped with replication, in the server's word for a replica.
+fn way_out(replica: Option<&str>) -> String {
+    match replica {
+        Some(replica) => format!(
+            "wait until replication has applied that, or STOP {replica} SQL_THREAD and START {replica} SQL_THREAD afterwards"
+        ),
+        None => "wait until that is done or KILL it".into(),
     }
+}
+
+fn replica_word(connection: &mut Connection) -> &'static str {
+    // A server that does not answer any more is met by what comes next.
+    Server::of(connection).map_or("REPLICA", |server| server.replica_word())
 }
 
 fn is_own(row: &Row, own: &[u32]) -> bool {
@@ -107,5 +114,16 @@ fn describe(row: &Row) -> String {
             "replication, which applies a transaction of its source (connection {id}), for {time} s: {short}"
         ),
         false => format!("connection {id} of {}@{}, for {time} s: {short}", row.string(1), row.string(2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replication_is_stopped_in_the_word_of_the_server() {
+        assert!(way_out(Some("SLAVE")).contains("or STOP SLAVE SQL_THREAD and START SLAVE SQL_THREAD"));
+        assert!(way_out(None).contains("KILL"));
     }
 }

@@ -108,30 +108,25 @@ impl Context<'_> {
             Kind::Empty(name) | Kind::DisableKeys(name) | Kind::EnableKeys(name) => {
                 Ok(self.target.is_filled_here(&self.target(&statement.name(name)?)))
             }
-            Kind::AlterSchema(name) => match self.target.has_entered(&self.renames.any_schema(name)) {
-                true => Ok(true),
-                false => Err(statement.refused(NOT_MADE)),
+            _ => match self.changes_own(statement)? {
+                Some(false) => Err(statement.refused(NOT_MADE)),
+                _ => Ok(true),
             },
-            Kind::ChangeRows(name) => {
-                match self.target.is_filled_here(&self.target(&statement.name(name)?)) {
-                    true => Ok(true),
-                    false => Err(statement.refused(NOT_MADE)),
-                }
-            }
-            Kind::AlterTable(name) | Kind::SetValue(name) => {
-                match self.target.has_made(&self.target(&statement.name(name)?)) {
-                    true => Ok(true),
-                    false => Err(statement.refused(NOT_MADE)),
-                }
-            }
-            Kind::CreateTrigger { table, .. } => {
-                let table = self.target(&statement.name(table)?);
-                match self.target.has_made(&table) || self.target.is_filled_here(&table) {
-                    true => Ok(true),
-                    false => Err(statement.refused(NOT_MADE)),
-                }
-            }
-            _ => Ok(true),
         }
+    }
+
+    /// Whether what a statement changes is this dump's; `None` of a statement that may change something else.
+    fn changes_own(&self, statement: &Statement) -> Result<Option<bool>> {
+        let target = |name| statement.name(name).map(|name| self.target(&name));
+        Ok(Some(match &statement.kind {
+            Kind::AlterSchema(name) => self.target.has_entered(&self.renames.any_schema(name)),
+            Kind::ChangeRows(name) => self.target.is_filled_here(&target(name)?),
+            Kind::AlterTable(name) | Kind::SetValue(name) => self.target.has_made(&target(name)?),
+            Kind::CreateTrigger { table, .. } => {
+                let table = target(table)?;
+                self.target.has_made(&table) || self.target.is_filled_here(&table)
+            }
+            _ => return Ok(None),
+        }))
     }
 }

@@ -3,6 +3,7 @@
 use drover_db::sql::{Kind as TokenKind, Token, tokens_in_comments};
 
 use super::script::Statement;
+use crate::kind::Kind;
 
 /// A table that keeps rows of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub(super) struct Definition {
     pub(super) place: String,
     /// The engine that the statement names.
     pub(super) engine: Option<String>,
+    /// Whether it is made as another table is, with that one's engine.
+    pub(super) is_like: bool,
     /// Whether it may have a primary key.
     pub(super) may_have_key: bool,
     /// Whether it is made only if it is not there.
@@ -24,7 +27,9 @@ impl Definition {
         let if_not_exists = begins.take(8).any(|token| token.is_word("EXISTS"));
         let may_have_key =
             tokens().any(|token| ["PRIMARY", "UNIQUE", "LIKE"].iter().any(|word| token.is_word(word)));
-        Self { place: statement.place(), engine: engine(tokens()), may_have_key, if_not_exists }
+        let is_from = matches!(statement.kind, Kind::CreateTableFrom(_));
+        let is_like = is_from && !tokens().any(|token| token.is_word("SELECT"));
+        Self { place: statement.place(), engine: engine(tokens()), is_like, may_have_key, if_not_exists }
     }
 }
 
@@ -37,9 +42,10 @@ fn engine<'t>(tokens: impl Iterator<Item = Token<'t>>) -> Option<String> {
         match () {
             () if is_next && token.is_symbol(b'=') => {}
             () if is_next => {
-                let is_string = token.kind == TokenKind::String;
-                let name =
-                    if is_string { token.text[1..token.text.len() - 1].into() } else { token.name()? };
+                let name = match token.kind {
+                    TokenKind::String => token.within_quotes()?.to_vec(),
+                    _ => token.name()?,
+                };
                 return Some(String::from_utf8_lossy(&name).into_owned());
             }
             () => is_next = depth == 0 && token.is_word("ENGINE"),
@@ -51,7 +57,6 @@ fn engine<'t>(tokens: impl Iterator<Item = Token<'t>>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
 
     fn definition(text: &str) -> Definition {
         let (text, kind) = (text.as_bytes().to_vec(), Kind::of(text.as_bytes(), Default::default()));
@@ -79,10 +84,19 @@ mod tests {
         );
         assert_eq!(engine("CREATE TABLE t (a int) /*!50100 ENGINE = 'Aria' */"), "Aria");
         assert_eq!(engine("CREATE TABLE t (a int) engine memory"), "memory");
+        assert_eq!(engine("CREATE TABLE t (a int) ENGINE='"), "");
         assert_eq!(
             engine("CREATE TABLE t (engine int) PARTITION BY HASH (engine) (PARTITION p ENGINE = Aria)"),
             ""
         );
+    }
+
+    #[test]
+    fn tables_like_others() {
+        let is_like = |text: &str| definition(text).is_like;
+        assert!(is_like("CREATE TABLE t LIKE u") && is_like("CREATE TABLE t (LIKE u)"));
+        assert!(!is_like("CREATE TABLE t SELECT a FROM u WHERE a LIKE 'x'"));
+        assert!(!is_like("CREATE TABLE t (a int CHECK (a LIKE 'x'))"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use drover_db::sql::{Dialect, Kind, Token, tokens};
 use drover_db::table::column::{LATER_NEVER, NEVER};
+use drover_db::table::implicit_row_times;
 use drover_db::{Connection, quote};
 
 use super::context::Context;
@@ -99,8 +100,7 @@ impl RowEnd {
     }
 
     fn is_other_end(&self, token: &Token<'_>) -> bool {
-        let inner = token.text.get(1..token.text.len().saturating_sub(1));
-        token.kind == Kind::String && inner == Some(self.ends.other.as_bytes())
+        token.kind == Kind::String && token.within_quotes() == Some(self.ends.other.as_bytes())
     }
 
     /// The place of the column among those that an INSERT lists, read up to its VALUES.
@@ -127,11 +127,8 @@ impl RowEnd {
 
 /// What the column is called in a system-versioned table of these columns; where none is among them, the server has added one.
 fn name(columns: &[ColumnFacts]) -> Option<String> {
-    match columns.iter().find(|column| column.is_row_end()) {
-        Some(column) => Some(column.name.clone()),
-        None if columns.iter().any(ColumnFacts::is_row_time) => None,
-        None => Some("row_end".into()),
-    }
+    let added = implicit_row_times(columns);
+    columns.iter().chain(&added).find(|column| column.is_row_end()).map(|column| column.name.clone())
 }
 
 /// Warns of rows that came with the last TIMESTAMP of older servers all the same.

@@ -144,7 +144,7 @@ impl Inventory {
             return;
         }
         let mut definition = Definition::of(statement);
-        if matches!(statement.kind, Kind::CreateTable(_)) {
+        if !definition.is_like {
             definition.engine.get_or_insert_with(|| session.engine.clone());
         }
         self.tables.insert(name.clone(), definition);
@@ -274,5 +274,29 @@ impl Inventory {
     fn check_filled(&self, connection: &mut Connection, context: &Context<'_>) -> Result<()> {
         let mut names = self.filled.keys().filter(|name| !self.created.contains(*name));
         names.try_for_each(|name| context.target.check_filled(connection, &context.target(name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::foreign::splitter::Rule;
+
+    #[test]
+    fn tables_that_name_no_engine_get_the_session_s() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sql");
+        let text = "CREATE TABLE a (x int);\nCREATE TABLE b SELECT x FROM a;\nCREATE TABLE c LIKE a;\n\
+                    CREATE TABLE d ENGINE=Aria SELECT x FROM a;\n";
+        std::fs::write(&path, text).unwrap();
+        let stop = Stop::default();
+        let mut script = Script::open(&path, Rule::Delimiter, Some("s"), None, &stop).unwrap();
+        let session = Session { engine: "MyISAM".into(), ..Session::default() };
+        let mut found = Inventory::default();
+        while let Some(statement) = script.next().unwrap() {
+            found.add(&statement, &session).unwrap();
+        }
+        let engine = |name: &str| found.tables[&Name::new("s", name)].engine.as_deref();
+        assert_eq!(["a", "b", "c", "d"].map(engine), [Some("MyISAM"), Some("MyISAM"), None, Some("Aria")]);
     }
 }

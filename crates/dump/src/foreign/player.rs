@@ -251,14 +251,9 @@ impl Player<'_, '_> {
         Ok(rows)
     }
 
-    /// The text with the new names, and with the ends of rows that the target has; rows are not looked through for names.
+    /// The text with the new names, and with the ends of rows that the target has.
     fn text<'s>(&self, statement: &'s Statement, row_end: Option<&RowEnd>) -> Cow<'s, [u8]> {
-        let may_name = match &statement.kind {
-            Kind::Insert(name) => name.schema.is_some(),
-            // INSERT … SELECT reads other tables.
-            kind => matches!(kind, Kind::InsertInOrder(_)),
-        };
-        let text = match may_name {
+        let text = match may_name_schemas(statement) {
             true => self.context.renames.statement(&statement.text, statement.dialect),
             false => (&statement.text[..]).into(),
         };
@@ -390,6 +385,13 @@ pub(super) fn already_there(before: &str, name: &Name) -> Error {
     )
 }
 
+/// Whether a statement with rows may name schemas. Plain rows are not looked through for names, as there are many of them.
+fn may_name_schemas(statement: &Statement) -> bool {
+    let is_qualified = statement.kind.object().is_some_and(|table| table.schema.is_some());
+    let is_plain = matches!(statement.kind, Kind::Insert(_)) && statement.reads.is_empty();
+    is_qualified || !is_plain
+}
+
 /// Whether a statement that changes rows removes them.
 fn is_delete(text: &[u8]) -> bool {
     tokens_in_comments(text, Dialect::default())
@@ -409,6 +411,29 @@ pub(super) fn is_deadlock(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::foreign::script::Script;
+    use crate::foreign::splitter::Rule;
+
+    #[test]
+    fn rows_that_read_something_name_schemas() {
+        let may_name = |text: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.sql");
+            std::fs::write(&path, text).unwrap();
+            let stop = drover_db::Stop::default();
+            let mut script = Script::open(&path, Rule::Delimiter, Some("old"), None, &stop).unwrap();
+            may_name_schemas(&script.next().unwrap().unwrap())
+        };
+        assert!(!may_name("INSERT INTO t VALUES (1, 'old.x');"));
+        for text in [
+            "INSERT INTO old.t VALUES (1);",
+            "INSERT INTO t VALUES (NEXTVAL(old.s));",
+            "INSERT INTO t VALUES ((SELECT MAX(a) FROM old.x));",
+            "REPLACE INTO t VALUES (1);",
+        ] {
+            assert!(may_name(text), "{text}");
+        }
+    }
 
     #[test]
     fn files_of_rows_are_found_beside_the_script_and_nowhere_else() {

@@ -68,11 +68,12 @@ pub(super) fn check(connection: &mut Connection, context: &Context<'_>, found: &
         return Ok(());
     }
     let count = refused.len();
+    let tables = if count == 1 { "table" } else { "tables" };
     let more = if count > SHOWN { format!("\n  and {} more", count - SHOWN) } else { String::new() };
     refused.truncate(SHOWN);
     Err(Error::with_hint(
         format!(
-            "the cluster cannot hold {count} tables of the dump on all nodes: nothing was changed\n  {}{more}",
+            "the cluster cannot hold {count} {tables} of the dump on all nodes: nothing was changed\n  {}{more}",
             refused.join("\n  ")
         ),
         HINT,

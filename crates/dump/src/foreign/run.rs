@@ -155,7 +155,11 @@ fn survey(
                 stop,
             )?;
             let bytes = std::fs::metadata(path).map_err(Error::file(path))?.len();
-            let kind = if found.is_mysqldump { "a dump of mysqldump or mariadb-dump" } else { "a script" };
+            let kind = if found.is_mysqldump {
+                "a dump of mysqldump, mariadb-dump or mysqldump-php"
+            } else {
+                "a script"
+            };
             Ok(Found::script(kind, Some(found), bytes))
         }
         Source::Mydumper => survey_mydumper(path, probe, stop),

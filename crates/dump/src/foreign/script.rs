@@ -283,7 +283,7 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// Whether mysqldump or mariadb-dump says that it wrote this.
+    /// Whether mysqldump, mariadb-dump or mysqldump-php says that it wrote this.
     pub(super) fn is_mysqldump(&self) -> bool {
         self.splitter.notes().is_dump
     }
@@ -409,11 +409,14 @@ mod tests {
     #[test]
     fn a_dump_without_its_first_or_its_last_line_is_not_whole() {
         let pump = "-- Dump created by MySQL pump utility, version: 5.7.10\n";
+        let php = "-- mysqldump-php https://github.com/ifsnop/mysqldump-php\n";
         for (text, is_whole) in [
             ("-- MySQL dump 10.13\nSELECT 1;\n", false),
             ("SELECT 1;\n-- Dump completed on 2026-01-01\n", false),
             (&format!("{pump}SELECT 1;\n"), false),
             (&format!("{pump}SELECT 1;\n-- Dump end time: Sun Dec  6\n"), true),
+            (&format!("{php}SELECT 1;\n"), false),
+            (&format!("{php}SELECT 1;\n-- Dump completed on: Sun, 06 Dec 2026 10:00:00 +0000\n"), true),
             ("SELECT 1;\n", true),
         ] {
             let (_dir, path) = script(text);

@@ -304,7 +304,7 @@ impl<'a, 'c> Reader<'a, 'c> {
     fn why_serial(&self, statement: &Statement, table: &Name) -> Option<String> {
         let why = match &statement.kind {
             _ if !self.script.is_mysqldump() => {
-                "the file does not say that mysqldump or mariadb-dump wrote it"
+                "the file does not say that mysqldump, mariadb-dump or mysqldump-php wrote it"
             }
             Kind::InsertInOrder(_) => "they are REPLACE, INSERT IGNORE or INSERT … SELECT",
             Kind::Load(..) => "they are LOAD DATA",

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use drover_db::table::implicit_row_times;
 use drover_db::{Connection, quote};
 
 use super::history::RowEnd;
@@ -23,7 +24,7 @@ pub(super) fn statement(
 ) -> Result<Option<Statement>> {
     let Some(fields) = fields(path)? else { return Ok(None) };
     let mut columns = catalog::columns(connection, table)?;
-    let row_times = row_end.map(|_| implicit(&columns)).unwrap_or_default();
+    let row_times = row_end.map(|_| implicit_row_times(&columns)).unwrap_or_default();
     if fields == columns.len() + row_times.len() {
         columns.extend(row_times);
     }
@@ -71,22 +72,6 @@ fn fields(path: &Path) -> Result<Option<usize>> {
         escaped = byte[0] == b'\\' && !escaped;
     }
     Ok((!is_empty).then_some(tabs + 1))
-}
-
-/// The columns that MariaDB adds to a system-versioned table of these columns.
-fn implicit(columns: &[ColumnFacts]) -> Vec<ColumnFacts> {
-    if columns.iter().any(ColumnFacts::is_row_time) {
-        return Vec::new();
-    }
-    let row_time = |name: &str, generation: &str| ColumnFacts {
-        name: name.into(),
-        data_type: "timestamp".into(),
-        column_type: "timestamp(6)".into(),
-        character_set: None,
-        generation: generation.into(),
-        stored: true,
-    };
-    vec![row_time("row_start", "ROW START"), row_time("row_end", "ROW END")]
 }
 
 /// The columns and what makes their values, for a file with so many fields a line: MariaDB writes what generated columns

@@ -256,9 +256,8 @@ fn may_be_same(one: &str, other: &str) -> bool {
 /// Whether the server takes two names of programs for the same.
 fn is_same(connection: &mut Connection, one: &str, other: &str) -> Result<bool> {
     // In hexadecimal, whatever character set the session has.
-    let hex = |name: &str| name.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let sql =
-        format!("SELECT _utf8mb4 0x{} COLLATE utf8mb4_general_ci = _utf8mb4 0x{}", hex(one), hex(other));
+    let [left, right] = [one, other].map(|name| quote::hex(name.as_bytes()));
+    let sql = format!("SELECT _utf8mb4 {left} COLLATE utf8mb4_general_ci = _utf8mb4 {right}");
     let row = connection.first(&sql).doing(|| format!("comparing the names `{one}` and `{other}`"))?;
     Ok(row.is_some_and(|row| row.string(0) == "1"))
 }

@@ -70,7 +70,7 @@ fn is_closed(token: &Token<'_>) -> bool {
 }
 
 fn ends_in_escape(token: &Token<'_>) -> bool {
-    let inner = &token.text[1..token.text.len() - 1];
+    let inner = token.within_quotes().unwrap_or_default();
     token.kind == Kind::String && inner.iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 

@@ -33,7 +33,7 @@ pub(super) fn missing(store: &Store) -> Error {
             "{}: there is no {FILE_NAME}: this is not a dump, or one that was never finished",
             place.display()
         ),
-        "the manifest is written when all rows are there: the same `drover dump` or `drover copy` with --resume goes on with it",
+        "the manifest is written when all rows are there: the same `drover dump` or `drover copy` with --resume resumes it",
     )
 }
 

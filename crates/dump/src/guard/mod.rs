@@ -205,7 +205,7 @@ fn check(state: &State) -> Result<()> {
     }
     Err(Error::with_hint(
         format!("stopped by a guard: {}", state.found.stop.join(", ")),
-        "go on with --resume at a calmer time, or give the guard another limit",
+        "resume with --resume at a calmer time, or give the guard another limit",
     ))
 }
 

@@ -4,30 +4,18 @@ use drover_db::sql::{Kind as TokenKind, Token};
 
 use super::words::Words;
 use super::{Kind, UNKNOWN};
+use crate::dump::catalog::has_rows_elsewhere;
 
-/// Engines whose tables show rows that are kept in other tables or servers, and options of theirs.
-const ELSEWHERE: [&str; 12] = [
-    "MERGE",
-    "MRG_MYISAM",
-    "MRG_ISAM",
-    "FEDERATED",
-    "FEDERATEDX",
-    "CONNECT",
-    "SPIDER",
-    "OQGRAPH",
-    "VP",
-    "S3",
-    "SPHINX",
-    "CASSANDRA",
-];
-/// Options of such tables.
+/// What definitions also call engines of which the catalogue has another name.
+const OTHER_NAMES: [&str; 3] = ["MERGE", "MRG_ISAM", "FEDERATEDX"];
+/// Options of tables whose rows are kept elsewhere.
 const OPTIONS: [&str; 2] = ["UNION", "CONNECTION"];
 
 /// Whether this is the name of an engine whose tables show rows that are kept elsewhere, perhaps in quotes.
 pub(super) fn is_elsewhere(token: &Token<'_>) -> bool {
-    let is_quoted = matches!(token.kind, TokenKind::String | TokenKind::Quoted);
-    let text = if is_quoted { &token.text[1..token.text.len().max(2) - 1] } else { token.text };
-    ELSEWHERE.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
+    let text = token.within_quotes().unwrap_or(token.text);
+    let engine = String::from_utf8_lossy(text);
+    has_rows_elsewhere(&engine) || OTHER_NAMES.iter().any(|name| engine.eq_ignore_ascii_case(name))
 }
 
 /// Looks at the options at the end of a table's definition, one token after the other.

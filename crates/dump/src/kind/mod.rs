@@ -93,11 +93,17 @@ const FILLS_ELSEWHERE: &str = "its rows would go into other tables";
 const ODD_NAME: &str = "no dump has such a name";
 
 /// What servers put before the name of a file or directory that is no name as they write them since 5.1.
-pub(crate) const AS_ON_DISK: &str = "#mysql50#";
+const AS_ON_DISK: &str = "#mysql50#";
+
+/// The name of the file or directory that a server takes it for.
+pub(crate) fn on_disk(name: &str) -> Option<&str> {
+    let (begin, rest) = name.split_at_checked(AS_ON_DISK.len())?;
+    begin.eq_ignore_ascii_case(AS_ON_DISK).then_some(rest)
+}
 
 /// Whether a server takes it for the name of a file or directory.
 pub(crate) fn is_odd(name: &str) -> bool {
-    name.get(..AS_ON_DISK.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(AS_ON_DISK))
+    on_disk(name).is_some()
 }
 
 impl Kind {

@@ -139,6 +139,8 @@ fn changes_of_tables() {
         "ALTER TABLE t ADD KEY (a), CONVERT TABLE other.x TO PARTITION p1 VALUES LESS THAN (100)",
         "ALTER TABLE t AUTO_INCREMENT=1\u{a0}UNION=(other.t)",
         "CREATE INDEX q INDEX r ON other.x (a)",
+        "CREATE UNDO VIEW v AS SELECT 1",
+        "CREATE SPATIAL TABLE t (a int)",
         "ALTER TABLE t",
         "ALTER VIEW v AS SELECT 1",
         "ALTER DATABASE s UPGRADE DATA DIRECTORY NAME",

@@ -107,7 +107,17 @@ impl<'a> Words<'a> {
 
     /// Takes these words if all of them are next.
     pub(super) fn are(&mut self, words: &[&str]) -> bool {
-        words.iter().all(|word| self.is(word))
+        let is_next = |(place, word): (usize, &&str)| {
+            let token = self.peek_at(place);
+            token.is_some_and(|token| token.is_word(word))
+        };
+        let found = words.iter().enumerate().all(is_next);
+        if found {
+            words.iter().for_each(|_| {
+                self.next();
+            });
+        }
+        found
     }
 
     pub(super) fn symbol(&mut self, symbol: u8) -> bool {

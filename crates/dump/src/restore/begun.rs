@@ -6,7 +6,7 @@ use drover_db::{Connection, Server, quote, replays};
 
 use super::events::{self, Events};
 use super::global::{LocalInfile, RedoLog, redo_log_warning};
-use super::objects::{self, Scripts};
+use super::objects::Scripts;
 use super::rows_only;
 use super::run::{Restore, RestoreReport, grouped};
 use super::steps::{self, Steps};
@@ -62,8 +62,11 @@ impl<'a> Restore<'a> {
         let scripts = self.scripts();
         if let Some(schema) = scripts.impossible_schemas(coordinator, self.manifest)?.first() {
             return Err(Error::with_hint(
-                format!("no server makes a schema called {}: nothing was changed", quote::identifier(schema)),
-                objects::way_out(schema),
+                format!(
+                    "no server makes a schema called {}: nothing was changed",
+                    quote::identifier(schema.new)
+                ),
+                schema.way_out(),
             ));
         }
         let mut redo_log = RedoLog::new(self.options, self.args.disable_redo)?;
@@ -235,7 +238,7 @@ impl<'a> Restore<'a> {
                     "the target has what an earlier {} left when it was ended: nothing was changed",
                     steps.whose()
                 ),
-                "--resume goes on with it, --drop-existing begins anew",
+                "--resume resumes it, --drop-existing begins anew",
             ));
         }
         let others = existing.len() - 1;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::args::{RestoreArgs, TargetArgs};
 use super::begun::NO_FILES;
 use super::cluster::Cluster;
-use super::objects::{Scripts, way_out};
+use super::objects::{ImpossibleSchema, Scripts};
 use super::rename::{Case, Renames};
 use super::run::grouped;
 use super::trial::{Outcome, Trial, both_mysql};
@@ -158,9 +158,9 @@ fn impossible_schemas(
     }
     let renames = &Renames::new(&args.into, manifest, Case::of(connection)?)?;
     let scripts = Scripts { store, renames, translator: None };
-    let refusal = |schema: &&str| Refusal {
-        object: format!("schema {}", quote::identifier(schema)),
-        reason: format!("no server makes a schema of this name; {}", way_out(schema)),
+    let refusal = |schema: &ImpossibleSchema<'_>| Refusal {
+        object: format!("schema {}", quote::identifier(schema.new)),
+        reason: format!("no server makes a schema of this name; {}", schema.way_out()),
     };
     Ok(scripts.impossible_schemas(connection, manifest)?.iter().map(refusal).collect())
 }
@@ -238,9 +238,10 @@ fn refusal(refused: &[Refusal]) -> Error {
     let more = refused.len().saturating_sub(SHOWN);
     let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
     let count = refused.len();
+    let objects = if count == 1 { "object" } else { "objects" };
     Error::with_hint(
         format!(
-            "the target cannot hold {count} objects of the dump: nothing was changed{}{more}",
+            "the target cannot hold {count} {objects} of the dump: nothing was changed{}{more}",
             lines.collect::<String>()
         ),
         "--skip-refused leaves these out and restores everything else; restore --check lists all that is rewritten or lost",

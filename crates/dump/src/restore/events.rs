@@ -3,7 +3,7 @@
 
 use drover_db::sql::events::off_as_on_a_replica;
 use drover_db::sql::{Dialect, Kind, Token, tokens};
-use drover_db::{Connection, health, quote};
+use drover_db::{Connection, Row, health, quote};
 
 use super::objects::{Scripts, each};
 use crate::Result;
@@ -33,7 +33,7 @@ impl Scripts<'_> {
             .try_for_each(|(schema, event)| self.create_event(connection, schema, event, warnings))
     }
 
-    /// Makes an event that does not run, also one whose time is over, which the servers would drop at once.
+    /// Makes an event that does not run, also one whose schedule has ended, which the servers would drop at once.
     pub(super) fn create_event(
         &self,
         connection: &mut Connection,
@@ -55,7 +55,7 @@ impl Scripts<'_> {
         made
     }
 
-    /// The events that ran where they come from and are off here. Those whose time is over stay off, or are not there: a warning says so.
+    /// The events that ran where they come from and are off here. Of those that stay off or are not there a warning tells.
     pub(super) fn events_to_switch_on<'m>(
         &self,
         connection: &mut Connection,
@@ -73,11 +73,15 @@ impl Scripts<'_> {
             match event.standing(connection)? {
                 Standing::Off => events.push(event),
                 Standing::On => {}
-                Standing::Over => warnings.push(format!(
-                    "event {} stays off, since it was to run until a time that is over",
-                    event.name
-                )),
-                Standing::Dropped => warnings.push(format!("event {} is not there, {DROPPED}", event.name)),
+                Standing::Over => {
+                    warnings.push(format!("event {} stays off, since its schedule has ended", event.name));
+                }
+                Standing::Missing => {
+                    let end = End::of(&statements);
+                    let is_over = end.map_or(Ok(false), |end| end.has_dropped(connection))?;
+                    let why = if is_over { DROPPED } else { "" };
+                    warnings.push(format!("event {} is not there{why}", event.name));
+                }
             }
         }
         Ok(events)
@@ -96,18 +100,17 @@ impl Scripts<'_> {
     }
 }
 
-/// Why an event may not be there.
-const DROPPED: &str =
-    "since it was to run until a time that is over, and the server drops such events by itself";
+/// Why an event is not there whose schedule has ended.
+const DROPPED: &str = ", since its schedule has ended: the server drops such events by itself";
 
 /// How an event stands on the server that is filled.
 enum Standing {
     On,
     /// As on a replica.
     Off,
-    /// Off, and the server would drop it or switch it off again, since its time is over.
+    /// Off, and the server would drop it or switch it off again, since its schedule has ended.
     Over,
-    Dropped,
+    Missing,
 }
 
 /// One that ran where it comes from, with its name on the server that is filled.
@@ -118,30 +121,33 @@ pub(super) struct Event<'m> {
 }
 
 impl Event<'_> {
-    fn in_catalogue(&self) -> String {
+    /// Its row in the catalogue: the two names, and these columns. The catalogue takes `Shop` and `shop` for the same.
+    fn row(&self, connection: &mut Connection, columns: &str) -> Result<Option<Row>> {
         let [schema, name] = [&self.name.schema, &self.name.name].map(|name| quote::string(name));
-        format!("FROM information_schema.EVENTS WHERE EVENT_SCHEMA = {schema} AND EVENT_NAME = {name}")
+        let sql = format!(
+            "SELECT EVENT_SCHEMA, EVENT_NAME, {columns} FROM information_schema.EVENTS WHERE EVENT_SCHEMA = {schema} AND \
+             EVENT_NAME = {name}"
+        );
+        let rows = connection.query(sql).doing(|| format!("asking for event {}", self.name))?;
+        Ok(rows.into_iter().find(|row| self.name.begins(row)))
     }
 
     fn standing(&self, connection: &mut Connection) -> Result<Standing> {
         // The catalogue has times in the event's own zone.
         const IS_OVER: &str =
             "COALESCE(CONVERT_TZ(COALESCE(EXECUTE_AT, ENDS), TIME_ZONE, '+00:00') < UTC_TIMESTAMP(), 0)";
-        let row = connection.first(format!("SELECT STATUS, {IS_OVER} {}", self.in_catalogue()));
-        let row = row.doing(|| format!("asking for event {}", self.name))?;
-        Ok(match row {
-            None => Standing::Dropped,
+        Ok(match self.row(connection, &format!("STATUS, {IS_OVER}"))? {
+            None => Standing::Missing,
             // SLAVESIDE_DISABLED, or REPLICA_SIDE_DISABLED.
-            Some(row) if !row.string(0).ends_with("SIDE_DISABLED") => Standing::On,
-            Some(row) if row.parse(1) == Some(1) => Standing::Over,
+            Some(row) if !row.string(2).ends_with("SIDE_DISABLED") => Standing::On,
+            Some(row) if row.parse(3) == Some(1) => Standing::Over,
             Some(_) => Standing::Off,
         })
     }
 
     /// What has it run, with the account that it has.
     pub(super) fn enable(&self, connection: &mut Connection) -> Result<String> {
-        let row = connection.first(format!("SELECT DEFINER {}", self.in_catalogue()));
-        let definer = row.doing(|| format!("asking for event {}", self.name))?.map(|row| row.string(0));
+        let definer = self.row(connection, "DEFINER")?.map(|row| row.string(2));
         let definer = definer.as_deref().and_then(|definer| definer.rsplit_once('@'));
         let definer = definer
             .map(|(user, host)| format!("DEFINER={}@{} ", quote::identifier(user), quote::identifier(host)));

@@ -108,13 +108,14 @@ pub(crate) fn charset(
         return Ok(Charset::Binary);
     }
     let sql = format!(
-        "SELECT DATA_TYPE, CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE {}",
+        "SELECT TABLE_SCHEMA, TABLE_NAME, DATA_TYPE, CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE {}",
         target.condition()
     );
     let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
-    let kind = |row: Row| ValueKind::of(&row.string(0).to_ascii_lowercase(), row.text(1).as_deref());
+    let kind = |row: Row| ValueKind::of(&row.string(2).to_ascii_lowercase(), row.text(3).as_deref());
     let is_utf8mb4 = |kind| matches!(kind, ValueKind::Number | ValueKind::Word | ValueKind::Utf8);
-    Ok(if rows.into_iter().map(kind).all(is_utf8mb4) { Charset::Utf8mb4 } else { Charset::Binary })
+    let mut kinds = rows.into_iter().filter(|row| target.begins(row)).map(kind);
+    Ok(if kinds.all(is_utf8mb4) { Charset::Utf8mb4 } else { Charset::Binary })
 }
 
 /// What comes.

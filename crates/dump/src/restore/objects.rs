@@ -8,7 +8,7 @@ use crate::Result;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Script};
 use crate::format::script::parse;
-use crate::kind::{AS_ON_DISK, is_odd};
+use crate::kind::{is_odd, on_disk};
 use crate::session::{self, Purpose};
 use crate::store::Store;
 use crate::translate::Translator;
@@ -17,10 +17,21 @@ use crate::translate::Translator;
 /// sets, collations, options and sql_modes. They come for nearly every object of an older server.
 const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
 
-/// How a schema is restored whose name no server takes.
-pub(super) fn way_out(schema: &str) -> String {
-    let plain = schema.strip_prefix(AS_ON_DISK).unwrap_or(schema);
-    format!("--into '{schema}={plain}' restores it as `{plain}`")
+/// A schema that no server makes under the name that it is to have: a directory had it that no CREATE DATABASE made.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ImpossibleSchema<'m> {
+    /// Its name in the dump.
+    old: &'m str,
+    /// The name that it is to have.
+    pub(super) new: &'m str,
+}
+
+impl ImpossibleSchema<'_> {
+    /// How it is restored all the same.
+    pub(super) fn way_out(&self) -> String {
+        let plain = on_disk(self.new).unwrap_or(self.new);
+        format!("--into '{}={plain}' restores it as `{plain}`", self.old)
+    }
 }
 
 /// Where scripts are read from and what is changed in them.
@@ -92,15 +103,20 @@ impl Scripts<'_> {
         result
     }
 
-    /// The schemas that are to be made, and that no server makes under their name: a directory had it that no CREATE DATABASE made.
+    /// The schemas that are to be made, and that no server makes under their name.
     pub(super) fn impossible_schemas<'m>(
         &'m self,
         connection: &mut Connection,
         manifest: &'m Manifest,
-    ) -> Result<Vec<&'m str>> {
+    ) -> Result<Vec<ImpossibleSchema<'m>>> {
         let there = crate::dump::catalog::schemas(connection)?;
-        let names = manifest.schemas.iter().map(|schema| self.renames.schema(&schema.name));
-        Ok(names.filter(|name| is_odd(name) && !there.iter().any(|known| known == name)).collect())
+        let all = manifest.schemas.iter();
+        let all =
+            all.map(|schema| ImpossibleSchema { old: &schema.name, new: self.renames.schema(&schema.name) });
+        let is_impossible = |schema: &ImpossibleSchema<'_>| {
+            is_odd(schema.new) && !there.iter().any(|known| known == schema.new)
+        };
+        Ok(all.filter(is_impossible).collect())
     }
 
     /// Creates the schemas that are not there; one that is there keeps its settings.
@@ -224,4 +240,16 @@ fn collect_warnings(connection: &mut Connection, file: &str, warnings: &mut Vec<
         rows.into_iter().filter(|row| !row.parse(1).is_some_and(|code| OLD_FASHIONED.contains(&code)));
     warnings.extend(worth_saying.map(|row| format!("{file}: {}", row.string(2))));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn into_takes_the_name_that_the_dump_has() {
+        let way_out = |old, new| ImpossibleSchema { old, new }.way_out();
+        assert_eq!(way_out("#mysql50#a-b", "#mysql50#a-b"), "--into '#mysql50#a-b=a-b' restores it as `a-b`");
+        assert_eq!(way_out("shop", "#MySQL50#Shop"), "--into 'shop=Shop' restores it as `Shop`");
+    }
 }

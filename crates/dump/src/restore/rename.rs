@@ -40,7 +40,7 @@ impl FromStr for Rename {
 #[derive(Debug, Default)]
 pub(crate) struct Renames {
     new: BTreeMap<String, String>,
-    /// What the dump holds in each of those schemas.
+    /// What the dump holds in each of those schemas, in the server's case.
     objects: BTreeSet<(String, String)>,
     case: Case,
 }
@@ -114,7 +114,8 @@ impl Renames {
                 ));
             }
         }
-        Ok(Self { new, objects, case })
+        let objects = objects.into_iter().map(|(schema, name)| (schema, case.of_name(&name).into_owned()));
+        Ok(Self { new, objects: objects.collect(), case })
     }
 
     /// Names that stay as they are, but for the server's case.
@@ -230,7 +231,7 @@ impl Renames {
         if !token(1)?.is_symbol(b'.') {
             return None;
         }
-        let inner = name(token(2)?)?;
+        let inner = self.case.of_name(&name(token(2)?)?).into_owned();
         let third = token(3).is_some_and(|token| token.is_symbol(b'.'));
         (third || self.objects.contains(&(old, inner))).then_some(new)
     }
@@ -322,6 +323,19 @@ mod tests {
         assert_eq!(kept.relation("Shop", "Orders"), Name::new("Shop", "Orders"));
         let both = || ["Orders", "orders"].map(|name| Name::new("Shop", name)).into_iter();
         assert!(renames.check_relations(both()).is_err() && kept.check_relations(both()).is_ok());
+    }
+
+    #[test]
+    fn tables_that_a_text_names_in_another_case() {
+        let objects = || BTreeSet::from([("Shop".to_owned(), "Orders".to_owned())]);
+        let shown = |case| {
+            let rename = "Shop=new".parse().unwrap();
+            let renames = Renames::of(&[rename], &["Shop".to_owned()].into(), objects(), case).unwrap();
+            let text = renames.statement(b"SELECT MAX(a) FROM Shop.ORDERS", Dialect::default()).into_owned();
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(shown(Case::Lower), "SELECT MAX(a) FROM `new`.ORDERS");
+        assert_eq!(shown(Case::Kept), "SELECT MAX(a) FROM Shop.ORDERS");
     }
 
     #[test]

@@ -55,9 +55,30 @@ impl Names {
 
 /// What the names of all trials on this server begin with: the others' may come here by replication, and their locks do not.
 fn of_server(connection: &mut Connection) -> Result<String> {
-    let row = connection.first("SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir)");
-    let server = row.doing(|| "asking for the server's name")?.map(|row| row.string(0)).unwrap_or_default();
-    Ok(format!("{BEGIN}{}_", &Digest::of(server.as_bytes()).to_string()[..8]))
+    let names = IDENTITY.map(quote::string).join(", ");
+    let sql = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})");
+    let rows = connection.query(sql).doing(|| "asking which server it is")?;
+    Ok(begin_of(rows.into_iter().map(|row| [row.string(0), row.string(1)]).collect()))
+}
+
+/// Variables that together tell a server from others. Hosts that were cloned have the same name, port and directory, but in one replication
+/// no server_id twice; the nodes of a Galera cluster may have one for all. No server has all of these.
+const IDENTITY: [&str; 8] = [
+    "hostname",
+    "port",
+    "datadir",
+    "server_id",
+    "server_uuid",
+    "server_uid",
+    "wsrep_node_name",
+    "wsrep_node_address",
+];
+
+/// What names of trials begin with on a server that has these values.
+fn begin_of(mut variables: Vec<[String; 2]>) -> String {
+    variables.sort_unstable();
+    let digest = Digest::of(variables.concat().join("\n").as_bytes());
+    format!("{BEGIN}{}_", &digest.to_string()[..8])
 }
 
 fn drop_leftovers(
@@ -136,6 +157,19 @@ impl Drop for Scratch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_of_one_name_are_told_apart() {
+        let variables = |id: &str| {
+            let all =
+                [("hostname", "db"), ("port", "3306"), ("datadir", "/var/lib/mysql/"), ("server_id", id)];
+            all.map(|(name, value)| [name.to_owned(), value.to_owned()]).to_vec()
+        };
+        let reversed = variables("1").into_iter().rev().collect();
+        assert_eq!(begin_of(variables("1")), begin_of(reversed));
+        assert_ne!(begin_of(variables("1")), begin_of(variables("2")));
+        assert!(is_scratch(&format!("{}7_0", begin_of(variables("1")))));
+    }
 
     #[test]
     fn only_names_of_trials_are_scratch() {

@@ -123,25 +123,26 @@ struct Column {
 
 fn columns(connection: &mut Connection, target: &Name, table: &Table) -> Result<Vec<Column>> {
     let sql = format!(
-        "SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, CHARACTER_OCTET_LENGTH, IS_NULLABLE, \
-         DATA_TYPE FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, \
+         CHARACTER_OCTET_LENGTH, IS_NULLABLE, DATA_TYPE FROM information_schema.COLUMNS WHERE {} ORDER BY ORDINAL_POSITION",
         target.condition()
     );
     let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
-    let loaded = |row: &Row| table.columns.iter().any(|column| column.name == row.string(0));
-    Ok(rows.into_iter().filter(loaded).map(|row| column(&row)).collect())
+    let is_loaded =
+        |row: &Row| target.begins(row) && table.columns.iter().any(|column| column.name == row.string(2));
+    Ok(rows.into_iter().filter(is_loaded).map(|row| column(&row)).collect())
 }
 
 fn column(row: &Row) -> Column {
-    let null = if row.string(5) == "NO" { " NOT NULL" } else { " NULL" };
+    let null = if row.string(7) == "NO" { " NOT NULL" } else { " NULL" };
     let set =
-        row.text(2).map(|set| format!(" CHARACTER SET {set} COLLATE {}", row.string(3))).unwrap_or_default();
-    let column_type = row.string(1);
-    let as_bytes = match (row.string(6).to_ascii_lowercase().as_str(), row.text(2)) {
-        ("varchar", Some(_)) => format!("varbinary({})", row.string(4)),
+        row.text(4).map(|set| format!(" CHARACTER SET {set} COLLATE {}", row.string(5))).unwrap_or_default();
+    let column_type = row.string(3);
+    let as_bytes = match (row.string(8).to_ascii_lowercase().as_str(), row.text(4)) {
+        ("varchar", Some(_)) => format!("varbinary({})", row.string(6)),
         (kind @ ("tinytext" | "text" | "mediumtext" | "longtext"), Some(_)) => kind.replace("text", "blob"),
         // Of a CHAR the two engines' formats differ: a bad byte in one is still refused.
         _ => format!("{column_type}{set}"),
     };
-    Column { name: row.string(0), as_bytes: as_bytes + null, as_text: format!("{column_type}{set}{null}") }
+    Column { name: row.string(2), as_bytes: as_bytes + null, as_text: format!("{column_type}{set}{null}") }
 }

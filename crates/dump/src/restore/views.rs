@@ -111,7 +111,7 @@ fn refused(failed: Failed<'_>, warnings: &mut Vec<String>) -> Result<()> {
                 Some(_) => error,
                 None => Error::with_hint(
                     error.to_string(),
-                    "if the view reads what is not in the dump, make that first; --resume goes on then; --skip-refused leaves the view out",
+                    "if the view reads what is not in the dump, make that first, then resume with --resume; --skip-refused leaves the view out",
                 ),
             });
         }

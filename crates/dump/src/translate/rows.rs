@@ -1,6 +1,6 @@
 //! Rows that the target takes in another form: of a table with history only those of now.
 
-use drover_db::table::column;
+use drover_db::table::{ROW_TIMES, column};
 
 use crate::Result;
 use crate::format::manifest::{Chunk, Manifest, Script, Table};
@@ -29,7 +29,7 @@ impl Current {
     pub(super) fn of(table: &Table, row_times: &[String]) -> Option<Self> {
         let names: Vec<&str> = match row_times {
             [start, end] => vec![start, end],
-            _ => vec!["row_start", "row_end"],
+            _ => ROW_TIMES.to_vec(),
         };
         let at = |name: &str| table.columns.iter().rposition(|column| column.name == name);
         let (start, end) = (at(names[0])?, at(names[1])?);

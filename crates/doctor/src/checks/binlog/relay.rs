@@ -41,11 +41,11 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     Ok(outcome)
 }
 
-/// MariaDB without GTIDs.
+/// MariaDB without GTIDs. All its versions know SLAVE, and REPLICA only those from 10.5.1 on.
 fn by_file(channel: &Channel<'_>) -> Finding {
     let (name, _) = channel.clause();
     let change = |to: &str| {
-        format!("STOP REPLICA{name}; CHANGE MASTER{name} TO MASTER_USE_GTID = {to}; START REPLICA{name}")
+        format!("STOP SLAVE{name}; CHANGE MASTER{name} TO MASTER_USE_GTID = {to}; START SLAVE{name}")
     };
     unsafe_after_a_crash(
         channel,
@@ -56,12 +56,12 @@ fn by_file(channel: &Channel<'_>) -> Finding {
     .sql(change("slave_pos"), Some(change("no")))
 }
 
-/// MySQL before 8.4 with what was its default before 8.0.
+/// MySQL before 8.4 with what was its default before 8.0. All these know SLAVE, and REPLICA only those from 8.0.22 on.
 fn in_a_file(channel: &Channel<'_>) -> Finding {
-    const SET: &str = "STOP REPLICA; SET GLOBAL relay_log_info_repository";
+    const SET: &str = "STOP SLAVE; SET GLOBAL relay_log_info_repository";
     unsafe_after_a_crash(channel, "keep the position in a table, here and in the option file")
         .seen("relay_log_info_repository is FILE, and SOURCE_AUTO_POSITION is not 1")
-        .sql(format!("{SET} = 'TABLE'; START REPLICA"), Some(format!("{SET} = 'FILE'; START REPLICA")))
+        .sql(format!("{SET} = 'TABLE'; START SLAVE"), Some(format!("{SET} = 'FILE'; START SLAVE")))
 }
 
 /// MySQL without automatic positions.

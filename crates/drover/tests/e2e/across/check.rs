@@ -46,7 +46,7 @@ fn what_the_target_lacks_is_named(flavour: Flavour) {
     run(&mut restore(target, dir.path(), "--check"))
         .found(&["view `lacking`.`v`", "FUNCTION lacking.f does not exist"]);
     assert_no_scratch(target);
-    let words = ["FUNCTION lacking.f does not exist", "--resume goes on then"];
+    let words = ["FUNCTION lacking.f does not exist", "then resume with --resume"];
     run(&mut restore(target, dir.path(), "")).refused(&words);
     sql(target, "CREATE FUNCTION lacking.f() RETURNS INT NO SQL RETURN 1");
     run(&mut restore(target, dir.path(), "--resume")).done();

@@ -20,6 +20,8 @@ on_both!(
     two_at_once,
     filled_anew,
     from_before_a_dump,
+    refused_is_not_done,
+    not_as_the_dump_says,
 );
 
 /// What was applied from a log is not applied again, whatever the file and the replay are called.
@@ -165,11 +167,12 @@ fn transactions_that_come_later(flavour: Flavour) {
     }
     let logs = logged(source, || insert(source, 1..=4));
     let listed = run(drover("binlog ls --json").args(&logs)).done().json();
-    let first = listed["lines"][0]["gtid"].as_str().unwrap().to_owned();
+    let first = listed["lines"][2]["gtid"].as_str().unwrap().to_owned();
     let replay = |options: &str| run(drover_on(target, &format!("binlog replay {options}")).args(&logs));
     replay(&format!("--include-gtids {first}")).done();
     assert_eq!(rows(target), "1");
-    replay("--resume").done();
+    replay("--resume").refused(&["now all is asked for"]);
+    replay(&format!("--name rest --exclude-gtids {first}")).done();
     assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4");
 }
 
@@ -327,4 +330,61 @@ fn from_before_a_dump(flavour: Flavour) {
     assert_eq!(rows(target), "2");
     run(drover_on(target, "binlog replay --resume --name n").args(behind.iter().chain(&more).map(of))).done();
     assert_eq!(rows(target), "3");
+}
+
+/// What the server refuses was not done: the next run does not take somebody else's table, or a transaction that is not there, for its own work.
+fn refused_is_not_done(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    let backup = dir.path().join("backup");
+    sql(source, TABLE);
+    insert(source, 1..=2);
+    sql(source, "XA START 'x'; INSERT INTO d.t VALUES (3, ''); XA END 'x'; XA PREPARE 'x'");
+    run(&mut dump(source, "d", &backup)).done();
+    sql(source, "XA COMMIT 'x'");
+    run(&mut restore(target, &backup, "")).done();
+    let from = from(source);
+    let replay = |options: &str| {
+        let mut command = drover_on(target, &format!("binlog replay {options}"));
+        run(command.arg("--after").arg(&backup).args(["--from", &from]))
+    };
+    replay("").refused(&["XA COMMIT", "(error 1397"]);
+    replay("--resume").refused(&["XA COMMIT", "(error 1397"]);
+    assert_eq!((rows(source), rows(target)), ("3".into(), "2".into()));
+
+    let made =
+        logged(source, || drop(sql(source, "CREATE TABLE d.own (a INT); INSERT INTO d.own VALUES (1)")));
+    sql(target, "CREATE TABLE d.own (a INT, b INT); INSERT INTO d.own VALUES (7, 7)");
+    for options in ["--name n --start-position 4", "--name n --resume", "--name n --resume"] {
+        run(drover_on(target, &format!("binlog replay {options}")).args(&made)).refused(&["(error 1050"]);
+    }
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(a) FROM d.own"), "7");
+}
+
+/// The target is not what the dump says: a restore has not come to its end, or there are tables that come from the logs.
+fn not_as_the_dump_says(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    let backup = dir.path().join("backup");
+    sql(source, TABLE);
+    run(&mut dump(source, "d", &backup)).done();
+    sql(source, "CREATE TABLE d.later (a INT); INSERT INTO d.later VALUES (1)");
+    run(&mut restore(target, &backup, "")).done();
+    let replay = |dry: &str| {
+        let mut command = drover_on(target, &format!("binlog replay {dry}"));
+        run(command.arg("--after").arg(&backup).args(["--from", &from(source)]))
+    };
+    sql(target, "CREATE TABLE d.drover_restore_0123456789ab (step INT)");
+    for dry in ["--dry-run", ""] {
+        replay(dry).refused(&["has not come to its end, as `d`.`drover_restore_0123456789ab` tells"]);
+    }
+    sql(target, "DROP TABLE d.drover_restore_0123456789ab; CREATE TABLE d.later (a INT)");
+    for dry in ["--dry-run", ""] {
+        replay(dry)
+            .refused(&["the table `d`.`later`, which the dump has not", "hint: DROP TABLE `d`.`later`"]);
+    }
+    assert_untouched(target);
+    sql(target, "DROP TABLE d.later");
+    replay("").done();
+    assert_eq!(value(target, "SELECT COUNT(*) FROM d.later"), "1");
 }

@@ -108,7 +108,7 @@ fn a_replay_of_files_that_is_stopped(flavour: Flavour) {
     wait_until("the second row is there", || value(&target, "SELECT COUNT(*) FROM h.t") == "2");
     wait_until("it waits for the lock", || value(&target, APPLYING) == "1");
     running.signal("INT");
-    running.finish().refused(&["stopped by a signal", "hint: the same command with --resume goes on"]);
+    running.finish().refused(&["stopped by a signal", "hint: the same command with --resume resumes it"]);
     other.run("ROLLBACK");
     let told = run(&mut replay("--resume --json")).done().json();
     let count = |field: &str| told[field].as_u64().unwrap();
@@ -153,7 +153,7 @@ fn a_crash_and_nothing_new(flavour: Flavour) {
     sql(&source, "INSERT INTO f.t VALUES (2)");
     wait_until("the row is there", || has("1,2"));
     source.kill();
-    following.finish().refused(&["hint: the same command with --resume goes on"]);
+    following.finish().refused(&["hint: the same command with --resume resumes it"]);
     source.restart().unwrap();
     run(&mut replay("--resume")).done();
     sql(&source, "INSERT INTO f.t VALUES (3)");

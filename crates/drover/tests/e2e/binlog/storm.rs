@@ -61,7 +61,7 @@ fn a_storm_of_replays(flavour: Flavour) {
         for _ in 0..rounds(2) {
             storm.live();
         }
-        assert!(!storm.ended.contains(&0), "{:?}", storm.ended);
+        assert!(storm.ended[0] > 0, "nothing was done: {:?}", storm.ended);
     }
 }
 

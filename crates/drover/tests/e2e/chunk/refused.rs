@@ -13,6 +13,7 @@ on_both!(
     triggers_that_move_the_key,
     triggers_that_hand_the_key_on,
     foreign_keys_that_lead_back,
+    foreign_keys_that_are_hidden,
     a_rate_that_cannot_be_measured,
     replicas_that_cannot_be_watched
 );
@@ -198,6 +199,35 @@ fn foreign_keys_that_lead_back(flavour: Flavour) {
         ),
     );
     run(&mut chunk(server, schema, "", "UPDATE t SET u = u + 100")).refused(&["comes back to", "back"]);
+}
+
+/// Nobody sees what they remove who has no privilege on their tables.
+fn foreign_keys_that_are_hidden(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_hidden");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; CREATE DATABASE {schema}_child; CREATE TABLE {schema}.t (id INT PRIMARY KEY);
+             CREATE TABLE {schema}_child.c (id INT, CONSTRAINT away FOREIGN KEY (id) REFERENCES {schema}.t (id) ON DELETE CASCADE);
+             INSERT INTO {schema}.t VALUES (1); INSERT INTO {schema}_child.c VALUES (1);
+             CREATE USER chunk_hidden@localhost; GRANT ALL ON {schema}.* TO chunk_hidden@localhost"
+        ),
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let archive = format!("--archive {}", dir.path().join("kept").display());
+    let hidden = |options: &str| {
+        run(&mut chunk(server, schema, &format!("-u chunk_hidden {options}"), "DELETE FROM t"))
+    };
+    let said = "may not see all foreign keys";
+    for (options, effect) in [("", "not counted"), (archive.as_str(), "not be in the archive")] {
+        let output = hidden(&format!("--dry-run {options}")).done();
+        assert!(output.stderr.contains(said) && output.stderr.contains(effect), "{output}");
+    }
+    sql(server, "GRANT REFERENCES ON *.* TO chunk_hidden@localhost");
+    let seen = hidden("--dry-run").done();
+    assert!(seen.stderr.contains("away") && !seen.stderr.contains(said), "{seen}");
+    hidden(&archive).refused(&["the foreign key away", "archive"]);
+    sql(server, "DROP USER chunk_hidden@localhost");
 }
 
 fn a_rate_that_cannot_be_measured(flavour: Flavour) {

@@ -36,7 +36,7 @@ fn server_killed(flavour: Flavour) {
     let restore = begin(&server, "killed", "");
     server.kill();
     restore.signal("CONT");
-    restore.finish().refused(&["wide.00001", "`killed`.`wide`", "lost", "error log", "--resume goes on"]);
+    restore.finish().refused(&["wide.00001", "`killed`.`wide`", "lost", "error log", "--resume resumes it"]);
     server.restart().unwrap();
     assert_can_be_done_again(&server, "killed");
 }

@@ -16,6 +16,7 @@ on_both!(
     programs_in_another_case,
     functions_and_rows_of_others,
     rows_of_its_own,
+    rows_under_a_new_name,
     triggers_on_others
 );
 
@@ -215,6 +216,31 @@ fn rows_of_its_own(flavour: Flavour) {
     let piped = feed(&mut restore(target, std::path::Path::new("-"), ""), script.as_bytes());
     assert!(piped.status.success(), "{}", String::from_utf8_lossy(&piped.stderr));
     check();
+}
+
+/// What rows read comes from the dump's own tables, also where the target has others of their old names.
+fn rows_under_a_new_name(flavour: Flavour) {
+    let (_, target) = servers(flavour);
+    let dir = tempfile::tempdir().unwrap();
+    sql(target, "CREATE DATABASE dis_old; CREATE TABLE dis_old.x (a INT); INSERT INTO dis_old.x VALUES (77)");
+    let mut script =
+        "CREATE DATABASE dis_old;\nUSE dis_old;\nCREATE TABLE x (a INT);\nINSERT INTO x VALUES (1);\n\
+         CREATE TABLE t (a INT);\nINSERT INTO t VALUES ((SELECT MAX(a) FROM dis_old.x));\n"
+            .to_owned();
+    if flavour == Flavour::MariaDb {
+        sql(target, "CREATE SEQUENCE dis_old.s START WITH 500");
+        script +=
+            "CREATE SEQUENCE s;\nINSERT INTO t VALUES (NEXTVAL(dis_old.s)), (NEXT VALUE FOR dis_old.s);\n";
+    }
+    let path = written(&dir, "a.sql", script.as_bytes());
+    restored(target, &path, "--into dis_old=dis_new");
+    let expected = if flavour == Flavour::MariaDb { "1,1,2" } else { "1" };
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(a ORDER BY a) FROM dis_new.t"), expected);
+    if flavour == Flavour::MariaDb {
+        assert_eq!(value(target, "SELECT next_not_cached_value FROM dis_old.s"), "500");
+    }
+    drop_schema(target, "dis_old");
+    drop_schema(target, "dis_new");
 }
 
 fn triggers_on_others(flavour: Flavour) {

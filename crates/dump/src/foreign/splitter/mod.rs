@@ -5,6 +5,7 @@
 //! are dropped, but for what the tools say of themselves in them ([`Notes`]).
 
 mod bytes;
+mod notes;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,8 @@ use drover_db::sql::{Dialect, LeadBytes, begins_line_comment};
 
 use crate::kind::{self, Kind};
 use bytes::{CLASSES, DIGIT, HEX, LETTER, SPECIAL, begins_odd, is_introducer, is_number, is_zero};
+
+pub(super) use notes::{MYSQLDUMP_END, MYSQLPUMP_END, Notes};
 
 /// Text is read in pieces of this many bytes.
 const PIECE: usize = 256 << 10;
@@ -29,10 +32,6 @@ const LINE: usize = 4 << 10;
 /// What editors put before text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How the last line of a whole dump begins.
-pub(super) const MYSQLDUMP_END: &str = "-- Dump completed";
-pub(super) const MYSQLPUMP_END: &str = "-- Dump end time";
-
 /// How a statement ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
@@ -41,45 +40,6 @@ pub(super) enum Rule {
     /// At a semicolon right before the end of a line, wherever that is: so mydumper writes programs, whose own
     /// semicolons it keeps away from there.
     Line,
-}
-
-/// What the comments of a dump say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Notes {
-    /// That mysqldump or mariadb-dump wrote it.
-    pub(super) is_dump: bool,
-    /// That mysqlpump did.
-    pub(super) is_pump: bool,
-    /// The only schema that was dumped.
-    pub(super) database: Option<String>,
-    /// That it was written to its end.
-    pub(super) is_completed: bool,
-    /// How many dumps begin here: files of several are put together with `cat`.
-    pub(super) heads: usize,
-    /// The line where a dump begins before the end of the one before it.
-    pub(super) cut_before: Option<u64>,
-}
-
-impl Notes {
-    fn read(&mut self, line: &[u8], number: u64) {
-        let text = String::from_utf8_lossy(line);
-        let text = text.trim();
-        if text.starts_with("-- MySQL dump ") || text.starts_with("-- MariaDB dump ") {
-            if self.is_dump && !self.is_completed {
-                self.cut_before.get_or_insert(number);
-            }
-            (self.is_dump, self.is_completed, self.database) = (true, false, None);
-            self.heads += 1;
-        } else if text.starts_with("-- Dump created by MySQL pump utility") {
-            (self.is_pump, self.is_completed) = (true, false);
-        } else if text.starts_with(MYSQLDUMP_END) || text.starts_with(MYSQLPUMP_END) {
-            self.is_completed = true;
-        } else if let Some((_, name)) =
-            text.strip_prefix("-- Host: ").and_then(|t| t.split_once("Database: "))
-        {
-            self.database = Some(name.trim()).filter(|name| !name.is_empty()).map(str::to_owned);
-        }
-    }
 }
 
 /// Why there is no next statement.
