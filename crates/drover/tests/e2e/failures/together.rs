@@ -74,7 +74,9 @@ fn dumps(server: &Server, out: &Path, chance: &mut Chance) {
         run(&mut dump(server, &format!("{SCHEMA} --chunk-size 64k --resume"), out)).done();
     }
     run(&mut verify(server, out, "")).done();
-    assert!(!out.join("run.lock").exists());
+    // One that is killed when it has published the manifest leaves the file, which nobody holds.
+    let is_killed = outputs.iter().any(|output| output.code.is_none());
+    assert!(is_killed || !out.join("run.lock").exists());
 }
 
 fn restores(server: &Server, out: &Path, chance: &mut Chance) {
