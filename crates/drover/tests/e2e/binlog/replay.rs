@@ -258,7 +258,7 @@ fn programs_that_are_refused(source: &Server, flavour: Flavour) {
              REVOKE {revoked} ON *.* FROM restricted@localhost"
         ),
     );
-    let told = run(drover_on(&target, "binlog replay --dry-run -u restricted").args(&logs))
+    let told = run(drover_on(&target, "binlog replay --restart --dry-run -u restricted").args(&logs))
         .found(&["'other'@'localhost'", "(1227)"]);
     assert!(!told.stdout.contains("(1418)"), "{told}");
     run(drover_on(&target, "binlog replay --resume").args(&logs)).done();

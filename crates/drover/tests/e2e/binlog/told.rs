@@ -14,7 +14,7 @@ const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
 /// Both say that all is well, and it is.
 fn agree(source: &Server, target: &Server, work: &str, question: &str) {
     let logs = logged(source, || drop(sql(source, work)));
-    run(drover_on(target, "binlog replay --dry-run").args(&logs)).done();
+    run(drover_on(target, "binlog replay --restart --dry-run").args(&logs)).done();
     run(drover_on(target, "binlog replay --restart").args(&logs)).done();
     assert_eq!(sql(target, question), sql(source, question));
 }
@@ -23,7 +23,7 @@ fn agree(source: &Server, target: &Server, work: &str, question: &str) {
 fn refuse(source: &Server, target: &Server, work: &str, words: &[&str]) {
     let logs =
         logged(source, || drop(sql(source, format!("DROP DATABASE IF EXISTS d; CREATE DATABASE d; {work}"))));
-    run(drover_on(target, "binlog replay --dry-run").args(&logs)).found(words);
+    run(drover_on(target, "binlog replay --restart --dry-run").args(&logs)).found(words);
     run(drover_on(target, "binlog replay --restart").args(&logs)).refused(words);
 }
 
@@ -79,7 +79,7 @@ fn documents_in_tables_of_the_logs() {
         sql(&target, "ALTER TABLE d.t MODIFY k JSON");
         let logs = logged(&source, || drop(sql(&source, "UPDATE d.t SET k = '[3]' WHERE id = 2")));
         let words = ["rows of d.t: its column k is JSON on the target"];
-        run(drover_on(&target, "binlog replay --dry-run").args(&logs)).found(&words);
+        run(drover_on(&target, "binlog replay --restart --dry-run").args(&logs)).found(&words);
         run(drover_on(&target, "binlog replay --restart").args(&logs)).refused(&words);
         sql(&target, "ALTER TABLE d.t MODIFY k LONGTEXT");
         run(drover_on(&target, "binlog replay --restart").args(&logs)).done();
