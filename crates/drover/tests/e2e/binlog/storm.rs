@@ -1,5 +1,5 @@
-//! Replays as people run them, one after the other and two at once, of the same logs by other names, from files and from the server, killed and
-//! gone on with, on a target that is filled once more now and then: no row comes twice, and none is left out.
+//! Replays of the same logs: one after the other and two at once, by other names, from files and from the server, killed and resumed. Now and then
+//! the target is filled anew. No row comes twice, and none is left out.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,111 @@
+//! Targets that logs are not applied to: the server that wrote them, and one that does not hold what they begin behind.
+
+use std::collections::BTreeSet;
+
+use drover_db::{Connection, quote, server};
+
+use super::marks::Mark;
+use super::position::Found;
+use super::{After, Destination, ReplayArgs};
+use crate::filter::Filter;
+use crate::server::Origin;
+use crate::{Error, Result};
+
+/// What the replay has applied is not in a schema that was filled once more.
+pub(super) fn refuse_filled(
+    found: &Found,
+    selection: &str,
+    schemas: Option<&BTreeSet<Vec<u8>>>,
+) -> Result<()> {
+    let Some(schema) = found.provenance.filled_since(selection, schemas) else { return Ok(()) };
+    let Mark { log, position } = &found.mark;
+    Err(Error::with_hint(
+        format!(
+            "the target's schema {schema} was filled anew since the replay came to {log} at {position}, by a restore or a copy: what it had applied is not there"
+        ),
+        "--restart begins anew, with --after behind the dump; where the new rows are of that very place, --start-position and another --name begin there",
+    ))
+}
+
+/// A table that the dump has not comes from the logs, if it is of their server; where it is there before, its rows would be there twice.
+pub(super) fn refuse_others(
+    after: &After,
+    args: &ReplayArgs,
+    connection: &mut Connection,
+    destination: &Destination,
+) -> Result<()> {
+    let schemas: Vec<_> = after.schemas.iter().map(|schema| quote::string(schema)).collect();
+    let there = connection.query(format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES \
+         WHERE TABLE_TYPE NOT LIKE '%VIEW' AND TABLE_TYPE <> 'SEQUENCE' AND TABLE_SCHEMA IN ({})",
+        schemas.join(", ")
+    ));
+    let there = there.map_err(|source| destination.failed("listing tables", source))?;
+    let folded = |schema: &str, table: &str| (schema.to_lowercase(), table.to_lowercase());
+    let known: BTreeSet<_> = after.tables.iter().map(|(schema, table)| folded(schema, table)).collect();
+    let wanted = Filter::new(&args.filter, 0);
+    let is_other = |row: &&drover_db::Row| {
+        let (schema, table) = (row.string(0), row.string(1));
+        !known.contains(&folded(&schema, &table))
+            && !table.starts_with("drover_")
+            && wanted.wants_table(schema.as_bytes(), table.as_bytes())
+    };
+    let Some(row) = there.rows.iter().find(is_other) else { return Ok(()) };
+    let table = quote::qualified(&row.string(0), &row.string(1));
+    Err(Error::with_hint(
+        format!(
+            "--after: the target has the table {table}, which the dump has not: what the logs put into it would be there twice"
+        ),
+        format!(
+            "DROP TABLE {table} if the logs make it: restore --drop-existing drops what the dump has; --database and --table leave it out"
+        ),
+    ))
+}
+
+/// Where a restore or a copy has begun and not come to its end, the rows are not those that the logs change.
+pub(super) fn refuse_half_filled(
+    args: &ReplayArgs,
+    schemas: Option<&BTreeSet<Vec<u8>>>,
+    connection: &mut Connection,
+    destination: &Destination,
+) -> Result<()> {
+    let noted = connection.query(
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES \
+         WHERE TABLE_NAME LIKE 'drover\\_restore\\_%' OR TABLE_NAME LIKE 'drover\\_copy\\_%'",
+    );
+    let noted =
+        noted.map_err(|source| destination.failed("looking for restores that have not ended", source))?;
+    let is_wanted = |row: &&drover_db::Row| {
+        let schema = row.string(0).into_bytes();
+        args.filter.takes_schema(&schema) && schemas.is_none_or(|schemas| schemas.contains(&schema))
+    };
+    let Some(row) = noted.rows.iter().find(is_wanted) else { return Ok(()) };
+    let table = quote::qualified(&row.string(0), &row.string(1));
+    Err(Error::with_hint(
+        format!(
+            "a restore or copy into the target has not come to its end, as {table} tells: the rows are not all there"
+        ),
+        format!(
+            "resume it first, with --resume; DROP TABLE {table} where it is known that nothing is missing"
+        ),
+    ))
+}
+
+/// A server's own log would be applied to it once more.
+pub(super) fn refuse_itself(
+    origin: &Origin,
+    destination: &Destination,
+    target: &mut Connection,
+) -> Result<()> {
+    let (mut source, _watched) = origin.connect()?;
+    let is_same = server::is_same(&mut source, target).map_err(|error| {
+        destination.failed("finding out whether source and target are the same server", error)
+    })?;
+    match is_same {
+        true => Err(Error::with_hint(
+            "source and target are the same server: its log would be applied to it once more",
+            "is one of the addresses wrong? --flashback undoes what a server did",
+        )),
+        false => Ok(()),
+    }
+}
