@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::gtid_state::GtidState;
 use crate::link::{Link, shows_its_end};
 use crate::log::{Event, Format, Grouper, MAGIC, Place, Reader, Short, Unpacked};
 use crate::server::ServerLogs;
@@ -110,6 +111,18 @@ impl Chain {
             })?;
         }
         Ok(())
+    }
+
+    /// The first log comes behind this one, which was read before, and ended behind these transactions.
+    pub(crate) fn begin_behind(&mut self, log: String, state: GtidState) {
+        if let Some(link) = &mut self.link {
+            link.begin_behind(log, state);
+        }
+    }
+
+    /// The transactions behind which the last log ended, as far as they are known.
+    pub(crate) fn ended_behind(&self) -> Option<&GtidState> {
+        self.link.as_ref().and_then(Link::ended_behind)
     }
 
     /// How many logs are read, as far as it is known.

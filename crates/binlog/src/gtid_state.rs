@@ -55,9 +55,43 @@ impl GtidState {
         match (self, before) {
             (Self::Mysql(set), Self::Mysql(before)) => set.contains_all(before),
             (Self::Mariadb(list), Self::Mariadb(before)) => {
-                before.iter().all(|(of, number)| list.get(of).is_none_or(|last| last >= number))
+                (before.is_empty() || !list.is_empty())
+                    && before.iter().all(|(of, number)| list.get(of).is_none_or(|last| last >= number))
             }
             _ => true,
+        }
+    }
+
+    /// As a text without spaces, which [`Self::read`] takes.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Mysql(set) => format!("mysql:{set}"),
+            Self::Mariadb(list) => {
+                let gtids =
+                    list.iter().map(|((domain, server), number)| format!("{domain}-{server}-{number}"));
+                format!("mariadb:{}", gtids.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+
+    /// What [`Self::text`] wrote.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (vendor, all) = text.split_once(':')?;
+        let gtid = |text: &str| {
+            let mut numbers = text.split('-').map(str::parse::<u64>);
+            let mut number = || numbers.next()?.ok();
+            let (domain, server) = (u32::try_from(number()?).ok()?, u32::try_from(number()?).ok()?);
+            Some(((domain, server), number()?))
+        };
+        match vendor {
+            "mysql" => all.parse().ok().map(Self::Mysql),
+            "mariadb" => all
+                .split(',')
+                .filter(|gtid| !gtid.is_empty())
+                .map(gtid)
+                .collect::<Option<_>>()
+                .map(Self::Mariadb),
+            _ => None,
         }
     }
 
@@ -83,6 +117,26 @@ fn gtid_list(body: &[u8]) -> Result<BTreeMap<(u32, u32), u64>, Short> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn states_are_written_and_read() {
+        let mysql = |text: &str| GtidState::Mysql(text.parse().unwrap());
+        let mariadb = |all: &[((u32, u32), u64)]| GtidState::Mariadb(all.iter().copied().collect());
+        let uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
+        for state in [
+            mysql(""),
+            mysql(&format!("{uuid}:1-77:80,4{}:5", &uuid[1..])),
+            mariadb(&[]),
+            mariadb(&[((0, 1), 7), ((3, 2), 9)]),
+        ] {
+            assert!(!state.text().contains(' '), "{}", state.text());
+            assert_eq!(GtidState::read(&state.text()), Some(state));
+        }
+        assert_eq!(GtidState::read("mariadb:1-2"), None);
+        let before = mariadb(&[((0, 1), 7), ((3, 2), 9)]);
+        assert!(mariadb(&[((0, 1), 7)]).may_follow(&before), "a domain was forgotten");
+        assert!(!mariadb(&[]).may_follow(&before) && !mariadb(&[((0, 1), 6)]).may_follow(&before));
+    }
 
     #[test]
     fn lists_of_mariadb() {

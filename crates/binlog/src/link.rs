@@ -84,6 +84,16 @@ impl Link {
         Self { is_stream: true, unclosed, lacks_some, ..Self::default() }
     }
 
+    /// The first log comes behind this one, which was read before, and ended behind these transactions.
+    pub(crate) fn begin_behind(&mut self, log: String, state: GtidState) {
+        self.closed = Some((log, state));
+    }
+
+    /// The transactions behind which the last log ended, if it has its end and they are known.
+    pub(crate) fn ended_behind(&self) -> Option<&GtidState> {
+        self.transactions.state.as_ref().filter(|_| self.is_closed)
+    }
+
     /// Checks a log that is begun, before anything of it is seen.
     pub(crate) fn follow(&mut self, log: &str) -> Result<()> {
         self.decide(Whole::Unknown)?;
@@ -126,7 +136,7 @@ impl Link {
             (Kind::FORMAT_DESCRIPTION | Kind::MARIADB_START_ENCRYPTION, _) => Ok(()),
             (_, Some(Ok(state))) => {
                 if let Some((log, _)) = self.closed.take().filter(|(_, before)| !state.may_follow(before)) {
-                    return Err(self.begun_anew(&log));
+                    return Err(self.begins_behind_others(&log));
                 }
                 let whole = self.open.as_ref().map_or(Whole::Yes, |open| open.transactions.whole(&state));
                 self.transactions.state = Some(state).filter(|_| !self.lacks_some);
@@ -157,27 +167,29 @@ impl Link {
         let Some(Open { log, end, .. }) = self.open.take() else { return Ok(()) };
         match whole {
             Whole::Yes => Ok(()),
-            Whole::No if self.is_stream && !self.unclosed.contains(&log) => Err(self.begun_anew(&log)),
+            Whole::No if self.is_stream && !self.unclosed.contains(&log) => Err(sent_anew(&log, &self.log)),
             Whole::No => Err(cut(&log, end, &self.log)),
             Whole::Unknown if self.unclosed.contains(&log) => Ok(()),
-            Whole::Unknown if self.is_stream => Err(self.begun_anew(&log)),
+            Whole::Unknown if self.is_stream => Err(sent_anew(&log, &self.log)),
             Whole::Unknown => Err(unclosed(&log, end, &self.log)),
         }
     }
 
-    /// The error for a log that does not follow the one before it.
-    fn begun_anew(&self, before: &str) -> Error {
-        match self.is_stream {
-            true => sent_anew(before, &self.log),
-            false => Error::with_hint(
-                format!(
-                    "{before} ends behind transactions that {} does not begin behind (GTIDs): they are of two servers, or the logs were \
-                     begun anew between (RESET)",
-                    self.log
-                ),
-                "name the logs of one server only, and those from before it began them anew by themselves",
+    /// The error for a log that does not follow the one before it, by its transactions.
+    fn begins_behind_others(&self, before: &str) -> Error {
+        Error::with_hint(
+            format!(
+                "{before} ends behind transactions that {} does not begin behind (GTIDs): they are of two servers, or the logs were begun \
+                 anew between (RESET)",
+                self.log
             ),
-        }
+            match self.is_stream {
+                true => UNSENT,
+                false => {
+                    "name the logs of one server only, and those from before it began them anew by themselves"
+                }
+            },
+        )
     }
 
     fn compare_server(&mut self, found: u32) -> Result<()> {
@@ -226,13 +238,15 @@ impl Transactions {
     }
 }
 
+const UNSENT: &str = "nobody knows what of them was not sent: fill the target anew, as from a dump";
+
 /// The error for a log that a server sends behind one that it does not follow.
 pub(crate) fn sent_anew(log: &str, next: &str) -> Error {
     Error::with_hint(
         format!(
             "the server sends {next} behind {log}, which it has not ended: it has begun its logs anew (RESET)"
         ),
-        "nobody knows what of them was not sent: fill the target anew, as from a dump",
+        UNSENT,
     )
 }
 
@@ -415,9 +429,29 @@ mod tests {
             |text: &str| text.contains("the server sends b.000002 behind b.000001, which it has not ended");
         assert!(anew(&error(stream(&[], false), &[open.clone(), beginning(7)])));
         assert!(anew(&error(stream(&[], true), &[beginning(7), beginning(7)])));
-        assert!(anew(&error(stream(&[], false), &[first.clone(), beginning(2)])));
+        assert!(
+            error(stream(&[], false), &[first.clone(), beginning(2)])
+                .contains("does not begin behind (GTIDs)")
+        );
         assert_eq!(error(stream(&[], true), &[first, beginning(2)]), "");
         assert_eq!(error(stream(&["b.000001"], false), &[open, beginning(7)]), "");
+    }
+
+    #[test]
+    fn a_log_behind_one_that_was_read_before() {
+        let behind = |number| {
+            let mut link = Link::default();
+            link.begin_behind("b.000000".into(), GtidState::read(&format!("mariadb:0-1-{number}")).unwrap());
+            link
+        };
+        let next = [beginning(7), transaction(8, true), vec![(Kind::STOP, vec![])]].concat();
+        assert_eq!(error(behind(7), &[next.clone()]), "");
+        assert!(
+            error(behind(8), &[next.clone()]).contains("b.000000 ends behind transactions that b.000001")
+        );
+        let mut link = behind(7);
+        link.follow("b.000001").unwrap();
+        assert_eq!(link.ended_behind(), None);
     }
 
     /// Of MySQL, a log may have transactions with GTIDs and others without.

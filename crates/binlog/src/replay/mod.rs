@@ -191,7 +191,12 @@ pub fn replay(
     if let Some(after) = after.filter(|_| mark.is_none()) {
         after.check_log(first_log(args, origin, after)?)?;
     }
-    let chain = args.logs().open_at(origin, Some(&filter), at)?.without_gaps()?;
+    let mut chain = args.logs().open_at(origin, Some(&filter), at)?.without_gaps()?;
+    if let (Some(found), Some((_, BEGIN))) = (&found, goes_on)
+        && let (Some(state), Some((log, _))) = (&found.provenance.ends, found.provenance.last())
+    {
+        chain.begin_behind(log.to_owned(), state.clone());
+    }
     progress.phase("checking that each log is whole");
     chain.check_ends(&|| destination.stop.is_requested())?;
     progress.expect(chain.size());
@@ -380,15 +385,20 @@ fn apply(
     let mark = match &sink.report.next_log {
         // All was applied, and the next log is where to go on.
         Some(next) if !args.flashback && !queue.mark().log.is_empty() => {
-            Mark { log: next.as_str().into(), position: MAGIC.len() as u64 }
+            Mark { log: next.as_str().into(), position: BEGIN }
         }
         _ => queue.mark(),
     };
+    let noted = sink.connection.execute(positions.note_provenance(&sink.provenance));
+    noted.map_err(|source| destination.failed("noting a log", source))?;
     let noted = sink.connection.execute(positions.update(0, &mark, ""));
     noted.map_err(|source| destination.failed("noting the end", source))?;
     (sink.report.log, sink.report.position) = (mark.log.to_string(), mark.position);
     Ok(sink.report)
 }
+
+/// Where a log begins.
+const BEGIN: u64 = MAGIC.len() as u64;
 
 const NOTHING_CHANGED: &str = "nothing was changed: run the same command once more";
 
@@ -449,6 +459,7 @@ impl Reading<'_> {
         sink.report.abandoned.extend(unfinished.filter(|_| !self.follows).map(|at| at.to_string()));
         let changes = !(sink.report.dry_run || is_backwards);
         let way_on = if changes { "the same command with --resume resumes it" } else { NOTHING_CHANGED };
+        sink.provenance.ends = self.chain.ended_behind().cloned();
         let passed_over = read.map_err(|error| error.with_way_on(way_on))?;
         sink.report.passed_over += passed_over;
         Ok(())

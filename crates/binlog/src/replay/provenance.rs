@@ -7,6 +7,7 @@ use std::io::Read as _;
 
 use crate::event::Gtid;
 use crate::gtid_set::GtidSet;
+use crate::gtid_state::GtidState;
 use crate::log::{Header, Kind};
 use crate::source::{Counter, Source, are_of_one_list, log_number};
 
@@ -29,6 +30,8 @@ pub(super) struct Provenance {
     pub(super) holds: BTreeSet<String>,
     /// Schemas that were filled anew since, as the target keeps their names.
     pub(super) filled: Vec<String>,
+    /// The transactions behind which the last log ended, where the next one is where to go on.
+    pub(super) ends: Option<GtidState>,
     /// The logs that were read, in that order.
     logs: Vec<Log>,
 }
@@ -301,6 +304,9 @@ impl Provenance {
         if self.is_anew {
             text.push_str("anew\n");
         }
+        if let Some(ends) = &self.ends {
+            let _ = writeln!(text, "ends {}", ends.text());
+        }
         for schema in &self.holds {
             let _ = writeln!(text, "holds {schema}");
         }
@@ -324,6 +330,9 @@ impl Provenance {
                 read.start = Some(start.to_owned());
             }
             read.is_anew |= line == "anew";
+            if let Some(ends) = line.strip_prefix("ends ") {
+                read.ends = GtidState::read(ends);
+            }
             read.holds.extend(line.strip_prefix("holds ").map(str::to_owned));
             let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
             let mut number = || parts.next().and_then(|number| number.parse().ok());

@@ -22,6 +22,7 @@ on_both!(
     positions_of_a_replay_in_the_logs,
     names_that_do_not_sort,
     logs_that_nobody_read,
+    begun_anew_where_it_goes_on,
     another_beginning,
     a_relay_log,
     a_replica_that_does_not_log,
@@ -379,6 +380,34 @@ fn logs_that_nobody_read(flavour: Flavour) {
     run(replay("--resume").arg(&anew)).refused(&["begun"]);
     run(replay("--resume").args(["--from", &from(source)])).refused(&[]);
     assert_eq!(rows(target), before);
+}
+
+/// The next log has the right number, and is another one: its GTIDs tell.
+fn begun_anew_where_it_goes_on(flavour: Flavour) {
+    let (source, target) = (&with_gtids(flavour), &start_unsynced(flavour, &["--skip-log-bin"]));
+    sql(source, TABLE);
+    insert(source, 1..=2);
+    sql(source, "FLUSH BINARY LOGS");
+    let all = logs_of(source);
+    let next = all.len();
+    run(drover_on(target, "binlog replay").args(&all[..next - 1])).done();
+    sql(source, "INSERT INTO d.t VALUES (3, '')");
+    sql(
+        source,
+        match flavour {
+            Flavour::MySql => format!("RESET BINARY LOGS AND GTIDS TO {next}"),
+            Flavour::MariaDb => format!("RESET MASTER TO {next}"),
+        },
+    );
+    insert(source, [4]);
+    sql(source, "FLUSH BINARY LOGS");
+    let log = logs_of(source).remove(0);
+    let name = all[0].file_stem().unwrap().to_str().unwrap();
+    for logs in [&["--from", &from(source)][..], &[log.to_str().unwrap()]] {
+        run(drover_on(target, &format!("binlog replay --resume --name {name}")).args(logs))
+            .refused(&["does not begin behind (GTIDs)", "hint: "]);
+    }
+    assert_eq!(rows(target), "2");
 }
 
 /// Where to begin is asked for once: a run that goes on does not pass over another wish in silence.
