@@ -53,7 +53,7 @@ use events::Target;
 use marks::Mark;
 use position::{Found, Positions};
 use queue::Queue;
-use refusals::{refuse_filled, refuse_half_filled, refuse_itself, refuse_others};
+use refusals::{refuse_filled, refuse_half_filled, refuse_itself, refuse_others, see_server};
 use sink::{Goes, Sink};
 use worker::{Context, Worker};
 
@@ -191,6 +191,11 @@ pub fn replay(
     if let Some(after) = after.filter(|_| mark.is_none()) {
         after.check_log(first_log(args, origin, after)?)?;
     }
+    let mut provenance = found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default();
+    if let Some(origin) = origin {
+        // Before anything is sent: what is asked of a server that is followed ends with a signal, and then nothing is followed.
+        see_server(&mut provenance, origin)?;
+    }
     let mut chain = args.logs().open_at(origin, Some(&filter), at)?.without_gaps()?;
     if let (Some(found), Some((_, BEGIN))) = (&found, goes_on)
         && let (Some(state), Some((log, _))) = (&found.provenance.ends, found.provenance.last())
@@ -210,7 +215,6 @@ pub fn replay(
     }
     let mut reading =
         Reading { chain, ahead: Ahead::default(), filter: &filter, schemas, follows, destination, progress };
-    let mut provenance = found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default();
     provenance.is_anew |= args.restart;
     if let Some(after) = after {
         provenance.holds = after.schemas.iter().map(|schema| provenance::quoted(schema)).collect();
@@ -256,9 +260,6 @@ pub fn replay(
         schemas: None,
         made_schemas: 0,
     };
-    if let Some(origin) = origin {
-        sink.see_server(origin)?;
-    }
     sink.see_selection(&selection)?;
     if goes_on.is_none() || !begins_here {
         sink.see_start(&args.start())?;

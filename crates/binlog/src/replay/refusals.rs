@@ -1,4 +1,5 @@
-//! Targets that logs are not applied to: the server that wrote them, and one that does not hold what they begin behind.
+//! What is refused before the first row: logs of another server than before, the target that wrote them, and one that does not hold what
+//! they begin behind.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +7,42 @@ use drover_db::{Connection, quote, server};
 
 use super::marks::Mark;
 use super::position::Found;
+use super::provenance::Provenance;
+use super::sink::elsewhere;
 use super::{After, Destination, ReplayArgs};
 use crate::filter::Filter;
-use crate::server::Origin;
+use crate::server::{Origin, ServerLogs};
 use crate::{Error, Result};
+
+/// The server that logs are read from: it must be the one of an earlier run.
+pub(super) fn see_server(provenance: &mut Provenance, origin: &Origin) -> Result<()> {
+    let (mut connection, _watched) = origin.connect()?;
+    for name in ["GLOBAL.server_uuid", "GLOBAL.server_uid"] {
+        let value = server::variable(&mut connection, name);
+        if let Some(value) = value.map_err(|source| origin.failed("asking which server it is", source))? {
+            provenance.see_server(&value).map_err(elsewhere)?;
+            break;
+        }
+    }
+    drop(connection);
+    see_last_log(provenance, origin)
+}
+
+/// The last log that an earlier run has read, where the server still has it, must be the one that it has by that name.
+fn see_last_log(provenance: &Provenance, origin: &Origin) -> Result<()> {
+    let Some((name, begun)) = provenance.last() else { return Ok(()) };
+    if !ServerLogs::names(origin)?.iter().any(|log| log == name) {
+        return Ok(());
+    }
+    let now = ServerLogs::begun(origin, name)?;
+    match now == begun || now == 0 || begun == 0 {
+        true => Ok(()),
+        false => Err(elsewhere(format!(
+            "the server's {name} is another log than the one that was applied: it was begun at {now}, that one at {begun} \
+             (seconds since 1970)"
+        ))),
+    }
+}
 
 /// What the replay has applied is not in a schema that was filled once more.
 pub(super) fn refuse_filled(

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use drover_db::sql::Dialect;
-use drover_db::{Connection, Row, Vendor, quote, server};
+use drover_db::{Connection, Row, Vendor, quote};
 
 use crate::chain::Item;
 use crate::event::{Gtid, Query, TableMap};
 use crate::log::{Header, Short};
 use crate::rows::{Kept, KeptColumn, KeptHistory, Table};
-use crate::server::{Origin, ServerLogs};
 use crate::source::log_number;
 use crate::{Error, Result};
 
@@ -74,37 +73,6 @@ const MOST_PROBLEMS: usize = 100;
 impl Sink<'_> {
     pub(super) fn target(&self) -> &Target {
         self.target
-    }
-
-    /// The server that logs are read from: it must be the one of an earlier run.
-    pub(super) fn see_server(&mut self, origin: &Origin) -> Result<()> {
-        let (mut connection, _watched) = origin.connect()?;
-        for name in ["GLOBAL.server_uuid", "GLOBAL.server_uid"] {
-            let value = server::variable(&mut connection, name);
-            if let Some(value) = value.map_err(|source| origin.failed("asking which server it is", source))? {
-                self.provenance.see_server(&value).map_err(elsewhere)?;
-                break;
-            }
-        }
-        drop(connection);
-        self.see_last_log(origin)
-    }
-
-    /// The last log that an earlier run has read, where the server still has it, must be the one that it has by that name.
-    fn see_last_log(&mut self, origin: &Origin) -> Result<()> {
-        let Some((name, begun)) = self.provenance.last() else { return Ok(()) };
-        let name = name.to_owned();
-        if !ServerLogs::names(origin)?.contains(&name) {
-            return Ok(());
-        }
-        let now = ServerLogs::begun(origin, &name)?;
-        match now == begun || now == 0 || begun == 0 {
-            true => Ok(()),
-            false => Err(elsewhere(format!(
-                "the server's {name} is another log than the one that was applied: it was begun at {now}, that one at {begun} \
-                 (seconds since 1970)"
-            ))),
-        }
     }
 
     /// Where the options say to begin: a run that goes on must do so where the one before ended.
