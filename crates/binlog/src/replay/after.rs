@@ -69,6 +69,11 @@ impl After {
     pub(super) fn check_source(&self) -> Result<()> {
         let Self { log, position, replicates_from, .. } = self;
         match self.logs_replicated {
+            Some(false) if replicates_from.is_empty() => Err(Error::with_hint(
+                "--after: the dump seems to be of a replica that does not log what it replicates (log_slave_updates), and does not tell where \
+                 it is in its source's logs",
+                "take the dump by an account that may see it (REPLICA MONITOR), or of a server that logs what it replicates",
+            )),
             Some(false) => Err(Error::with_hint(
                 "--after: the dump is of a replica that does not log what it replicates (log_replica_updates, log_slave_updates): its own logs \
                  do not hold that",

@@ -77,15 +77,19 @@ struct Log {
 
 impl Applied {
     /// Asks the target. It was filled `anew` if nothing that it did before counts; `others` are replays of other names that took rows of what is
-    /// wanted; `before` is for logs of which nothing says where to begin.
+    /// wanted; `before` is for logs of which nothing says where to begin. An earlier run of one that `goes_on` was where the target had come to
+    /// as a replica.
     pub(super) fn of(
         connection: &mut Connection,
         anew: bool,
+        goes_on: bool,
         others: BTreeMap<String, Found>,
         before: Option<Before>,
     ) -> drover_db::Result<Self> {
         let known = if anew { None } else { Some(Known::of(connection, others)?) };
-        Ok(Self { known, sources: replicated(connection)?, before, log: Log::default() })
+        let mut sources = replicated(connection)?;
+        sources.iter_mut().for_each(|source| source.is_behind = goes_on);
+        Ok(Self { known, sources, before, log: Log::default() })
     }
 
     /// Takes in what a log tells of itself.
@@ -94,6 +98,11 @@ impl Applied {
         if event.kind == Kind::FORMAT_DESCRIPTION {
             let (server_id, begun) = (event.header.server_id, event.header.timestamp);
             self.log = Log { name: name.to_owned(), server_id, begun, is_own: None };
+        }
+        for source in &mut self.sources {
+            source.is_behind |= source.server_id == self.log.server_id
+                && source.log == self.log.name
+                && event.end >= source.position;
         }
         if let Some(before) = self.before.as_mut().filter(|_| item.number == 0) {
             match event.kind {
@@ -115,7 +124,7 @@ impl Applied {
     ) -> Result<()> {
         let log = &mut self.log;
         let has_gtid = gtid.is_some_and(|gtid| !gtid.is_anonymous());
-        for source in &mut self.sources {
+        for source in &self.sources {
             if source.has(log, at, has_gtid) {
                 return Err(source.refusal(at));
             }
@@ -244,17 +253,17 @@ fn own_logs(destination: &Destination) -> Result<Vec<(String, u32)>> {
 }
 
 impl Replicated {
-    /// Whether it has what begins there. By another name than those of the source's logs nobody knows, unless it has a GTID, which tells, or
-    /// comes behind the place.
-    fn has(&mut self, log: &Log, at: &Start, has_gtid: bool) -> bool {
+    /// Whether it has what begins there, for all that is known: names of files do not tell what comes behind the place, unless it was come to,
+    /// but GTIDs do.
+    fn has(&self, log: &Log, at: &Start, has_gtid: bool) -> bool {
         if self.server_id != log.server_id {
             return false;
         }
-        let is_there = *self.log == *at.log;
-        self.is_behind |= is_there && at.position >= self.position;
-        let is_before = match is_there {
+        let is_before = match *self.log == *at.log {
             true => at.position < self.position,
-            false if are_of_one_list(&self.log, &at.log) => log_number(&at.log) < log_number(&self.log),
+            false if are_of_one_list(&self.log, &at.log) && log_number(&at.log) < log_number(&self.log) => {
+                true
+            }
             false => !self.is_behind && !has_gtid,
         };
         self.is_running || is_before

@@ -295,6 +295,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.flush_rows()?;
         self.settings(item, query)?;
         self.sink.count_statement();
+        self.sink.touch(query.schema)?;
         let (text, error) = (self.for_target(item, query)?, query.error);
         if self.is_prepared() {
             return Ok(self.push(Piece::Statement(text, error))?);

@@ -53,7 +53,9 @@ use events::Target;
 use marks::Mark;
 use position::{Found, Positions};
 use queue::Queue;
-use refusals::{refuse_filled, refuse_half_filled, refuse_itself, refuse_others, see_server};
+use refusals::{
+    refuse_filled, refuse_half_filled, refuse_itself, refuse_made_anew, refuse_others, see_server,
+};
 use sink::{Goes, Sink};
 use worker::{Context, Worker};
 
@@ -169,7 +171,7 @@ pub fn replay(
         after.check_rows(&args.filter)?;
         after.check_source()?;
     }
-    let positions = Positions::of(&args.replay_name());
+    let mut positions = Positions::of(&args.replay_name());
     let found = earlier(args, &positions, &mut connection, destination)?;
     if let Some(found) = found.as_ref().filter(|_| origin.is_none()) {
         found.provenance.check(&Source::find(&args.files.logs)?).map_err(sink::elsewhere)?;
@@ -209,6 +211,7 @@ pub fn replay(
     let selection = args.selection(after);
     if let Some(found) = &found {
         refuse_filled(found, &selection, schemas.as_ref())?;
+        refuse_made_anew(found, after, &mut connection, destination)?;
     }
     if !args.flashback {
         refuse_half_filled(args, schemas.as_ref(), &mut connection, destination)?;
@@ -229,7 +232,8 @@ pub fn replay(
             others.retain(|_, other| other.provenance.may_share(&selection, &provenance.holds));
             let begins_anywhere = mark.is_none() && args.begins_anywhere(after);
             let before = begins_anywhere.then(|| Before::excluding(args.filter.exclude_gtids.clone()));
-            Some(Applied::of(&mut connection, provenance.is_anew, others, before).map_err(failed)?)
+            let (anew, goes_on) = (provenance.is_anew, goes_on.is_some());
+            Some(Applied::of(&mut connection, anew, goes_on, others, before).map_err(failed)?)
         }
     };
     let report = ReplayReport {
@@ -268,6 +272,7 @@ pub fn replay(
         reading.look_ahead(&mut sink)?;
     }
     if !args.dry_run {
+        positions.create(&mut sink.connection).map_err(failed)?;
         return apply(args, &positions, mark, reading, sink);
     }
     progress.phase("dry run");
@@ -356,7 +361,6 @@ fn apply(
     reading.progress.phase(if args.flashback { "undoing" } else { "replaying" });
     let mark = mark.unwrap_or(Mark { log: "".into(), position: 0 });
     let (workers, settings) = (args.workers(), args.session_settings());
-    positions.create(&mut sink.connection).map_err(failed)?;
     let begun = positions.begin(&mut sink.connection, sink.found.as_ref(), &sink.provenance, &mark, workers);
     begun.map_err(failed)?;
     let queue = Queue::new(workers, mark);

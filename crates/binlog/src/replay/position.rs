@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
+use std::time::Instant;
 
 use drover_db::replays::{FILLED, PROVENANCE, TABLE};
 use drover_db::{Connection, Row, quote};
@@ -15,6 +16,8 @@ use super::transaction::Start;
 pub(super) struct Positions {
     /// The replay's name.
     name: String,
+    /// What the target's clock showed at some moment, in seconds since 1970. Sessions that apply rows have another time set.
+    clock: Option<(Instant, u64)>,
 }
 
 /// What earlier runs left.
@@ -31,6 +34,8 @@ pub(super) struct Found {
     workers: usize,
     /// Whether it is at work now.
     pub(super) is_at_work: bool,
+    /// When it last noted something, in seconds since 1970 by the target's clock; `None` if an older release did.
+    pub(super) noted: Option<u64>,
 }
 
 /// An event whose statement may have been run.
@@ -49,7 +54,8 @@ pub(super) fn is_own_table(schema: &[u8], table: &[u8]) -> bool {
 
 /// Whether it is a statement by which a replay notes where it is, in the log of its target.
 pub(super) fn is_own_statement(text: &[u8]) -> bool {
-    let starts = ["INSERT INTO", "REPLACE INTO", "UPDATE", "DELETE FROM", "CREATE TABLE IF NOT EXISTS"];
+    let starts =
+        ["INSERT INTO", "REPLACE INTO", "UPDATE", "DELETE FROM", "CREATE TABLE IF NOT EXISTS", "ALTER TABLE"];
     let Ok(text) = std::str::from_utf8(text) else { return false };
     text == CREATE_SCHEMA
         || starts.into_iter().any(|start| {
@@ -59,6 +65,9 @@ pub(super) fn is_own_statement(text: &[u8]) -> bool {
 }
 
 const CREATE_SCHEMA: &str = "CREATE DATABASE IF NOT EXISTS `drover`";
+
+/// ER_BAD_FIELD_ERROR.
+const NO_COLUMN: u16 = 1054;
 
 /// The lock under which a replay begins.
 const START: &str = "drover replay start";
@@ -71,7 +80,7 @@ pub(super) const UNDOING: &str = " flashback";
 const MADE: &str = "\0made";
 
 impl Found {
-    /// Of the rows of one replay: the table's columns from the log to the worker.
+    /// Of the rows of one replay: the table's columns from the log to the worker, and when it was noted.
     fn read(rows: impl IntoIterator<Item = Row>) -> Option<Self> {
         let (facts, rows): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|row| row.parse(5).is_some_and(|worker: u16| worker >= FILLED));
@@ -85,10 +94,12 @@ impl Found {
             let mark = Mark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
             let done = read_done(&row.string(2));
             let pending = pending(&row.string(3), row.string(4));
+            let noted = row.parse(6);
             match &mut found {
                 None => {
                     let provenance = Provenance::default();
-                    found = Some(Found { mark, done, pending, provenance, workers: 1, is_at_work: false });
+                    found =
+                        Some(Found { mark, done, pending, provenance, workers: 1, is_at_work: false, noted });
                 }
                 Some(found) => {
                     if later(&mark, &found.mark, &provenance) {
@@ -96,6 +107,7 @@ impl Found {
                     }
                     found.done.extend(done);
                     found.pending = found.pending.take().or(pending);
+                    found.noted = found.noted.max(noted);
                     found.workers += 1;
                 }
             }
@@ -125,26 +137,48 @@ impl Found {
 
 impl Positions {
     pub(super) fn of(name: &str) -> Self {
-        Self { name: name.into() }
+        Self { name: name.into(), clock: None }
     }
 
-    /// Makes the table, if it is not there.
-    pub(super) fn create(&self, connection: &mut Connection) -> drover_db::Result<()> {
+    /// Makes the table, if it is not there, and looks at the clock.
+    pub(super) fn create(&mut self, connection: &mut Connection) -> drover_db::Result<()> {
         connection.execute(CREATE_SCHEMA)?;
         connection.execute(format!(
             "CREATE TABLE IF NOT EXISTS {TABLE} (`name` VARBINARY(190) NOT NULL, `worker` SMALLINT UNSIGNED NOT NULL, \
              `log` VARBINARY(512) NOT NULL, `position` BIGINT UNSIGNED NOT NULL, `done` MEDIUMBLOB NOT NULL, \
-             `pending` VARBINARY(600), `state` VARBINARY(64), PRIMARY KEY (`name`, `worker`)) ENGINE = InnoDB"
+             `pending` VARBINARY(600), `state` VARBINARY(64), `noted` BIGINT UNSIGNED, PRIMARY KEY (`name`, `worker`)) ENGINE = InnoDB"
         ))?;
+        match connection.query(format!("SELECT `noted` FROM {TABLE} LIMIT 0")) {
+            // An older release made the table.
+            Err(error) if error.code() == Some(NO_COLUMN) => {
+                connection.execute(format!("ALTER TABLE {TABLE} ADD COLUMN `noted` BIGINT UNSIGNED"))?;
+            }
+            there => drop(there?),
+        }
+        let before = Instant::now();
+        let clock = connection.first("SELECT UNIX_TIMESTAMP()")?;
+        self.clock = clock.and_then(|row| Some((before, row.parse(0)?)));
         Ok(())
+    }
+
+    /// What the target's clock shows, for SQL; it may be a second ahead.
+    fn now(&self) -> String {
+        let now = self.clock.map(|(then, seconds)| seconds + then.elapsed().as_secs() + 1);
+        now.map_or("NULL".into(), |now| now.to_string())
     }
 
     /// What earlier runs of this replay left; `None` if there was none. The table need not be there.
     pub(super) fn find(&self, connection: &mut Connection) -> drover_db::Result<Option<Found>> {
-        let rows = connection.query(format!(
-            "SELECT `log`, `position`, `done`, `pending`, `state`, `worker` FROM {TABLE} WHERE `name` = {}",
-            self.quoted()
-        ));
+        let mut rows = |noted: &str| {
+            connection.query(format!(
+                "SELECT `log`, `position`, `done`, `pending`, `state`, `worker`, {noted} FROM {TABLE} WHERE `name` = {}",
+                self.quoted()
+            ))
+        };
+        let rows = match rows("`noted`") {
+            Err(error) if error.code() == Some(NO_COLUMN) => rows("NULL"),
+            rows => rows,
+        };
         let rows = match rows {
             // No such table, no such schema.
             Err(error) if matches!(error.code(), Some(1146 | 1049)) => return Ok(None),
@@ -156,7 +190,7 @@ impl Positions {
     /// What replays of other names have left, but for those that undid something. The table need not be there.
     pub(super) fn others(&self, connection: &mut Connection) -> drover_db::Result<BTreeMap<String, Found>> {
         let rows = connection.query(format!(
-            "SELECT `log`, `position`, `done`, `pending`, `state`, `worker`, `name` FROM {TABLE} WHERE `name` <> {}",
+            "SELECT `log`, `position`, `done`, `pending`, `state`, `worker`, NULL, `name` FROM {TABLE} WHERE `name` <> {}",
             self.quoted()
         ));
         let rows = match rows {
@@ -165,7 +199,7 @@ impl Positions {
         };
         let mut named: BTreeMap<String, Vec<Row>> = BTreeMap::new();
         for row in rows {
-            named.entry(row.string(6)).or_default().push(row);
+            named.entry(row.string(7)).or_default().push(row);
         }
         named.retain(|name, _| !name.ends_with(MADE) && !name.ends_with(UNDOING));
         let found = named.into_iter().filter_map(|(name, rows)| Some((name, Found::read(rows)?)));
@@ -195,7 +229,7 @@ impl Positions {
     ) -> drover_db::Result<()> {
         let name = self.quoted();
         let mut insert = format!(
-            "INSERT INTO {TABLE} (`name`, `worker`, `log`, `position`, `done`, `pending`, `state`) VALUES "
+            "INSERT INTO {TABLE} (`name`, `worker`, `log`, `position`, `done`, `pending`, `state`, `noted`) VALUES "
         );
         let done = found.map_or_else(String::new, |found| {
             found.done.iter().fold(String::new(), |mut text, (log, position)| {
@@ -215,12 +249,14 @@ impl Positions {
                 _ => ("NULL".into(), "NULL".into()),
             };
             let done = if worker == 0 { quote::hex(done.as_bytes()) } else { "''".into() };
-            let (log, position) = (quote::hex(mark.log.as_bytes()), mark.position);
+            let (log, position, now) = (quote::hex(mark.log.as_bytes()), mark.position, self.now());
             // Writing to a String cannot fail.
-            let _ =
-                write!(insert, "{comma}({name}, {worker}, {log}, {position}, {done}, {pending}, {state})");
+            let _ = write!(
+                insert,
+                "{comma}({name}, {worker}, {log}, {position}, {done}, {pending}, {state}, {now})"
+            );
         }
-        let _ = write!(insert, ", ({name}, {PROVENANCE}, '', 0, {provenance}, NULL, NULL)");
+        let _ = write!(insert, ", ({name}, {PROVENANCE}, '', 0, {provenance}, NULL, NULL, NULL)");
         connection.execute("START TRANSACTION")?;
         // One that goes on is still told of what was filled meanwhile.
         let kept = if found.is_some() { format!(" AND `worker` <> {FILLED}") } else { String::new() };
@@ -269,9 +305,9 @@ impl Positions {
     pub(super) fn update(&self, worker: usize, mark: &Mark, done: &str) -> Vec<u8> {
         let (log, position) = (quote::hex(mark.log.as_bytes()), mark.position);
         let done = if done.is_empty() { "''".into() } else { quote::hex(done.as_bytes()) };
-        let name = self.quoted();
+        let (name, now) = (self.quoted(), self.now());
         format!(
-            "UPDATE {TABLE} SET `log` = {log}, `position` = {position}, `done` = {done}, `pending` = NULL, `state` = NULL \
+            "UPDATE {TABLE} SET `log` = {log}, `position` = {position}, `done` = {done}, `pending` = NULL, `state` = NULL, `noted` = {now} \
              WHERE `name` = {name} AND `worker` = {worker}"
         )
         .into_bytes()

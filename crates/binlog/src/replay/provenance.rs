@@ -28,6 +28,8 @@ pub(super) struct Provenance {
     start: Option<String>,
     /// The schemas of the dump that it began behind, in quotes and lower case; none if there was none, or an older release noted none.
     pub(super) holds: BTreeSet<String>,
+    /// Schemas whose rows were changed, in quotes.
+    pub(super) touched: BTreeSet<String>,
     /// Schemas that were filled anew since, as the target keeps their names.
     pub(super) filled: Vec<String>,
     /// The transactions behind which the last log ended, where the next one is where to go on.
@@ -310,6 +312,9 @@ impl Provenance {
         for schema in &self.holds {
             let _ = writeln!(text, "holds {schema}");
         }
+        for schema in &self.touched {
+            let _ = writeln!(text, "touched {schema}");
+        }
         for Log { name, server_id, begun } in &self.logs {
             let _ = writeln!(text, "log {server_id} {begun} {name}");
         }
@@ -334,6 +339,7 @@ impl Provenance {
                 read.ends = GtidState::read(ends);
             }
             read.holds.extend(line.strip_prefix("holds ").map(str::to_owned));
+            read.touched.extend(line.strip_prefix("touched ").map(str::to_owned));
             let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
             let mut number = || parts.next().and_then(|number| number.parse().ok());
             if let (Some(server_id), Some(begun)) = (number(), number())

@@ -1,13 +1,13 @@
 //! What is refused before the first row: logs of another server than before, the target that wrote them, and one that does not hold what
 //! they begin behind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::{Connection, quote, server};
 
 use super::marks::Mark;
 use super::position::Found;
-use super::provenance::Provenance;
+use super::provenance::{Provenance, quoted};
 use super::sink::elsewhere;
 use super::{After, Destination, ReplayArgs};
 use crate::filter::Filter;
@@ -56,9 +56,51 @@ pub(super) fn refuse_filled(
         format!(
             "the target's schema {schema} was filled anew since the replay came to {log} at {position}, by a restore or a copy: what it had applied is not there"
         ),
-        "--restart begins anew, with --after behind the dump; where the new rows are of that very place, --start-position and another --name begin there",
+        FILLED_ANEW,
     ))
 }
+
+/// Who may not see where a replay is, as an account with rights to one schema, or another tool, fills it without a word: its tables tell, if each
+/// was made since. Schemas without rows of the logs are as the dump has them.
+pub(super) fn refuse_made_anew(
+    found: &Found,
+    after: Option<&After>,
+    connection: &mut Connection,
+    destination: &Destination,
+) -> Result<()> {
+    let Some(noted) = found.noted else { return Ok(()) };
+    let rows = connection.query(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, TIMESTAMPDIFF(SECOND, CREATE_TIME, NOW()), UNIX_TIMESTAMP() FROM information_schema.TABLES \
+         WHERE ENGINE IS NOT NULL AND TABLE_TYPE <> 'SEQUENCE'",
+    );
+    let rows = rows.map_err(|source| destination.failed("asking when tables were made", source))?;
+    let mut schemas: BTreeMap<String, Vec<bool>> = BTreeMap::new();
+    for row in rows {
+        let (schema, table) = (row.string(0), row.string(1));
+        let is_known = after.is_none_or(|after| after.tables.contains(&(schema.clone(), table.clone())));
+        if is_known && !table.starts_with("drover_") && found.provenance.touched.contains(&quoted(&schema)) {
+            let age = row.parse::<i64>(2).zip(row.parse::<i64>(3));
+            let is_made_since =
+                age.is_some_and(|(age, now)| u64::try_from(now - age).is_ok_and(|made| made > noted));
+            schemas.entry(schema).or_default().push(is_made_since);
+        }
+    }
+    // What was being done when the last run was killed may have been the making of a table.
+    let is_anew = |made_since: &Vec<bool>| {
+        made_since.iter().all(|&made_since| made_since) && (found.pending.is_none() || made_since.len() > 1)
+    };
+    let Some((schema, _)) = schemas.iter().find(|(_, made_since)| is_anew(made_since)) else { return Ok(()) };
+    let Mark { log, position } = &found.mark;
+    Err(Error::with_hint(
+        format!(
+            "all tables of the target's schema {schema:?} were made since the replay came to {log} at {position}: what it had applied is not there"
+        ),
+        FILLED_ANEW,
+    ))
+}
+
+const FILLED_ANEW: &str = "--restart begins anew, with --after behind the dump; where the new rows are of that very place, --start-position \
+                           and another --name begin there";
 
 /// A table that the dump has not comes from the logs, if it is of their server; where it is there before, its rows would be there twice.
 pub(super) fn refuse_others(

@@ -19,7 +19,7 @@ use super::dry_run::Schemas;
 use super::events::Target;
 use super::position::{Found, Positions};
 use super::programs::Rights;
-use super::provenance::Provenance;
+use super::provenance::{self, Provenance};
 use super::queue::Queue;
 use super::transaction::{Piece, Start, Transaction};
 use super::trial::Trial;
@@ -104,11 +104,22 @@ impl Sink<'_> {
     /// The log was begun by the server and at the time of this event.
     pub(super) fn see_log(&mut self, log: &str, first: &Header) -> Result<()> {
         self.provenance.see_log(log, first.server_id, first.timestamp).map_err(elsewhere)?;
-        if let Goes::ToWorkers(_, positions) = &self.goes {
-            let noted = self.connection.execute(positions.note_provenance(&self.provenance));
-            noted.map_err(|source| self.destination.failed("noting a log", source))?;
+        self.note_provenance("noting a log")
+    }
+
+    fn note_provenance(&mut self, doing: &str) -> Result<()> {
+        let Goes::ToWorkers(_, positions) = &self.goes else { return Ok(()) };
+        let noted = self.connection.execute(positions.note_provenance(&self.provenance));
+        noted.map(drop).map_err(|source| self.destination.failed(doing, source))
+    }
+
+    /// Rows of a schema are about to be changed.
+    pub(super) fn touch(&mut self, schema: &[u8]) -> Result<()> {
+        let schema = provenance::quoted(&String::from_utf8_lossy(schema));
+        match self.provenance.touched.insert(schema) {
+            true => self.note_provenance("noting a schema"),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes in what a log tells of itself.
@@ -152,6 +163,7 @@ impl Sink<'_> {
         if let Some(known) = self.tables.get(&key) {
             return Ok(known.unwrap_or(false));
         }
+        self.touch(map.schema)?;
         let schema = String::from_utf8_lossy(map.schema).into_owned();
         let table = String::from_utf8_lossy(map.table).into_owned();
         let row = self.connection.first(format!(

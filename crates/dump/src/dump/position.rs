@@ -16,6 +16,8 @@ pub(super) struct Asks {
     gtid: Option<&'static str>,
     replicas: Option<&'static str>,
     server: &'static str,
+    /// Whether it seems to replicate, which the account may not see.
+    is_hidden_replica: bool,
     /// Whether the server logs what it gets from a source; it can only be changed by a restart.
     logs_replicated: Option<bool>,
 }
@@ -53,7 +55,12 @@ impl Asks {
             Vendor::MariaDb => MARIADB_SERVER,
         };
         let replicas = first_that_parses(connection, &REPLICAS)?;
-        Ok(Self { log, gtid, replicas, server, logs_replicated: logs_replicated(connection)? })
+        let logs_replicated = logs_replicated(connection)?;
+        let is_hidden_replica = replicas.is_none() && has_replicated(connection)?;
+        if is_hidden_replica && log.is_some() && logs_replicated == Some(false) {
+            warnings.push(HIDDEN_REPLICA.into());
+        }
+        Ok(Self { log, gtid, replicas, server, is_hidden_replica, logs_replicated })
     }
 
     /// Adds them to what is sent.
@@ -75,7 +82,9 @@ impl Asks {
         let gtid = gtid.first().and_then(|row| row.text(0)).or(log.first_text("Executed_Gtid_Set"));
         let replicates_from = sources(&replicas);
         Ok(Snapshot {
-            logs_replicated: self.logs_replicated.filter(|_| !replicates_from.is_empty()),
+            logs_replicated: self
+                .logs_replicated
+                .filter(|_| self.is_hidden_replica || !replicates_from.is_empty()),
             binlog_file: log.first_text("File"),
             binlog_position: log.first_text("Position").and_then(|text| text.parse().ok()),
             gtid_set: gtid.filter(|set| !set.is_empty()),
@@ -87,6 +96,15 @@ impl Asks {
             ..Snapshot::default()
         })
     }
+}
+
+const HIDDEN_REPLICA: &str = "the server seems to be a replica that does not log what it replicates (log_slave_updates), and the account may \
+                              not see where it is in its source's logs (REPLICA MONITOR): logs cannot be applied behind this dump";
+
+/// Whether the server is or was a replica, as far as anybody may see it: of MariaDB, where it is told apart from the own log's position.
+fn has_replicated(connection: &mut Connection) -> Result<bool> {
+    let position = variable(connection, "GLOBAL.gtid_slave_pos").doing(|| "asking for gtid_slave_pos")?;
+    Ok(position.is_some_and(|position| !position.is_empty()))
 }
 
 fn logs_replicated(connection: &mut Connection) -> Result<Option<bool>> {

@@ -34,7 +34,7 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicates_from: Vec<SourcePosition>,
     /// Whether a replica writes what it gets from its source into its own binary log (`log_slave_updates`, `log_replica_updates`); `None` if
-    /// it is no replica.
+    /// it is no replica. Of MariaDB, `false` also where the account may not see its sources, and it once had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs_replicated: Option<bool>,
 }

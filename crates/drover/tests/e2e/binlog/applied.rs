@@ -19,6 +19,7 @@ on_both!(
     transactions_that_come_later,
     two_at_once,
     filled_anew,
+    filled_by_who_sees_no_replay,
     from_before_a_dump,
     refused_is_not_done,
     not_as_the_dump_says,
@@ -215,12 +216,12 @@ fn two_at_once(flavour: Flavour) {
 
 /// The log of a replica without GTIDs holds what its source wrote; and a log of its source is known by its name alone.
 fn what_a_replica_logged(flavour: Flavour) {
-    let updates = match flavour {
-        Flavour::MySql => "--log-replica-updates",
-        Flavour::MariaDb => "--log-slave-updates",
+    let of_vendor: &[&str] = match flavour {
+        Flavour::MySql => &["--log-replica-updates", "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"],
+        Flavour::MariaDb => &["--log-slave-updates"],
     };
-    let source = &start_unsynced(flavour, &[&LOGS[..], &["--server-id=1"]].concat());
-    let replica = &replica_with(source, &[&LOGS[..], &[updates]].concat());
+    let source = &start_unsynced(flavour, &[&LOGS[..], of_vendor, &["--server-id=1"]].concat());
+    let replica = &replica_with(source, &[&LOGS[..], of_vendor].concat());
     sql(source, TABLE);
     insert(source, 1..=2);
     sql(replica, "START REPLICA");
@@ -238,16 +239,30 @@ fn what_a_replica_logged(flavour: Flavour) {
     }
     assert_eq!(rows(source), "2");
 
-    let renamed = dir.path().join("other.000099");
-    fs::copy(&logs_of(source)[0], &renamed).unwrap();
+    let first = &logs_of(source)[0];
+    let numbered = first.with_extension("000099");
+    let renamed = [dir.path().join("other.000099"), dir.path().join(numbered.file_name().unwrap())];
     let replay = |options: &str| drover_on(replica, &format!("binlog replay --database d {options}"));
-    run(replay("").arg(&renamed)).refused(&["the target "]);
+    for renamed in &renamed {
+        fs::copy(first, renamed).unwrap();
+        let why = match flavour {
+            Flavour::MySql => "the target replicates from the server of this log",
+            Flavour::MariaDb => "the target has executed ",
+        };
+        run(replay("").arg(renamed)).refused(&[why]);
+    }
     assert_eq!(rows(replica), "2");
     let status = sql(replica, "SHOW REPLICA STATUS").remove(0);
     let position = &status[21]; // Exec_Source_Log_Pos
     insert(source, [3]);
     run(replay(&format!("--start-position {position}")).args(["--from", &from(source)])).done();
     assert_eq!(rows(replica), "3");
+    sql(source, "FLUSH BINARY LOGS");
+    insert(source, [4]);
+    for rows_then in ["4", "4"] {
+        run(replay("--resume").args(["--from", &from(source)])).done();
+        assert_eq!(rows(replica), rows_then);
+    }
 }
 
 /// Where a schema was filled once more, what a replay has applied before is not in it.
@@ -288,6 +303,44 @@ fn filled_anew(flavour: Flavour) {
     insert(source, [5]);
     replay("--resume").done();
     assert_eq!(rows(target), "5");
+}
+
+/// An account with rights to one schema, and a tool that is not drover, note nothing: the tables tell that all of them were made anew.
+fn filled_by_who_sees_no_replay(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    let backup = dir.path().join("backup");
+    sql(source, TABLE);
+    sql(source, "CREATE TABLE d.u (id INT PRIMARY KEY, v INT); INSERT INTO d.u VALUES (1, 0)");
+    run(&mut dump(source, "d", &backup)).done();
+    insert(source, 1..=2);
+    run(&mut restore(target, &backup, "")).done();
+    sql(target, "CREATE USER owner@localhost; GRANT ALL ON d.* TO owner@localhost");
+    let replay = |options: &str| {
+        let mut command = drover_on(target, &format!("binlog replay --name n {options}"));
+        run(command.arg("--after").arg(&backup).args(["--from", &from(source)]))
+    };
+    replay("").done();
+    let now = || value(target, "SELECT UNIX_TIMESTAMP()").parse::<u64>().unwrap();
+    let noted = now() + 1;
+    wait_until("a later second", || now() > noted);
+    // What the target has of its own, and a table that was made anew in place, are nothing to the replay.
+    sql(target, "ALTER TABLE d.u ADD COLUMN own INT INVISIBLE, ALGORITHM=COPY; CREATE TABLE d.own (a INT)");
+    assert!(replay("--resume").done().stdout.starts_with("0 transactions"));
+    let noted = now() + 1;
+    wait_until("a later second", || now() > noted);
+    run(restore(target, &backup, "--drop-existing").args(["-u", "owner"])).done();
+    insert(source, [3]);
+    for dry in ["", "--dry-run"] {
+        replay(&format!("--resume {dry}")).refused(&[
+            "all tables of the target's schema \"d\" were made since the replay came to",
+            "hint: --restart begins anew",
+        ]);
+    }
+    assert_eq!(rows(target), "0");
+    sql(target, "DROP TABLE d.own");
+    replay("--restart").done();
+    assert_eq!(rows(target), "3");
 }
 
 /// What a dump holds is not applied beside a replay that began behind it; and copies whose names have something before the log's can be gone

@@ -504,6 +504,9 @@ fn a_replica_that_does_not_log(flavour: Flavour) {
         run(replay.arg("--after").arg(&backup).args(["--from", &from(replica)]))
             .refused(&["a replica that does not log what it replicates", &hint]);
     }
+    if flavour == Flavour::MariaDb {
+        blind_to_sources(replica, target, dir.path());
+    }
     assert_untouched(target);
     // As the hint says: MySQL's appliers tell where they are from time to time.
     let mut replay = drover_on(target, &format!("binlog replay --start-position {}", place["position"]));
@@ -513,4 +516,18 @@ fn a_replica_that_does_not_log(flavour: Flavour) {
     }
     run(replay.args(["--from", &from(source), place["file"].as_str().unwrap()])).done();
     assert_eq!(rows(target), "4");
+}
+
+/// MariaDB lets an account see the log's position, and not where it replicates from.
+fn blind_to_sources(replica: &Server, target: &Server, dir: &Path) {
+    let backup = dir.join("blind");
+    sql(
+        replica,
+        "CREATE USER blind@localhost; GRANT BINLOG MONITOR, RELOAD, LOCK TABLES, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO blind@localhost",
+    );
+    let dumped = run(dump(replica, "d", &backup).args(["-u", "blind"])).done();
+    assert!(dumped.stderr.contains("REPLICA MONITOR"), "{dumped}");
+    let mut replay = drover_on(target, "binlog replay");
+    run(replay.arg("--after").arg(&backup).args(["--from", &from(replica)]))
+        .refused(&["seems to be of a replica that does not log", "REPLICA MONITOR"]);
 }
