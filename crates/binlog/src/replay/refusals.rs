@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use drover_db::wire::Rows;
 use drover_db::{Connection, quote, server};
 
 use super::marks::Mark;
@@ -70,8 +71,7 @@ pub(super) fn refuse_made_anew(
 ) -> Result<()> {
     let Some(noted) = found.noted else { return Ok(()) };
     let rows = connection.query(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, TIMESTAMPDIFF(SECOND, CREATE_TIME, NOW()), UNIX_TIMESTAMP() FROM information_schema.TABLES \
-         WHERE ENGINE IS NOT NULL AND TABLE_TYPE <> 'SEQUENCE'",
+        format!("SELECT TABLE_SCHEMA, TABLE_NAME, {MADE} FROM information_schema.TABLES WHERE ENGINE IS NOT NULL AND TABLE_TYPE <> 'SEQUENCE'"),
     );
     let rows = rows.map_err(|source| destination.failed("asking when tables were made", source))?;
     let mut schemas: BTreeMap<String, Vec<bool>> = BTreeMap::new();
@@ -79,9 +79,7 @@ pub(super) fn refuse_made_anew(
         let (schema, table) = (row.string(0), row.string(1));
         let is_known = after.is_none_or(|after| after.tables.contains(&(schema.clone(), table.clone())));
         if is_known && !table.starts_with("drover_") && found.provenance.touched.contains(&quoted(&schema)) {
-            let age = row.parse::<i64>(2).zip(row.parse::<i64>(3));
-            let is_made_since =
-                age.is_some_and(|(age, now)| u64::try_from(now - age).is_ok_and(|made| made > noted));
+            let is_made_since = row.parse::<u64>(2).is_some_and(|made| made > noted);
             schemas.entry(schema).or_default().push(is_made_since);
         }
     }
@@ -102,6 +100,30 @@ pub(super) fn refuse_made_anew(
 const FILLED_ANEW: &str = "--restart begins anew, with --after behind the dump; where the new rows are of that very place, --start-position \
                            and another --name begin there";
 
+/// When a table was made, in seconds since 1970 by the clock of its server.
+const MADE: &str = "UNIX_TIMESTAMP() - TIMESTAMPDIFF(SECOND, CREATE_TIME, NOW())";
+/// Clocks of two servers may differ by so much, in seconds.
+const CLOCKS_DIFFER: u64 = 60;
+
+/// Tables that the target had before the dump was taken are its own: the dump was restored under other names.
+fn refuse_older(after: &After, args: &ReplayArgs, there: &Rows) -> Result<()> {
+    let Some(taken) = after.clock.map(|clock| clock / 1_000_000) else { return Ok(()) };
+    let wanted = Filter::new(&args.filter, 0);
+    let is_older = |row: &&drover_db::Row| {
+        let made = row.parse::<u64>(2).is_some_and(|made| made + CLOCKS_DIFFER < taken);
+        made && wanted.wants_table(row.string(0).as_bytes(), row.string(1).as_bytes())
+    };
+    let Some(row) = there.rows.iter().find(is_older) else { return Ok(()) };
+    let table = quote::qualified(&row.string(0), &row.string(1));
+    Err(Error::with_hint(
+        format!(
+            "--after: the target's table {table} was made before the dump was taken: it is not the one that was restored"
+        ),
+        "logs go to schemas of their own names: restore the dump without --into first; --database and --table leave out what was not restored; \
+         of a target that was filled in another way --start-position says where to begin, the manifest's binlog_position",
+    ))
+}
+
 /// A table that the dump has not comes from the logs, if it is of their server; where it is there before, its rows would be there twice.
 pub(super) fn refuse_others(
     after: &After,
@@ -111,11 +133,12 @@ pub(super) fn refuse_others(
 ) -> Result<()> {
     let schemas: Vec<_> = after.schemas.iter().map(|schema| quote::string(schema)).collect();
     let there = connection.query(format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES \
+        "SELECT TABLE_SCHEMA, TABLE_NAME, {MADE} FROM information_schema.TABLES \
          WHERE TABLE_TYPE NOT LIKE '%VIEW' AND TABLE_TYPE <> 'SEQUENCE' AND TABLE_SCHEMA IN ({})",
         schemas.join(", ")
     ));
     let there = there.map_err(|source| destination.failed("listing tables", source))?;
+    refuse_older(after, args, &there)?;
     let folded = |schema: &str, table: &str| (schema.to_lowercase(), table.to_lowercase());
     let known: BTreeSet<_> = after.tables.iter().map(|(schema, table)| folded(schema, table)).collect();
     let wanted = Filter::new(&args.filter, 0);

@@ -118,4 +118,15 @@ fn behind_a_dump_of_one_schema(flavour: Flavour) {
 
     run(&mut copy(source, target, "one --into one=renamed", &state)).done();
     replay("--restart", &state).refused(&["gave the schema 'one' the name 'renamed'"]);
+
+    // The dump was taken an hour later than the target's tables were made: they are its own.
+    crate::files::change_manifest(&backup, |manifest| {
+        let clock = manifest["snapshot"]["server_clock_us"].as_u64().unwrap();
+        manifest["snapshot"]["server_clock_us"] = (clock + 3_600_000_000).into();
+    });
+    for dry in ["", "--dry-run"] {
+        replay(&format!("--name other {dry}"), &backup)
+            .refused(&["the target's table `one`.`t` was made before the dump was taken", "hint: "]);
+    }
+    assert_eq!(rows("one"), "1,2,3");
 }
