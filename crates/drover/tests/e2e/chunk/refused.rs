@@ -187,7 +187,7 @@ fn triggers_that_hand_the_key_on(flavour: Flavour) {
     assert_eq!(value(server, format!("SELECT COUNT(DISTINCT a) FROM {schema}.log WHERE a >= 1000")), "4");
 }
 
-/// A change that comes back over a second table changes rows of other parts.
+/// A change that comes back over a second table changes rows of other parts, and what is removed may come back too.
 fn foreign_keys_that_lead_back(flavour: Flavour) {
     let (server, schema) = (source(flavour), "chunk_back");
     sql(
@@ -198,7 +198,40 @@ fn foreign_keys_that_lead_back(flavour: Flavour) {
              ALTER TABLE t ADD CONSTRAINT back FOREIGN KEY (up) REFERENCES between_them (x) ON UPDATE CASCADE"
         ),
     );
-    run(&mut chunk(server, schema, "", "UPDATE t SET u = u + 100")).refused(&["comes back to", "back"]);
+    let run = |statement: &str| run(&mut chunk(server, schema, "", statement));
+    run("UPDATE t SET u = u + 100").refused(&["comes back to", "back"]);
+    // What SET NULL writes is followed by UPDATE rules, where these are for the column that is written.
+    for (there, back, column, comes_back) in [
+        ("ON DELETE CASCADE", "ON DELETE CASCADE", "x", true),
+        ("ON DELETE CASCADE", "ON DELETE SET NULL", "x", true),
+        ("ON DELETE CASCADE", "ON UPDATE CASCADE", "x", false),
+        ("ON DELETE SET NULL", "ON UPDATE CASCADE", "x", true),
+        ("ON DELETE SET NULL", "ON UPDATE CASCADE", "other", false),
+        ("ON DELETE SET NULL", "ON DELETE CASCADE", "x", false),
+        ("ON UPDATE CASCADE", "ON DELETE CASCADE", "x", false),
+    ] {
+        sql(
+            server,
+            format!(
+                "USE {schema}; ALTER TABLE t DROP FOREIGN KEY back; DROP TABLE between_them;
+                 CREATE TABLE between_them (x INT UNIQUE, other INT UNIQUE, CONSTRAINT there FOREIGN KEY (x) REFERENCES t (u) {there});
+                 ALTER TABLE t ADD CONSTRAINT back FOREIGN KEY (up) REFERENCES between_them ({column}) {back}"
+            ),
+        );
+        let output = run("DELETE FROM t WHERE up > 2");
+        match comes_back {
+            true => output.refused(&["comes back to", "the foreign key back to", "between_them"]),
+            false => output.done(),
+        };
+    }
+    sql(
+        server,
+        format!(
+            "USE {schema}; ALTER TABLE t DROP FOREIGN KEY back; DROP TABLE between_them;
+             CREATE TABLE read_too (x INT UNIQUE, CONSTRAINT away FOREIGN KEY (x) REFERENCES t (u) ON DELETE CASCADE)"
+        ),
+    );
+    run("DELETE FROM t WHERE id < (SELECT MIN(x) FROM read_too)").refused(&["a subquery reads", "away"]);
 }
 
 /// Nobody sees what they remove who has no privilege on their tables.
