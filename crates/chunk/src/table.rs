@@ -53,7 +53,7 @@ pub(crate) fn examine(
     check_calls(connection, statement)?;
     foreign_keys::check(connection, statement.verb, &walked.name, &reads, archives, warnings)?;
     note_triggers(connection, statement, &walked.name, warnings)?;
-    let triggers = before_update(connection, statement, &walked.name, warnings)?;
+    let triggers = before_update(connection, statement, &walked.name)?;
     note_numbers(connection, statement, warnings)?;
     let columns =
         columns(connection, &walked.name).doing(|| format!("reading the columns of {}", walked.name))?;
@@ -222,6 +222,7 @@ fn check_calls(connection: &mut Connection, statement: &Statement) -> Result<()>
     }
 }
 
+/// Those that run for each row. Who may not see them is warned.
 fn note_triggers(
     connection: &mut Connection,
     statement: &Statement,
@@ -234,12 +235,20 @@ fn note_triggers(
         (Verb::Insert, Some(target)) => (named(connection, target)?, "INSERT"),
         (Verb::Insert, None) => return Ok(()),
     };
+    let held = Held::of(connection).doing(|| "reading the account's privileges")?;
+    if !held.on_table("TRIGGER", &table.schema, &table.name) {
+        let effect = match statement.verb {
+            Verb::Update => "one that changes the key would have rows changed twice",
+            Verb::Delete | Verb::Insert => "one that looks at other rows would not come to the same in parts",
+        };
+        warnings.push(format!("this account may not see the triggers of {table} (TRIGGER): {effect}"));
+    }
+    // Since MariaDB 12 a trigger can be for several events.
     let sql = format!(
         "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND EVENT_OBJECT_TABLE = {} AND \
-         EVENT_MANIPULATION = {}",
+         EVENT_MANIPULATION LIKE '%{event}%'",
         quote::string(&table.schema),
-        quote::string(&table.name),
-        quote::string(event)
+        quote::string(&table.name)
     );
     let rows = connection.query(sql).doing(|| format!("reading the triggers of {table}"))?;
     let named = |row: Row| {
@@ -249,21 +258,10 @@ fn note_triggers(
     Ok(())
 }
 
-/// Triggers that may give a row another key than it has, as they run before it is updated. Who may not see them is warned.
-fn before_update(
-    connection: &mut Connection,
-    statement: &Statement,
-    walked: &Name,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Trigger>> {
+/// Triggers that may give a row another key than it has, as they run before it is updated.
+fn before_update(connection: &mut Connection, statement: &Statement, walked: &Name) -> Result<Vec<Trigger>> {
     if statement.verb != Verb::Update {
         return Ok(Vec::new());
-    }
-    let held = Held::of(connection).doing(|| "reading the account's privileges")?;
-    if !held.on_table("TRIGGER", &walked.schema, &walked.name) {
-        warnings.push(format!(
-            "this account may not see the triggers of {walked} (TRIGGER): one that changes the key would have rows changed twice"
-        ));
     }
     let sql = format!(
         "SELECT TRIGGER_NAME, ACTION_STATEMENT, SQL_MODE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND \
