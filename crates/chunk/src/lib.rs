@@ -9,6 +9,7 @@ mod clock;
 mod error;
 mod fixed;
 mod flow;
+mod foreign_keys;
 mod functions;
 mod key;
 mod load;

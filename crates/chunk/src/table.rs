@@ -1,13 +1,12 @@
 //! What the server knows of the tables that a statement names, and what speaks against running it in parts.
 
-use std::collections::BTreeSet;
-
 use drover_db::grants::Held;
 use drover_db::sql::Dialect;
 use drover_db::table::{ColumnFacts, Mark, Name, columns};
 use drover_db::{Connection, Row, quote, server};
 
 use crate::error::Doing;
+use crate::foreign_keys;
 use crate::statement::{Reference, Statement, Verb};
 use crate::triggers::Trigger;
 use crate::{Error, Result};
@@ -50,11 +49,11 @@ pub(crate) fn examine(
 ) -> Result<Table> {
     let walked = transactional(connection, &statement.table)?;
     check_target(connection, statement, &walked.name)?;
-    check_reads(connection, statement, &walked.name, warnings)?;
+    let reads = check_reads(connection, statement, &walked.name, warnings)?;
     check_calls(connection, statement)?;
-    check_foreign_keys(connection, statement.verb, &walked.name, archives, warnings)?;
+    foreign_keys::check(connection, statement.verb, &walked.name, &reads, archives, warnings)?;
     note_triggers(connection, statement, &walked.name, warnings)?;
-    let triggers = before_update(connection, statement, &walked.name, warnings)?;
+    let triggers = before_update(connection, statement, &walked.name)?;
     note_numbers(connection, statement, warnings)?;
     let columns =
         columns(connection, &walked.name).doing(|| format!("reading the columns of {}", walked.name))?;
@@ -151,13 +150,15 @@ fn check_target(connection: &mut Connection, statement: &Statement, walked: &Nam
     }
 }
 
+/// The tables that subqueries read.
 fn check_reads(
     connection: &mut Connection,
     statement: &Statement,
     walked: &Name,
     warnings: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<Vec<Name>> {
     let target = statement.target.as_ref().map(|target| named(connection, target)).transpose()?;
+    let mut names = Vec::new();
     for reference in &statement.reads {
         let read = relation(connection, reference)?;
         if read.name == *walked || Some(&read.name) == target.as_ref() {
@@ -180,8 +181,9 @@ fn check_reads(
             ));
         }
         warnings.push(format!("each part reads {} anew: it must not change meanwhile", read.name));
+        names.push(read.name);
     }
-    Ok(())
+    Ok(names)
 }
 
 /// Functions that somebody wrote may do anything.
@@ -220,120 +222,7 @@ fn check_calls(connection: &mut Connection, statement: &Statement) -> Result<()>
     }
 }
 
-fn check_foreign_keys(
-    connection: &mut Connection,
-    verb: Verb,
-    walked: &Name,
-    archives: bool,
-    warnings: &mut Vec<String>,
-) -> Result<()> {
-    let rule = match verb {
-        Verb::Delete => "DELETE_RULE",
-        Verb::Update => "UPDATE_RULE",
-        Verb::Insert => return Ok(()),
-    };
-    note_hidden_keys(connection, walked, archives, warnings)?;
-    let keys = cascades(connection, rule, walked)?;
-    if verb == Verb::Update {
-        let children = keys.iter().map(|key| key.child.clone()).filter(|child| child != walked);
-        check_ways_back(connection, rule, walked, children.collect())?;
-    }
-    for Cascade { child, constraint, rule } in keys {
-        if child == *walked {
-            return Err(Error::with_hint(
-                format!(
-                    "the foreign key {constraint} of {walked} refers to the table itself, with {rule}: a part would change rows of others"
-                ),
-                "drop the key for the time of the change, or run the statement as it is",
-            ));
-        }
-        if archives {
-            return Err(Error::with_hint(
-                format!(
-                    "the foreign key {constraint} of {child} has {rule}: what it removes or changes there would not be in the archive"
-                ),
-                "delete from that table first, with an archive of its own",
-            ));
-        }
-        warnings.push(format!(
-            "the foreign key {constraint} changes rows of {child} with it ({rule}); those are not counted"
-        ));
-    }
-    Ok(())
-}
-
-/// The catalogue leaves out the foreign keys of tables that the account may not see.
-fn note_hidden_keys(
-    connection: &mut Connection,
-    walked: &Name,
-    archives: bool,
-    warnings: &mut Vec<String>,
-) -> Result<()> {
-    // On all schemas each of these shows all of them; SELECT does so on MySQL only.
-    const SHOWING: [&str; 4] = ["REFERENCES", "DELETE", "INSERT", "UPDATE"];
-    let held = Held::of(connection).doing(|| "reading the account's privileges")?;
-    let is_on_all = |privilege: &str| held.on_all(privilege).is_some_and(|but| but.is_empty());
-    if SHOWING.iter().any(|privilege| is_on_all(privilege)) {
-        return Ok(());
-    }
-    let effect = if archives { "would not be in the archive" } else { "is not counted" };
-    warnings.push(format!(
-        "this account may not see all foreign keys to {walked} (REFERENCES on *.*): what one with CASCADE removes or changes in other \
-         tables {effect}"
-    ));
-    Ok(())
-}
-
-/// A foreign key by which a change goes on into another table.
-struct Cascade {
-    child: Name,
-    constraint: String,
-    rule: String,
-}
-
-fn cascades(connection: &mut Connection, rule: &str, parent: &Name) -> Result<Vec<Cascade>> {
-    let sql = format!(
-        "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, {rule} FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE \
-         UNIQUE_CONSTRAINT_SCHEMA = {} AND REFERENCED_TABLE_NAME = {} AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
-        quote::string(&parent.schema),
-        quote::string(&parent.name)
-    );
-    let rows = connection.query(sql).doing(|| format!("reading the foreign keys to {parent}"))?;
-    let cascade = |row: Row| Cascade {
-        child: Name::new(&row.string(0), &row.string(1)),
-        constraint: row.string(2),
-        rule: row.string(3),
-    };
-    Ok(rows.into_iter().map(cascade).collect())
-}
-
-/// A change that comes back over other tables would move the key of rows, or change them twice.
-fn check_ways_back(
-    connection: &mut Connection,
-    rule: &str,
-    walked: &Name,
-    mut children: Vec<Name>,
-) -> Result<()> {
-    let mut seen: BTreeSet<_> = children.iter().map(Name::to_string).collect();
-    while let Some(parent) = children.pop() {
-        for Cascade { child, constraint, rule } in cascades(connection, rule, &parent)? {
-            if child == *walked {
-                return Err(Error::with_hint(
-                    format!(
-                        "a change comes back to {walked} by the foreign key {constraint} to {parent} ({rule}): a part would change rows \
-                         of others"
-                    ),
-                    "drop the key for the time of the change, or run the statement as it is",
-                ));
-            }
-            if seen.insert(child.to_string()) {
-                children.push(child);
-            }
-        }
-    }
-    Ok(())
-}
-
+/// Those that run for each row. Who may not see them is warned.
 fn note_triggers(
     connection: &mut Connection,
     statement: &Statement,
@@ -346,12 +235,20 @@ fn note_triggers(
         (Verb::Insert, Some(target)) => (named(connection, target)?, "INSERT"),
         (Verb::Insert, None) => return Ok(()),
     };
+    let held = Held::of(connection).doing(|| "reading the account's privileges")?;
+    if !held.on_table("TRIGGER", &table.schema, &table.name) {
+        let effect = match statement.verb {
+            Verb::Update => "one that changes the key would have rows changed twice",
+            Verb::Delete | Verb::Insert => "one that looks at other rows would not come to the same in parts",
+        };
+        warnings.push(format!("this account may not see the triggers of {table} (TRIGGER): {effect}"));
+    }
+    // Since MariaDB 12 a trigger can be for several events.
     let sql = format!(
         "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND EVENT_OBJECT_TABLE = {} AND \
-         EVENT_MANIPULATION = {}",
+         EVENT_MANIPULATION LIKE '%{event}%'",
         quote::string(&table.schema),
-        quote::string(&table.name),
-        quote::string(event)
+        quote::string(&table.name)
     );
     let rows = connection.query(sql).doing(|| format!("reading the triggers of {table}"))?;
     let named = |row: Row| {
@@ -361,21 +258,10 @@ fn note_triggers(
     Ok(())
 }
 
-/// Triggers that may give a row another key than it has, as they run before it is updated. Who may not see them is warned.
-fn before_update(
-    connection: &mut Connection,
-    statement: &Statement,
-    walked: &Name,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Trigger>> {
+/// Triggers that may give a row another key than it has, as they run before it is updated.
+fn before_update(connection: &mut Connection, statement: &Statement, walked: &Name) -> Result<Vec<Trigger>> {
     if statement.verb != Verb::Update {
         return Ok(Vec::new());
-    }
-    let held = Held::of(connection).doing(|| "reading the account's privileges")?;
-    if !held.on_table("TRIGGER", &walked.schema, &walked.name) {
-        warnings.push(format!(
-            "this account may not see the triggers of {walked} (TRIGGER): one that changes the key would have rows changed twice"
-        ));
     }
     let sql = format!(
         "SELECT TRIGGER_NAME, ACTION_STATEMENT, SQL_MODE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND \

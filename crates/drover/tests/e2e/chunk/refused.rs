@@ -12,6 +12,7 @@ on_both!(
     tables,
     triggers_that_move_the_key,
     triggers_that_hand_the_key_on,
+    triggers_that_are_hidden,
     foreign_keys_that_lead_back,
     foreign_keys_that_are_hidden,
     a_rate_that_cannot_be_measured,
@@ -187,7 +188,7 @@ fn triggers_that_hand_the_key_on(flavour: Flavour) {
     assert_eq!(value(server, format!("SELECT COUNT(DISTINCT a) FROM {schema}.log WHERE a >= 1000")), "4");
 }
 
-/// A change that comes back over a second table changes rows of other parts.
+/// A change that comes back over a second table changes rows of other parts, and what is removed may come back too.
 fn foreign_keys_that_lead_back(flavour: Flavour) {
     let (server, schema) = (source(flavour), "chunk_back");
     sql(
@@ -198,7 +199,69 @@ fn foreign_keys_that_lead_back(flavour: Flavour) {
              ALTER TABLE t ADD CONSTRAINT back FOREIGN KEY (up) REFERENCES between_them (x) ON UPDATE CASCADE"
         ),
     );
-    run(&mut chunk(server, schema, "", "UPDATE t SET u = u + 100")).refused(&["comes back to", "back"]);
+    let run = |statement: &str| run(&mut chunk(server, schema, "", statement));
+    run("UPDATE t SET u = u + 100").refused(&["comes back to", "back"]);
+    // What SET NULL writes is followed by UPDATE rules, where these are for the column that is written.
+    for (there, back, column, comes_back) in [
+        ("ON DELETE CASCADE", "ON DELETE CASCADE", "x", true),
+        ("ON DELETE CASCADE", "ON DELETE SET NULL", "x", true),
+        ("ON DELETE CASCADE", "ON UPDATE CASCADE", "x", false),
+        ("ON DELETE SET NULL", "ON UPDATE CASCADE", "x", true),
+        ("ON DELETE SET NULL", "ON UPDATE CASCADE", "other", false),
+        ("ON DELETE SET NULL", "ON DELETE CASCADE", "x", false),
+        ("ON UPDATE CASCADE", "ON DELETE CASCADE", "x", false),
+    ] {
+        sql(
+            server,
+            format!(
+                "USE {schema}; ALTER TABLE t DROP FOREIGN KEY back; DROP TABLE between_them;
+                 CREATE TABLE between_them (x INT UNIQUE, other INT UNIQUE, CONSTRAINT there FOREIGN KEY (x) REFERENCES t (u) {there});
+                 ALTER TABLE t ADD CONSTRAINT back FOREIGN KEY (up) REFERENCES between_them ({column}) {back}"
+            ),
+        );
+        let output = run("DELETE FROM t WHERE up > 2");
+        match comes_back {
+            true => output.refused(&["comes back to", "the foreign key back to", "between_them"]),
+            false => output.done(),
+        };
+    }
+    sql(
+        server,
+        format!(
+            "USE {schema}; ALTER TABLE t DROP FOREIGN KEY back; DROP TABLE between_them;
+             CREATE TABLE read_too (x INT UNIQUE, CONSTRAINT away FOREIGN KEY (x) REFERENCES t (u) ON DELETE CASCADE)"
+        ),
+    );
+    run("DELETE FROM t WHERE id < (SELECT MIN(x) FROM read_too)").refused(&["a subquery reads", "away"]);
+}
+
+/// Nobody sees triggers who may not have them.
+fn triggers_that_are_hidden(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_unseen");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, a INT); CREATE TABLE other (id INT PRIMARY KEY, a INT);
+             CREATE TABLE log (id INT); CREATE TRIGGER noter AFTER DELETE ON t FOR EACH ROW INSERT INTO log VALUES (OLD.id);
+             CREATE USER chunk_unseen@localhost; GRANT REFERENCES ON *.* TO chunk_unseen@localhost;
+             GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {schema}.* TO chunk_unseen@localhost"
+        ),
+    );
+    let statements =
+        [("DELETE FROM t", "t"), ("UPDATE t SET a = 1", "t"), ("INSERT INTO other SELECT * FROM t", "other")];
+    let warned = |statement: &str, table: &str| {
+        let output =
+            run(&mut chunk(server, schema, "-u chunk_unseen --dry-run", statement)).done().to_string();
+        output.contains(&format!("may not see the triggers of `{schema}`.`{table}` (TRIGGER)"))
+    };
+    for (statement, table) in statements {
+        assert!(warned(statement, table), "{statement}");
+    }
+    sql(server, format!("GRANT TRIGGER ON {schema}.* TO chunk_unseen@localhost"));
+    for (statement, table) in statements {
+        assert!(!warned(statement, table), "{statement}");
+    }
+    sql(server, "DROP USER chunk_unseen@localhost");
 }
 
 /// Nobody sees what they remove who has no privilege on their tables.
