@@ -117,6 +117,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         query_id,
         replicates_from,
         logs_replicated,
+        prepared,
         ..
     } = snapshot;
     let (log, position) = binlog_file.zip(binlog_position).ok_or_else(|| Failure {
@@ -156,6 +157,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         query_id,
         replicates_from,
         logs_replicated,
+        prepared,
         schemas,
         tables,
         partial,

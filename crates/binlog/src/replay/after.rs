@@ -31,6 +31,8 @@ pub struct After {
     pub replicates_from: Vec<String>,
     /// Whether its own logs hold what it replicated; `None` if it is no replica, or the dump does not tell.
     pub logs_replicated: Option<bool>,
+    /// Transactions that were prepared (XA) when it was taken: their rows are not in it.
+    pub prepared: Vec<String>,
     /// The schemas that it has.
     pub schemas: Vec<String>,
     /// The tables that it has, each with its schema.
@@ -65,8 +67,22 @@ impl After {
         }
     }
 
-    /// Refuses a dump of a replica that does not log what it replicates: its logs lack that.
+    /// Refuses a dump whose server's logs lack something: that of a replica that does not log what it replicates, and one amid prepared
+    /// transactions, which are in the logs before it.
     pub(super) fn check_source(&self) -> Result<()> {
+        if let Some(first) = self.prepared.first() {
+            return Err(Error::with_hint(
+                format!(
+                    "--after: {} prepared while the dump was taken, as {first:?} (XA): what they change is not in it, and not in the logs behind it",
+                    match self.prepared.len() {
+                        1 => "1 transaction was".to_owned(),
+                        many => format!("{many} transactions were"),
+                    }
+                ),
+                "end them, with XA COMMIT or XA ROLLBACK, and take the dump when XA RECOVER shows none; where they are of nothing that is wanted, \
+                 --start-position says where to begin: the manifest's binlog_position",
+            ));
+        }
         let Self { log, position, replicates_from, .. } = self;
         match self.logs_replicated {
             Some(false) if replicates_from.is_empty() => Err(Error::with_hint(

@@ -15,6 +15,7 @@ pub(super) struct Asks {
     log: Option<&'static str>,
     gtid: Option<&'static str>,
     replicas: Option<&'static str>,
+    prepared: Option<&'static str>,
     server: &'static str,
     /// Whether it seems to replicate, which the account may not see.
     is_hidden_replica: bool,
@@ -25,6 +26,9 @@ pub(super) struct Asks {
 const LOG: [&str; 2] = ["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"];
 const REPLICAS: [&str; 4] =
     ["SHOW ALL REPLICAS STATUS", "SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"];
+
+/// MySQL shows it to accounts with XA_RECOVER_ADMIN.
+const PREPARED: &str = "XA RECOVER";
 
 /// Which server it is, and its clock.
 const MYSQL_SERVER: &str =
@@ -60,12 +64,20 @@ impl Asks {
         if is_hidden_replica && log.is_some() && logs_replicated == Some(false) {
             warnings.push(HIDDEN_REPLICA.into());
         }
-        Ok(Self { log, gtid, replicas, server, is_hidden_replica, logs_replicated })
+        let prepared = match connection.query(PREPARED) {
+            Ok(_) => Some(PREPARED),
+            Err(drover_db::Error::Server(_)) => None,
+            Err(error) => return Err(error).doing(|| PREPARED),
+        };
+        Ok(Self { log, gtid, replicas, prepared, server, is_hidden_replica, logs_replicated })
     }
 
     /// Adds them to what is sent.
     pub(super) fn send(&self, batch: &mut Batch) {
-        [self.log, self.gtid, self.replicas].into_iter().flatten().for_each(|sql| batch.query(sql));
+        [self.log, self.gtid, self.replicas, self.prepared]
+            .into_iter()
+            .flatten()
+            .for_each(|sql| batch.query(sql));
         batch.query(self.server);
     }
 
@@ -76,8 +88,8 @@ impl Asks {
         };
         // Each is read, whatever came of the one before.
         let (log, gtid, replicas) = (next(self.log), next(self.gtid), next(self.replicas));
-        let server = next(Some(self.server));
-        let (log, gtid, replicas, server) = (log?, gtid?, replicas?, server?);
+        let (prepared, server) = (next(self.prepared), next(Some(self.server)));
+        let (log, gtid, replicas, prepared, server) = (log?, gtid?, replicas?, prepared?, server?);
         let told = |at: usize| server.first().and_then(|row| row.text(at));
         let gtid = gtid.first().and_then(|row| row.text(0)).or(log.first_text("Executed_Gtid_Set"));
         let replicates_from = sources(&replicas);
@@ -93,6 +105,7 @@ impl Asks {
             server_uuid: told(2),
             query_id: told(3).and_then(|id| id.parse().ok()),
             replicates_from,
+            prepared: prepared.into_iter().map(|row| row.string(3)).collect(),
             ..Snapshot::default()
         })
     }

@@ -22,7 +22,7 @@ use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
 use super::waits;
-use super::warnings::{about_rows, left_out, not_told_apart};
+use super::warnings::{about_rows, left_out, not_told_apart, prepared};
 use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::manifest::{Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table, Users};
@@ -280,6 +280,7 @@ impl<'a> Source<'a> {
         let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
         snapshot::release_ddl(coordinator)?;
         self.warnings.extend(taken.warnings.iter().cloned());
+        self.warnings.extend(prepared(&taken.snapshot.prepared));
         let manifest = self.manifest(coordinator, schemas, users, taken.snapshot.clone())?;
         let view = View { manifest, plans, views: std::mem::take(&mut self.views) };
         Ok(Seen::All(Box::new((taken, view))))

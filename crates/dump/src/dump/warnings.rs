@@ -115,3 +115,14 @@ pub(super) fn left_out(schema: &str, why: LeftOut) -> String {
 pub(super) fn kept_elsewhere(name: &Name) -> String {
     format!("table {name} shows rows that are kept elsewhere: they are not in the dump")
 }
+/// What prepared transactions change is in no dump.
+pub(super) fn prepared(names: &[String]) -> Option<String> {
+    let first = names.first()?;
+    Some(format!(
+        "{} prepared (XA RECOVER) while the dump was taken, as {first:?}: what they change is not in it, and logs cannot be applied behind it",
+        match names.len() {
+            1 => "1 transaction was".to_owned(),
+            many => format!("{many} transactions were"),
+        }
+    ))
+}

@@ -37,6 +37,10 @@ pub struct Snapshot {
     /// it is no replica. Of MariaDB, `false` also where the account may not see its sources, and it once had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs_replicated: Option<bool>,
+    /// Transactions that were prepared (XA), as XA RECOVER names them: what they changed is not in the dump, and not in the logs behind it. MySQL
+    /// tells only accounts with XA_RECOVER_ADMIN.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepared: Vec<String>,
 }
 
 /// How far a replica had applied its source's binary log.

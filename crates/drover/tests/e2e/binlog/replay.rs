@@ -5,7 +5,7 @@ use std::path::Path;
 use drover_sandbox::{Flavour, Server};
 
 use crate::cases::Case;
-use crate::client::{sql, value};
+use crate::client::{Session, sql, value};
 use crate::compare;
 use crate::drover::{drover_on, dump, restore, run};
 use crate::servers::{on_both, start, start_unsynced};
@@ -18,6 +18,7 @@ on_both!(
     large_transactions_are_streamed,
     rows_go_to_the_other_vendor,
     prepared_transactions,
+    prepared_while_a_dump_is_taken,
     what_keeps_no_transactions,
     a_dry_run_tells,
     once_is_enough,
@@ -166,6 +167,27 @@ fn prepared_transactions(flavour: Flavour) {
     run(drover_on(&target, "binlog replay").args(&logs)).done();
     assert_same(&source, &target, "xa");
     assert_eq!(sql(&target, "XA RECOVER"), Vec::<Vec<String>>::new());
+}
+
+/// The rows of a transaction that is prepared are not in the dump, and in the logs before it.
+fn prepared_while_a_dump_is_taken(flavour: Flavour) {
+    let (source, target) = (start(flavour, &["--log-bin", "--binlog-format=ROW"]), start(flavour, &[]));
+    sql(&source, "CREATE DATABASE xb; USE xb; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1)");
+    let mut other = Session::open(&source);
+    other.run("XA START 'held'; INSERT INTO xb.t VALUES (2); XA END 'held'; XA PREPARE 'held'");
+    let dir = tempfile::tempdir().unwrap();
+    let backup = dir.path().join("backup");
+    let dumped = run(&mut dump(&source, "xb", &backup)).done();
+    assert!(dumped.stderr.contains("1 transaction was prepared (XA RECOVER)"), "{dumped}");
+    run(&mut restore(&target, &backup, "")).done();
+    other.run("XA COMMIT 'held'");
+    let from = format!("mysql://root@/?socket={}", source.socket().display());
+    for dry in ["", "--dry-run"] {
+        let mut replay = drover_on(&target, &format!("binlog replay {dry}"));
+        run(replay.arg("--after").arg(&backup).args(["--from", &from]))
+            .refused(&["1 transaction was prepared while the dump was taken, as \"held\"", "hint: end them"]);
+    }
+    assert_eq!(value(&target, "SELECT COUNT(*) FROM xb.t"), "1");
 }
 
 /// A transaction on tables that keep none may be there in part: nothing goes on until a person has said what to do.
