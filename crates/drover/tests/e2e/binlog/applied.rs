@@ -8,6 +8,7 @@ use super::origin::{LOGS, TABLE, assert_untouched, copies, from, insert, rows, w
 use super::sql::{logged, logs_of};
 use crate::client::{Session, sql, try_sql, value, wait_until};
 use crate::drover::{Running, copy, drover, drover_on, dump, restore, run};
+use crate::files::manifest;
 use crate::guards::replica_with;
 use crate::servers::{on_both, start_unsynced};
 
@@ -396,13 +397,13 @@ fn refused_is_not_done(flavour: Flavour) {
     run(&mut dump(source, "d", &backup)).done();
     sql(source, "XA COMMIT 'x'");
     run(&mut restore(target, &backup, "")).done();
-    let from = from(source);
-    let replay = |options: &str| {
-        let mut command = drover_on(target, &format!("binlog replay {options}"));
-        run(command.arg("--after").arg(&backup).args(["--from", &from]))
-    };
-    replay("").refused(&["XA COMMIT", "(error 1397"]);
-    replay("--resume").refused(&["XA COMMIT", "(error 1397"]);
+    let place = &manifest(&backup)["snapshot"];
+    let begins = format!("--start-position {}", place["binlog_position"]);
+    let logs = ["--from", &from(source), place["binlog_file"].as_str().unwrap()];
+    for resume in ["", "--resume"] {
+        run(drover_on(target, &format!("binlog replay {begins} {resume}")).args(logs))
+            .refused(&["XA COMMIT", "(error 1397"]);
+    }
     assert_eq!((rows(source), rows(target)), ("3".into(), "2".into()));
 
     let made =
