@@ -127,7 +127,8 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
                 .into(),
         ),
     })?;
-    if let Some((old, new)) = copy_renames(dump)?.first() {
+    let renames = copy_renames(dump)?;
+    if let Some((old, new)) = renames.iter().flatten().next() {
         return Err(Failure {
             error: format!(
                 "{}: the copy gave the schema '{old}' the name '{new}', and logs go to schemas of their own names only",
@@ -149,6 +150,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
     let place = |source: SourcePosition| format!("{} at {}", source.file, source.position);
     let replicates_from = replicates_from.into_iter().map(place).collect();
     Ok(After {
+        is_copy: renames.is_some(),
         log,
         position,
         gtids,

@@ -15,6 +15,8 @@ use crate::{Error, Result};
 /// What the target was filled with before.
 #[derive(Debug, Clone, Default)]
 pub struct After {
+    /// Whether it is a copy: one that went on after a stop has tables from before the moment of its rows.
+    pub is_copy: bool,
     /// The log and the position in it where the dump was taken.
     pub log: String,
     /// In bytes.
@@ -73,7 +75,7 @@ impl After {
         if let Some(first) = self.prepared.first() {
             return Err(Error::with_hint(
                 format!(
-                    "--after: {} prepared while the dump was taken, as {first:?} (XA): what they change is not in it, and not in the logs behind it",
+                    "--after: {} prepared (XA) while the dump was taken, as {first:?}: their changes are not in it, and not in the logs behind it",
                     match self.prepared.len() {
                         1 => "1 transaction was".to_owned(),
                         many => format!("{many} transactions were"),

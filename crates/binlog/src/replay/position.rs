@@ -64,6 +64,8 @@ pub(super) fn is_own_statement(text: &[u8]) -> bool {
         })
 }
 
+/// For a table that an older release made.
+const ADD_NOTED: &str = "ALTER TABLE `drover`.`replay` ADD COLUMN `noted` BIGINT UNSIGNED";
 const CREATE_SCHEMA: &str = "CREATE DATABASE IF NOT EXISTS `drover`";
 
 /// ER_BAD_FIELD_ERROR.
@@ -151,7 +153,7 @@ impl Positions {
         match connection.query(format!("SELECT `noted` FROM {TABLE} LIMIT 0")) {
             // An older release made the table.
             Err(error) if error.code() == Some(NO_COLUMN) => {
-                connection.execute(format!("ALTER TABLE {TABLE} ADD COLUMN `noted` BIGINT UNSIGNED"))?;
+                connection.execute(ADD_NOTED)?;
             }
             there => drop(there?),
         }
@@ -402,6 +404,7 @@ mod tests {
             positions.pending(0, &at, 4, "x"),
             positions.note_schema(0, b"d"),
             positions.note_provenance(&Provenance::default()).into_bytes(),
+            ADD_NOTED.into(),
             CREATE_SCHEMA.into(),
         ] {
             assert!(is_own_statement(&text), "{}", String::from_utf8_lossy(&text));

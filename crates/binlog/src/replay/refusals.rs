@@ -74,10 +74,11 @@ pub(super) fn refuse_made_anew(
         format!("SELECT TABLE_SCHEMA, TABLE_NAME, {MADE} FROM information_schema.TABLES WHERE ENGINE IS NOT NULL AND TABLE_TYPE <> 'SEQUENCE'"),
     );
     let rows = rows.map_err(|source| destination.failed("asking when tables were made", source))?;
+    let known = after.map(folded_tables);
     let mut schemas: BTreeMap<String, Vec<bool>> = BTreeMap::new();
     for row in rows {
         let (schema, table) = (row.string(0), row.string(1));
-        let is_known = after.is_none_or(|after| after.tables.contains(&(schema.clone(), table.clone())));
+        let is_known = known.as_ref().is_none_or(|known| known.contains(&folded(&schema, &table)));
         if is_known && !table.starts_with("drover_") && found.provenance.touched.contains(&quoted(&schema)) {
             let is_made_since = row.parse::<u64>(2).is_some_and(|made| made > noted);
             schemas.entry(schema).or_default().push(is_made_since);
@@ -100,6 +101,16 @@ pub(super) fn refuse_made_anew(
 const FILLED_ANEW: &str = "--restart begins anew, with --after behind the dump; where the new rows are of that very place, --start-position \
                            and another --name begin there";
 
+/// Servers may keep names in small letters.
+fn folded(schema: &str, table: &str) -> (String, String) {
+    (schema.to_lowercase(), table.to_lowercase())
+}
+
+/// The tables that the dump has.
+fn folded_tables(after: &After) -> BTreeSet<(String, String)> {
+    after.tables.iter().map(|(schema, table)| folded(schema, table)).collect()
+}
+
 /// When a table was made, in seconds since 1970 by the clock of its server.
 const MADE: &str = "UNIX_TIMESTAMP() - TIMESTAMPDIFF(SECOND, CREATE_TIME, NOW())";
 /// Clocks of two servers may differ by so much, in seconds.
@@ -107,7 +118,8 @@ const CLOCKS_DIFFER: u64 = 60;
 
 /// Tables that the target had before the dump was taken are its own: the dump was restored under other names.
 fn refuse_older(after: &After, args: &ReplayArgs, there: &Rows) -> Result<()> {
-    let Some(taken) = after.clock.map(|clock| clock / 1_000_000) else { return Ok(()) };
+    let taken = after.clock.filter(|_| !after.is_copy).map(|clock| clock / 1_000_000);
+    let Some(taken) = taken else { return Ok(()) };
     let wanted = Filter::new(&args.filter, 0);
     let is_older = |row: &&drover_db::Row| {
         let made = row.parse::<u64>(2).is_some_and(|made| made + CLOCKS_DIFFER < taken);
@@ -117,7 +129,7 @@ fn refuse_older(after: &After, args: &ReplayArgs, there: &Rows) -> Result<()> {
     let table = quote::qualified(&row.string(0), &row.string(1));
     Err(Error::with_hint(
         format!(
-            "--after: the target's table {table} was made before the dump was taken: it is not the one that was restored"
+            "--after: the target's table {table} was made before the dump was taken, by the clocks of both servers: it is not the one that was restored"
         ),
         "logs go to schemas of their own names: restore the dump without --into first; --database and --table leave out what was not restored; \
          of a target that was filled in another way --start-position says where to begin, the manifest's binlog_position",
@@ -139,8 +151,7 @@ pub(super) fn refuse_others(
     ));
     let there = there.map_err(|source| destination.failed("listing tables", source))?;
     refuse_older(after, args, &there)?;
-    let folded = |schema: &str, table: &str| (schema.to_lowercase(), table.to_lowercase());
-    let known: BTreeSet<_> = after.tables.iter().map(|(schema, table)| folded(schema, table)).collect();
+    let known = folded_tables(after);
     let wanted = Filter::new(&args.filter, 0);
     let is_other = |row: &&drover_db::Row| {
         let (schema, table) = (row.string(0), row.string(1));

@@ -119,7 +119,7 @@ pub(super) fn kept_elsewhere(name: &Name) -> String {
 pub(super) fn prepared(names: &[String]) -> Option<String> {
     let first = names.first()?;
     Some(format!(
-        "{} prepared (XA RECOVER) while the dump was taken, as {first:?}: what they change is not in it, and logs cannot be applied behind it",
+        "{} prepared (XA RECOVER) when the snapshot was taken, as {first:?}: their changes are not in it, and logs cannot be applied behind it",
         match names.len() {
             1 => "1 transaction was".to_owned(),
             many => format!("{many} transactions were"),

@@ -1,11 +1,14 @@
 //! `--database` and `--table` choose statements by what they change, wherever they were run.
 
+use std::path::Path;
+
 use drover_sandbox::Flavour;
 
 use super::sql::logged;
 use crate::client::{client, feed, sql, value};
 use crate::compare;
 use crate::drover::{copy, drover, drover_on, dump, restore, run};
+use crate::files::change_manifest;
 use crate::servers::{on_both, start_unsynced};
 
 on_both!(statements_by_what_they_change, behind_a_dump_of_one_schema);
@@ -96,7 +99,7 @@ fn behind_a_dump_of_one_schema(flavour: Flavour) {
     let [backup, state] = ["backup", "state"].map(|name| dir.path().join(name));
     run(&mut dump(source, "one", &backup)).done();
     let from = format!("mysql://root@/?socket={}", source.socket().display());
-    let replay = |options: &str, after: &std::path::Path| {
+    let replay = |options: &str, after: &Path| {
         let mut command = drover_on(target, &format!("binlog replay {options}"));
         run(command.arg("--after").arg(after).args(["--from", &from]))
     };
@@ -120,13 +123,23 @@ fn behind_a_dump_of_one_schema(flavour: Flavour) {
     replay("--restart", &state).refused(&["gave the schema 'one' the name 'renamed'"]);
 
     // The dump was taken an hour later than the target's tables were made: they are its own.
-    crate::files::change_manifest(&backup, |manifest| {
-        let clock = manifest["snapshot"]["server_clock_us"].as_u64().unwrap();
-        manifest["snapshot"]["server_clock_us"] = (clock + 3_600_000_000).into();
-    });
+    let an_hour_later = |dir: &Path| {
+        change_manifest(dir, |manifest| {
+            let clock = manifest["snapshot"]["server_clock_us"].as_u64().unwrap();
+            manifest["snapshot"]["server_clock_us"] = (clock + 3_600_000_000).into();
+        });
+    };
+    an_hour_later(&backup);
     for dry in ["", "--dry-run"] {
         replay(&format!("--name other {dry}"), &backup)
             .refused(&["the target's table `one`.`t` was made before the dump was taken", "hint: "]);
     }
     assert_eq!(rows("one"), "1,2,3");
+    // Those of a copy that went on an hour later are its own too.
+    let whole = dir.path().join("whole");
+    run(&mut copy(source, target, "one --drop-existing", &whole)).done();
+    an_hour_later(&whole);
+    sql(source, "INSERT INTO one.t VALUES (4)");
+    replay("--restart", &whole).done();
+    assert_eq!(rows("one"), "1,2,3,4");
 }
