@@ -21,17 +21,36 @@ impl Dealer {
         socket: &Path,
         deal: impl Fn(usize) -> usize + Send + 'static,
     ) -> Self {
+        Self::listen(servers, socket, move |number, _| deal(number))
+    }
+
+    /// The first server gets the connections up to that of this number; then the one of number 1 is lost, and the second gets all others.
+    pub(super) fn losing_the_lock(servers: [&Server; 2], socket: &Path, at: usize) -> Self {
+        Self::listen(servers, socket, move |number, clients| {
+            if number == at {
+                let _is_gone = clients[1].shutdown(Shutdown::Both);
+            }
+            usize::from(number >= at)
+        })
+    }
+
+    fn listen(
+        servers: [&Server; 2],
+        socket: &Path,
+        deal: impl Fn(usize, &[UnixStream]) -> usize + Send + 'static,
+    ) -> Self {
         let sockets = servers.map(|server| server.socket().to_owned());
         let listener = UnixListener::bind(socket).unwrap();
         thread::spawn(move || {
+            let mut clients = Vec::new();
             for (number, client) in listener.incoming().enumerate() {
-                let (Ok(client), Ok(server)) = (client, UnixStream::connect(&sockets[deal(number)])) else {
-                    return;
-                };
+                let Ok(client) = client else { return };
+                let Ok(server) = UnixStream::connect(&sockets[deal(number, &clients)]) else { return };
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     thread::spawn(move || carry(from, to));
                 }
+                clients.push(client);
             }
         });
         Self { socket: socket.to_owned() }
