@@ -445,9 +445,10 @@ mod tests {
             link
         };
         let next = [beginning(7), transaction(8, true), vec![(Kind::STOP, vec![])]].concat();
-        assert_eq!(error(behind(7), &[next.clone()]), "");
+        assert_eq!(error(behind(7), std::slice::from_ref(&next)), "");
         assert!(
-            error(behind(8), &[next.clone()]).contains("b.000000 ends behind transactions that b.000001")
+            error(behind(8), std::slice::from_ref(&next))
+                .contains("b.000000 ends behind transactions that b.000001")
         );
         let mut link = behind(7);
         link.follow("b.000001").unwrap();
