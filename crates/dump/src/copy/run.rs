@@ -214,9 +214,10 @@ impl Copy<'_> {
 
     fn take_state(&self, wanted: &Wanted) -> Result<(State, Standing)> {
         let schemas = self.source.selected.schemas();
-        let first = schemas.first().ok_or_else(|| Error::found("there is nothing to copy"))?;
-        let renamed = self.args.target.into.iter().find(|rename| rename.old == *first);
-        let steps_in = renamed.map_or(first, |rename| &rename.new);
+        // Without a schema there are accounts alone.
+        let first = schemas.first().map_or("", String::as_str);
+        let renamed = self.args.target.into.iter().find(|rename| rename.old == first);
+        let steps_in = renamed.map_or(first, |rename| rename.new.as_str());
         let state = State::new(self.args, self.from, self.to, steps_in);
         state.take(self.args, self.store(), wanted)
     }
