@@ -1,6 +1,6 @@
 //! An address behind which there is more than one server: no command mixes their rows, whichever gets which connection.
 
-mod dealer;
+pub(crate) mod dealer;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

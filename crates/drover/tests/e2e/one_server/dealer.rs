@@ -10,7 +10,7 @@ use std::thread;
 use drover_sandbox::Server;
 
 /// It ends with the test's process: its threads wait for connections that nobody makes.
-pub(super) struct Dealer {
+pub(crate) struct Dealer {
     socket: PathBuf,
 }
 
@@ -69,7 +69,27 @@ impl Dealer {
         Self { socket: socket.to_owned() }
     }
 
-    pub(super) fn socket(&self) -> &Path {
+    /// One server, to which each statement comes as `change` makes it.
+    pub(crate) fn changing(
+        server: &Server,
+        socket: &Path,
+        change: impl Fn(&[u8]) -> Option<&'static str> + Send + Sync + 'static,
+    ) -> Self {
+        let (server, change) = (server.socket().to_owned(), Arc::new(change));
+        let listener = UnixListener::bind(socket).unwrap();
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (Ok(client), Ok(server)) = (client, UnixStream::connect(&server)) else { return };
+                let (from, to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                thread::spawn(move || carry(from, to));
+                let change = Arc::clone(&change);
+                thread::spawn(move || change_statements(client, server, &*change));
+            }
+        });
+        Self { socket: socket.to_owned() }
+    }
+
+    pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
 }
@@ -79,8 +99,27 @@ fn carry(mut from: UnixStream, mut to: UnixStream) {
     let _it_may_be_gone = to.shutdown(Shutdown::Both);
 }
 
+const COM_QUERY: u8 = 3;
+
+fn change_statements(
+    mut client: UnixStream,
+    mut server: UnixStream,
+    change: &impl Fn(&[u8]) -> Option<&'static str>,
+) -> io::Result<()> {
+    loop {
+        let mut command = packet(&mut client)?;
+        if command.get(4) == Some(&COM_QUERY)
+            && let Some(other) = change(&command[5..])
+        {
+            command.splice(5.., other.bytes());
+            let length = u8::try_from(command.len() - 4).unwrap();
+            command[..3].copy_from_slice(&[length, 0, 0]);
+        }
+        server.write_all(&command)?;
+    }
+}
+
 fn split(mut client: UnixStream, sockets: &[PathBuf; 2]) -> io::Result<()> {
-    const COM_QUERY: u8 = 3;
     let mut servers = [UnixStream::connect(&sockets[0])?, UnixStream::connect(&sockets[1])?];
     // Both greet, one is heard; root has no password, so that both take the same answer.
     let mut greeting = packet(&mut servers[0])?;
