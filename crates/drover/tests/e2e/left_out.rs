@@ -1,6 +1,7 @@
 //! What a dump cannot hold, and what a target or the cluster that it is in cannot take: said before the first row, and left out if asked.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use drover_sandbox::{Cluster, Flavour, StartOptions, Topology};
@@ -19,35 +20,75 @@ on_both!(
     tables_that_a_cluster_does_not_replicate
 );
 
-/// MySQL has no such tablespace, MariaDB no partitions.
+/// What only the source has: an engine, a tablespace, a place for files, a reference system, a time zone.
 fn refused_by_the_same_vendor(flavour: Flavour) {
-    let (source, dir) = (start_unsynced(flavour, &[]), tempfile::tempdir().unwrap());
-    let (options, make): (&[&str], _) = match flavour {
-        Flavour::MariaDb => (&["--skip-partition"], "PARTITION BY HASH (id) PARTITIONS 2"),
-        Flavour::MySql => (&[], "TABLESPACE apart"),
-    };
-    if flavour == Flavour::MySql {
-        sql(&source, "CREATE TABLESPACE apart ADD DATAFILE 'apart.ibd'");
+    let dir = tempfile::tempdir().unwrap();
+    let (aside, out) = (dir.path().join("aside"), dir.path().join("dump"));
+    fs::create_dir(&aside).unwrap();
+    for place in [dir.path(), &aside] {
+        fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
     }
-    let target = start_unsynced(flavour, options);
+    let directories = format!("--innodb-directories={}", aside.display());
+    let (for_source, for_target): (&[&str], &[&str]) = match flavour {
+        Flavour::MariaDb => (&[], &["--skip-partition"]),
+        Flavour::MySql => (&["--federated", &directories], &[]),
+    };
+    let (source, target) = (start_unsynced(flavour, for_source), start_unsynced(flavour, for_target));
+    let (tables, names) = only_there(flavour);
+    let in_place =
+        format!("CREATE TABLE in_place (id INT PRIMARY KEY) DATA DIRECTORY = '{}'", aside.display());
     sql(
         &source,
         format!(
             "CREATE DATABASE lo_same; USE lo_same; CREATE TABLE plain (id INT PRIMARY KEY); INSERT INTO plain VALUES (1), (2); \
-             CREATE TABLE special (id INT PRIMARY KEY) {make}; INSERT INTO special VALUES (3)"
+             {tables}; {in_place}; INSERT INTO in_place VALUES (3); {IN_ZONE}"
         ),
     );
-    let out = dir.path().join("dump");
     run(&mut dump(&source, "lo_same", &out)).done();
-    let said = ["refused   table `lo_same`.`special`", "verified  identical"];
+    if flavour == Flavour::MariaDb {
+        // It would make the directory.
+        fs::remove_dir_all(&aside).unwrap();
+        fs::write(&aside, "").unwrap();
+    }
+    let mut said: Vec<_> = names.iter().map(|name| format!("refused   table `lo_same`.`{name}`")).collect();
+    // MySQL makes the table where all others are.
+    let (in_place, left) = match flavour {
+        Flavour::MariaDb => ("verified  identical", "plain"),
+        Flavour::MySql => ("differs   `lo_same`.`in_place`: its definition differs", "in_place,plain"),
+    };
+    said.extend(["refused   event `lo_same`.`in_zone`", in_place].map(str::to_owned));
+    let said: Vec<_> = said.iter().map(String::as_str).collect();
+    let tables = "SELECT GROUP_CONCAT(TABLE_NAME ORDER BY TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'lo_same'";
     run(&mut restore(&target, &out, "--skip-refused")).found(&said);
     assert_eq!(value(&target, "SELECT GROUP_CONCAT(id) FROM lo_same.plain"), "1,2");
+    assert_eq!(value(&target, tables), left);
     sql(&target, "DROP DATABASE lo_same");
     run(&mut copy(&source, &target, "lo_same --skip-refused", &dir.path().join("state"))).found(&said);
-    let tables =
-        "SELECT GROUP_CONCAT(TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'lo_same'";
-    assert_eq!(value(&target, tables), "plain");
+    assert_eq!(value(&target, tables), left);
 }
+
+/// How they are made, and the names of those that are refused elsewhere.
+fn only_there(flavour: Flavour) -> (&'static str, &'static [&'static str]) {
+    match flavour {
+        Flavour::MariaDb => (
+            "CREATE TABLE parted (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 2; INSERT INTO parted VALUES (3)",
+            &["in_place", "parted"],
+        ),
+        Flavour::MySql => (
+            "CREATE TABLESPACE own ADD DATAFILE 'own.ibd'; CREATE TABLE apart (id INT PRIMARY KEY) TABLESPACE own; \
+             CREATE TABLE far (id INT PRIMARY KEY) ENGINE = FEDERATED CONNECTION = 'mysql://root@127.0.0.1:1/a/b'; \
+             CREATE SPATIAL REFERENCE SYSTEM 990001 NAME 'own' DEFINITION 'GEOGCS[\"own\",DATUM[\"own\",SPHEROID[\"own\",\
+             6378137,298.25]],PRIMEM[\"Greenwich\",0],UNIT[\"degree\",0.017453292519943278],AXIS[\"Lat\",NORTH],AXIS[\"Lon\",EAST]]'; \
+             CREATE TABLE placed (id INT PRIMARY KEY, p POINT SRID 990001)",
+            &["apart", "far", "placed"],
+        ),
+    }
+}
+
+/// An event in a zone that somebody has loaded.
+const IN_ZONE: &str = "INSERT INTO mysql.time_zone VALUES (9000, 'N'); INSERT INTO mysql.time_zone_name VALUES ('Lo/Zone', 9000);
+    INSERT INTO mysql.time_zone_transition_type VALUES (9000, 0, 3600, 0, 'LO'); SET time_zone = 'Lo/Zone';
+    CREATE EVENT in_zone ON SCHEDULE EVERY 1 DAY DO SET @a = 1";
 
 /// MariaDB takes each directory for a schema.
 fn directories_that_are_no_schemas(flavour: Flavour) {
