@@ -3,15 +3,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
-use drover_sandbox::{Cluster, Flavour, StartOptions, Topology};
+use drover_sandbox::{Cluster, Flavour, Server, StartOptions, Topology};
 
 use crate::client::{feed, sql, value};
 use crate::compare;
 use crate::drover::{copy, dump, restore, run};
 use crate::files::{manifest, table};
 use crate::foreign::mysqldump;
-use crate::servers::{is_wanted, on_both, source, start_unsynced, target};
+use crate::servers::{is_wanted, on_both, source, start_mariadb_11, start_unsynced, target};
 
 on_both!(
     refused_by_the_same_vendor,
@@ -186,8 +187,21 @@ fn tables_that_a_cluster_does_not_replicate(flavour: Flavour) {
     assert_eq!(value(node, there), "0");
     run(&mut restore(node, dir.path(), "--skip-refused")).found(&said);
     assert_eq!(value(node, "SELECT GROUP_CONCAT(id) FROM lo_nodes.good"), "1");
-    // A dump of another tool.
     sql(node, "DROP DATABASE lo_nodes");
+    let copied = |options: &str| {
+        run(&mut copy(source, node, &format!("lo_nodes {options}"), &dir.path().join("state")))
+    };
+    copied("").refused(&[&said[..], &["nothing was changed", "--skip-refused"]].concat());
+    assert_eq!(value(node, there), "0");
+    copied("--drop-existing --skip-refused").found(&said);
+    assert_eq!(value(node, "SELECT GROUP_CONCAT(id) FROM lo_nodes.good"), "1");
+    sql(node, "DROP DATABASE lo_nodes");
+    dumps_of_other_tools(source, node, refused, words);
+}
+
+fn dumps_of_other_tools(source: &Server, node: &Server, refused: &[&str], words: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let there = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'lo_nodes'";
     let script = mysqldump(source, "lo_nodes");
     let path = dir.path().join("script.sql");
     fs::write(&path, &script).unwrap();
@@ -225,20 +239,44 @@ fn tables_that_a_cluster_does_not_replicate(flavour: Flavour) {
 /// Loaded, rows of the past would be rows of now: their times are numbers of transactions of another server.
 #[test]
 fn history_by_transactions() {
-    if !is_wanted(Flavour::MariaDb) {
-        return;
+    if is_wanted(Flavour::MariaDb) {
+        by_transactions(source(Flavour::MariaDb), target(Flavour::MariaDb));
     }
-    let (source, target) = (source(Flavour::MariaDb), target(Flavour::MariaDb));
+}
+
+#[test]
+fn history_by_transactions_of_mariadb_11() {
+    if is_wanted(Flavour::MariaDb) {
+        by_transactions(&start_mariadb_11(&[]), &start_mariadb_11(&[]));
+    }
+}
+
+fn by_transactions(source: &Server, target: &Server) {
     let dir = tempfile::tempdir().unwrap();
+    let (out, script) = (dir.path().join("dump"), dir.path().join("script.sql"));
     sql(
         source,
         "CREATE DATABASE lo_past; USE lo_past; CREATE TABLE t (id INT PRIMARY KEY, v INT, rs BIGINT UNSIGNED GENERATED ALWAYS AS ROW \
          START, re BIGINT UNSIGNED GENERATED ALWAYS AS ROW END, KEY (v), PERIOD FOR SYSTEM_TIME (rs, re)) WITH SYSTEM VERSIONING; \
          INSERT INTO t (id, v) VALUES (1, 1), (2, 2); UPDATE t SET v = 10 WHERE id = 1; DELETE FROM t WHERE id = 2",
     );
-    let dumped = run(&mut dump(source, "lo_past", dir.path())).done();
-    assert!(dumped.stderr.contains("table `lo_past`.`t` tells its rows of the past by numbers"), "{dumped}");
-    run(&mut restore(target, dir.path(), "")).done();
-    assert_eq!(value(target, "SELECT GROUP_CONCAT(id, ':', v) FROM lo_past.t"), "1:10");
-    assert_eq!(value(target, "SELECT COUNT(*) FROM lo_past.t FOR SYSTEM_TIME ALL"), "1");
+    let said = "table `lo_past`.`t` tells its rows of the past by numbers";
+    let rows_of_now = || {
+        assert_eq!(value(target, "SELECT GROUP_CONCAT(id, ':', v) FROM lo_past.t"), "1:10");
+        assert_eq!(value(target, "SELECT COUNT(*) FROM lo_past.t FOR SYSTEM_TIME ALL"), "1");
+        sql(target, "DROP DATABASE lo_past");
+    };
+    let dumped = run(&mut dump(source, "lo_past", &out)).done();
+    assert!(dumped.stderr.contains(said), "{dumped}");
+    run(&mut restore(target, &out, "")).done();
+    rows_of_now();
+    let copied = run(&mut copy(source, target, "lo_past", &dir.path().join("state"))).done();
+    assert!(copied.stderr.contains(said), "{copied}");
+    rows_of_now();
+    // The tool refuses --dump-history here: its dumps have the rows of now.
+    let mut tool = Command::new("mariadb-dump");
+    tool.args(["--no-defaults", "-uroot", "-S"]).arg(source.socket()).args(["--databases", "lo_past"]);
+    fs::write(&script, feed(&mut tool, b"").stdout).unwrap();
+    run(&mut restore(target, &script, "")).done();
+    rows_of_now();
 }
