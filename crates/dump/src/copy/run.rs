@@ -21,6 +21,7 @@ use crate::dump::reader::Place;
 use crate::dump::snapshot::Taken;
 use crate::dump::source::{Holds, Source, View};
 use crate::dump::tables::TablePlan;
+use crate::dump::warnings::lost_zeros;
 use crate::error::Doing;
 use crate::format::files::Compressor;
 use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table};
@@ -382,7 +383,14 @@ impl Copy<'_> {
         Ok(self.report(manifest, report))
     }
 
-    fn report(&self, manifest: Manifest, restore: RestoreReport) -> CopyReport {
+    fn report(&self, manifest: Manifest, mut restore: RestoreReport) -> CopyReport {
+        restore.rewrites.extend(lost_zeros(&manifest.schemas).map(|(table, rows)| Rewrite {
+            object: format!("table {table}"),
+            from: format!("-0 (rows: {rows})"),
+            to: "0".into(),
+            reason: "MariaDB has no negative zero".into(),
+            loses: true,
+        }));
         let restore = RestoreReport { mixed: manifest.mixed(), ..restore };
         CopyReport {
             from: manifest.server,
