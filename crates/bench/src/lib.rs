@@ -21,7 +21,7 @@ pub mod tpcc;
 pub use environment::Environment;
 pub use error::Error;
 pub use page::figure;
-pub use progress::Progress;
+pub use progress::{Progress, ProgressSnapshot};
 pub use report::{Better, Measure, Report};
 
 /// What a measurement gives.

@@ -107,6 +107,16 @@ pub enum Error {
         /// That of a later one; the same words may stand for a copy of it.
         other: String,
     },
+    /// The connection that proves which server an address leads to was lost, and a new one may lead to another.
+    #[error(
+        "the first connection to {to} ({server}) was lost; whether a new one leads to the same server cannot be proved"
+    )]
+    Unproved {
+        /// The address.
+        to: String,
+        /// What the server calls itself; a copy of it does the same.
+        server: String,
+    },
     /// What was to be sent to the server could not be read.
     #[error("{0}")]
     Source(io::Error),
@@ -152,6 +162,9 @@ impl Error {
             }
             Self::Lost { .. } => {
                 "look into the server's error log for a crash, a restart or a killed connection"
+            }
+            Self::Unproved { .. } => {
+                "it holds a lock by name and is idle: let nothing end idle connections meanwhile, and run the command again"
             }
             Self::OtherServer { .. } => {
                 "name one server itself: no reader endpoint, no name with several addresses, no proxy or balancer that deals out \

@@ -249,8 +249,12 @@ pub(crate) fn not_outside(dir: &Path, name: &str) -> io::Result<PathBuf> {
 
 /// Reads a file that is held in memory as a whole.
 pub(crate) fn read_whole(dir: &Path, name: &str) -> io::Result<Vec<u8>> {
+    let file = File::open(inside(dir, name)?)?;
+    if file.metadata()?.len() > WHOLE {
+        return Err(too_large());
+    }
     let mut text = Vec::new();
-    File::open(inside(dir, name)?)?.take(WHOLE + 1).read_to_end(&mut text)?;
+    file.take(WHOLE + 1).read_to_end(&mut text)?;
     if text.len() as u64 > WHOLE { Err(too_large()) } else { Ok(text) }
 }
 

@@ -1,7 +1,8 @@
 //! Proof that all connections of a command lead to one server. An address may stand for several: a reader endpoint, a proxy or a
 //! balancer that deals connections out, a name with more than one address; and what is read of one and written to another is lost
 //! or mixed without a word. Servers' names, numbers and ids prove nothing, as copies of a server share them. A lock by name does:
-//! the first connection, which does nothing else, holds one that only its own server knows.
+//! the first connection, which does nothing else, holds one that only its own server knows. When that connection is lost, nothing
+//! proves any more that a new one leads to the same server, and the command ends.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::connection::Connection;
+use super::result::Row;
 use super::stream::Deadline;
 use crate::options::{Address, ConnectOptions};
 use crate::{Error, Result};
@@ -27,17 +29,35 @@ struct Shared {
 /// The connection that holds the lock.
 struct Anchor {
     connection: Connection,
-    /// The lock's name as SQL; none if the server has no such locks, or refuses them.
-    lock: Option<String>,
-    /// What the server is called, for messages, and as all there is to go by where there is no lock.
+    mark: Mark,
+    /// What the server is called, for messages.
     server: String,
+}
+
+/// What tells the anchor's server from others.
+#[derive(Clone)]
+enum Mark {
+    /// The lock's name as SQL.
+    Lock(String),
+    /// The server has no such locks, or refuses them, as clusters may.
+    Traits(Traits),
+}
+
+/// What a copy of the server may share, but seldom all of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Traits {
+    called: String,
+    /// MySQL's `server_uuid`, MariaDB's `server_uid` (since 10.11); empty if there is none.
+    id: String,
+    /// When it was started, by its own clock, in seconds; each reading of it may differ by one.
+    started: i64,
 }
 
 /// ER_SUBQUERY_NO_1_ROW
 const TWO_ROWS: u16 = 1242;
 
 impl OneServer {
-    /// All connections must lead to the server of the first, and to one that is called the same where it was lost.
+    /// All connections must lead to the server of the first, and no new one is taken where that was lost.
     pub fn proved() -> Self {
         Self(Some(Arc::new(Shared { may_move: false, anchors: Mutex::default() })))
     }
@@ -57,24 +77,22 @@ impl OneServer {
     pub(super) fn check(&self, connection: &mut Connection, options: &ConnectOptions) -> Result<()> {
         let Some(shared) = &self.0 else { return Ok(()) };
         let anchor = &shared.anchor(options)?;
-        let known = lock(anchor).lock.clone();
-        if known.map_or(Ok(false), |known| connection.sees(&known))? {
+        let known = lock(anchor).mark.clone();
+        if matches!(&known, Mark::Lock(name) if connection.sees(name)?) {
             return Ok(());
         }
         let mut anchor = lock(anchor);
         // Another thread may have put a new one in its place meanwhile.
         for may_renew in [true, false] {
-            let (first, other) = (anchor.server.clone(), connection.server_called()?);
-            let is_seen = match &anchor.lock {
-                Some(lock) => connection.sees(lock)?,
-                None => first == other,
-            };
-            if is_seen {
+            if anchor.mark.is_of(connection)? {
                 return Ok(());
             }
-            let is_gone = may_renew && !anchor.is_held(options.connect_timeout);
-            if !is_gone || !(shared.may_move || first == other) {
-                return Err(Error::OtherServer { to: connection.to.clone(), first, other });
+            let (to, first, other) =
+                (connection.to.clone(), anchor.server.clone(), connection.server_called()?);
+            match anchor.sees_itself(options.connect_timeout) {
+                Ok(false) | Err(_) if may_renew && shared.may_move => {}
+                Err(_) if first == other => return Err(Error::Unproved { to, server: first }),
+                _ => return Err(Error::OtherServer { to, first, other }),
             }
             *anchor = Anchor::open(options)?;
         }
@@ -102,25 +120,37 @@ impl Anchor {
         // Not a SELECT: a proxy that has those read elsewhere is found out by that.
         let name =
             format!("'drover_{:x}'", RandomState::new().hash_one((std::process::id(), connection.id())));
-        let lock = match connection.execute(format!("DO GET_LOCK({name}, 0)")) {
-            Ok(_) => Some(name),
-            Err(Error::Server(_)) => None,
+        let mark = match connection.execute(format!("DO GET_LOCK({name}, 0)")) {
+            Ok(_) => Mark::Lock(name),
+            Err(Error::Server(_)) => Mark::Traits(connection.traits()?),
             Err(error) => return Err(error),
         };
-        Ok(Self { connection, lock, server })
+        Ok(Self { connection, mark, server })
     }
 
-    /// Whether its server is there, and still knows the lock. Nobody waits for ever to learn it.
-    fn is_held(&mut self, patience: Duration) -> bool {
-        let Self { connection, lock, .. } = self;
-        let stream = connection.packets.stream_mut();
-        if stream.set_deadline(Some(Deadline::after(patience))).is_err() {
-            return false;
+    /// Whether it sees its own mark: an error if its connection is lost; it does not where statements of one connection are sent to
+    /// several servers. Nobody waits for ever to learn it.
+    fn sees_itself(&mut self, patience: Duration) -> Result<bool> {
+        let Self { connection, mark, .. } = self;
+        let is_set = connection.packets.stream_mut().set_deadline(Some(Deadline::after(patience)));
+        is_set.map_err(|source| connection.lost(source))?;
+        mark.is_of(connection)
+    }
+}
+
+impl Mark {
+    fn is_of(&self, connection: &mut Connection) -> Result<bool> {
+        match self {
+            Self::Lock(name) => connection.sees(name),
+            Self::Traits(traits) => Ok(traits.may_be(&connection.traits()?)),
         }
-        match lock {
-            Some(lock) => connection.sees(lock).unwrap_or(false),
-            None => connection.execute("DO 0").is_ok(),
-        }
+    }
+}
+
+impl Traits {
+    fn may_be(&self, other: &Self) -> bool {
+        let started = other.started;
+        self.started.abs_diff(started) <= 2 && Self { started, ..self.clone() } == *other
     }
 }
 
@@ -146,6 +176,15 @@ impl Connection {
         }
     }
 
+    fn traits(&mut self) -> Result<Traits> {
+        let of_row = |row: Option<Row>| row.map(|row| row.string(1)).unwrap_or_default();
+        let id = self.first("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid')")?;
+        let uptime = self.first("SHOW GLOBAL STATUS LIKE 'Uptime'")?;
+        let now = self.first("SELECT 'now', UNIX_TIMESTAMP()")?;
+        let seconds = |row| of_row(row).parse().unwrap_or(0_i64);
+        Ok(Traits { called: self.server_called()?, id: of_row(id), started: seconds(now) - seconds(uptime) })
+    }
+
     fn server_called(&mut self) -> Result<String> {
         let row = self.first("SELECT @@hostname, @@port, @@server_id")?;
         let field = |at: usize| row.as_ref().map(|row| row.string(at)).unwrap_or_default();
@@ -169,5 +208,26 @@ impl Eq for OneServer {}
 impl fmt::Debug for OneServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "OneServer" } else { "any server" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_lock_servers_are_told_by_their_traits() {
+        let traits =
+            |called: &str, id: &str, started| Traits { called: called.into(), id: id.into(), started };
+        let first = traits("db:3306 (server_id 1)", "a", 1000);
+        for (same, other) in [
+            (true, traits("db:3306 (server_id 1)", "a", 1001)),
+            (false, traits("db:3306 (server_id 1)", "a", 1003)),
+            (false, traits("db:3306 (server_id 1)", "a", 900)),
+            (false, traits("db:3306 (server_id 1)", "b", 1000)),
+            (false, traits("db:3306 (server_id 2)", "a", 1000)),
+        ] {
+            assert_eq!(first.may_be(&other), same, "{other:?}");
+        }
     }
 }

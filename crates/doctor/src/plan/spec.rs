@@ -193,6 +193,8 @@ mod tests {
         refused(&["eth0,eth0:1"], "eth0 is used twice");
         refused(&["eth0,eth1:1", "eth1,eth2:4"], "eth1 is used twice");
         refused(&["a=eth0:1", "a=eth1:1"], "a is the name of two things");
+        refused(&["lo,eth0:1"], "loopback");
+        refused(&["lo=eth0:1"], "loopback");
         refused(&["eth0=eth0:1"], "eth0 is the name of two things");
         for name in ["a/b", "a b", "eth0;x", "$(x)", "-a", "123", "sixteen-bytes-ab", "..", "eth*", "all"] {
             refused(&[&format!("{name},eth1:1")], &format!("'{name}'"));

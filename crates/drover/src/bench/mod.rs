@@ -13,7 +13,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use drover_bench::args::{BenchArgs, BenchCommand};
-use drover_bench::{Measure, Progress};
+use drover_bench::{Measure, Progress, ProgressSnapshot};
 use drover_db::Stop;
 use drover_report::size::duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -84,12 +84,16 @@ fn bar(progress: &Progress, goes_on: impl Fn(Duration) -> bool) {
 fn lines(printer: &Printer, progress: &Progress, goes_on: impl Fn(Duration) -> bool) {
     while goes_on(Duration::from_secs(10)) {
         let Some(now) = progress.snapshot() else { continue };
-        // What takes longer than planned has no end that could be told.
-        let planned = now.planned.filter(|planned| now.elapsed <= *planned);
-        let planned = planned.map_or_else(String::new, |planned| format!(" of {}", duration(planned)));
-        let figure = if now.figure.is_empty() { String::new() } else { format!(", {}", now.figure) };
-        printer.status(&format!("{}: {}{planned}{figure}", now.phase, duration(now.elapsed)));
+        printer.status(&line(&now));
     }
+}
+
+fn line(now: &ProgressSnapshot) -> String {
+    // What takes longer than planned has no end that could be told.
+    let planned = now.planned.filter(|planned| now.elapsed <= *planned);
+    let planned = planned.map_or_else(String::new, |planned| format!(" of {}", duration(planned)));
+    let figure = if now.figure.is_empty() { String::new() } else { format!(", {}", now.figure) };
+    format!("{}: {}{planned}{figure}", now.phase, duration(now.elapsed))
 }
 
 /// A table of what was measured: name, median, and how sure it is.
@@ -126,6 +130,21 @@ fn columns<R: AsRef<[String]>>(rows: &[R]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_takes_longer_than_planned_has_no_end() {
+        let at = |elapsed, planned: Option<u64>| {
+            line(&ProgressSnapshot {
+                phase: "cold".to_owned(),
+                elapsed: Duration::from_millis(elapsed),
+                planned: planned.map(Duration::from_millis),
+                figure: "86.5 µs".to_owned(),
+            })
+        };
+        assert_eq!(at(10_000, Some(12_800)), "cold: 10.0 s of 12.8 s, 86.5 µs");
+        assert_eq!(at(31_600, Some(12_800)), "cold: 31.6 s, 86.5 µs");
+        assert_eq!(at(31_600, None), "cold: 31.6 s, 86.5 µs");
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_cells() {

@@ -13,9 +13,9 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::client::{Session, client, feed, run_script, sql, value, wait_until};
 use crate::compare;
-use crate::drover::{dump, restore, run};
+use crate::drover::{Running, dump, restore, run};
 use crate::files::{manifest, table};
-use crate::servers::{on_both, start, start_unsynced};
+use crate::servers::{is_wanted, on_both, start, start_mariadb_11, start_unsynced};
 
 const WRITERS: usize = 4;
 const DUMPS: usize = 20;
@@ -23,7 +23,11 @@ const TABLES: [(&str, &str); 4] = [("bank_a", "t0"), ("bank_a", "t1"), ("bank_b"
 const ACCOUNTS: u64 = 100;
 const AT_FIRST: i64 = 1000;
 
-on_both!(dumps_under_load_and_the_binary_log_after_them, tables_that_are_swapped_meanwhile);
+on_both!(
+    dumps_under_load_and_the_binary_log_after_them,
+    tables_that_are_swapped_meanwhile,
+    tables_that_come_and_go_before_the_lock
+);
 
 fn dumps_under_load_and_the_binary_log_after_them(flavour: Flavour) {
     let source = start(flavour, &["--binlog-format=ROW"]);
@@ -184,6 +188,9 @@ fn tables_that_are_swapped_meanwhile(flavour: Flavour) {
         let table = format!("swapped.t{number:02}");
         let mut script = format!("RENAME TABLE {table} TO {table}_old; RENAME TABLE {table}_old TO {table};");
         script += &format!("ALTER TABLE {table} ENGINE=InnoDB, ALGORITHM=COPY;");
+        if flavour == Flavour::MariaDb {
+            script += &format!("CREATE OR REPLACE TABLE {table} (PRIMARY KEY (id)) SELECT 1 AS id;");
+        }
         while !done.load(Ordering::Relaxed) {
             // A dump that holds DDL off keeps it waiting, and no more.
             sql(server, &script);
@@ -202,6 +209,55 @@ fn tables_that_are_swapped_meanwhile(flavour: Flavour) {
         }
         drop(stop);
     });
+}
+
+/// The tables are listed before the lock that holds DDL off, which somebody else keeps waiting here: the dump has those that are there
+/// when it gets it.
+fn tables_that_come_and_go_before_the_lock(flavour: Flavour) {
+    changed_before_the_lock(&start_unsynced(flavour, &[]));
+}
+
+#[test]
+fn tables_that_come_and_go_on_mariadb_11() {
+    if is_wanted(Flavour::MariaDb) {
+        changed_before_the_lock(&start_mariadb_11(&[]));
+    }
+}
+
+fn changed_before_the_lock(server: &Server) {
+    sql(
+        server,
+        "CREATE DATABASE away; CREATE DATABASE held; USE held; CREATE TABLE old (id INT PRIMARY KEY) ENGINE = MyISAM;
+         CREATE TABLE rebuilt (id INT PRIMARY KEY); CREATE TABLE away.comes_back LIKE rebuilt; CREATE TABLE goes LIKE rebuilt;
+         CREATE TABLE renamed LIKE rebuilt; CREATE TABLE replaced LIKE rebuilt",
+    );
+    let more =
+        "RENAME TABLE away.comes_back TO comes_back; ALTER TABLE rebuilt ENGINE = InnoDB, ALGORITHM = COPY;
+        CREATE TABLE anew (PRIMARY KEY (id)) SELECT 1 AS id";
+    let all = ["anew", "comes_back", "goes", "old", "rebuilt", "renamed", "replaced"];
+    assert_eq!(dumped_behind(server, more), all);
+    let others = "RENAME TABLE goes TO away.goes, renamed TO other; DROP TABLE replaced; CREATE TABLE replaced (PRIMARY KEY (id)) SELECT 1 AS id";
+    assert_eq!(dumped_behind(server, others), ["anew", "comes_back", "old", "other", "rebuilt", "replaced"]);
+}
+
+/// The tables of a dump for whose lock these statements come first. It waits for the table without transactions: on MariaDB such tables are
+/// locked first, on MySQL a global lock waits for who has one.
+fn dumped_behind(server: &Server, statements: &str) -> Vec<String> {
+    const WAITING: &str =
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND
+        (INFO LIKE 'LOCK TABLES%READ' OR INFO = 'FLUSH TABLES WITH READ LOCK')";
+    let (mut holder, dir) = (Session::open(server), tempfile::tempdir().unwrap());
+    holder.run("LOCK TABLES held.old WRITE");
+    let dumping = Running::start(&mut dump(server, "held", dir.path()));
+    wait_until("the dump waits for the lock", || value(server, WAITING) == "1");
+    sql(server, format!("USE held; {statements}"));
+    holder.run("UNLOCK TABLES");
+    dumping.finish().done();
+    let manifest = manifest(dir.path());
+    let tables = manifest["schemas"][0]["tables"].as_array().unwrap().iter();
+    let mut names: Vec<_> = tables.map(|table| table["name"].as_str().unwrap().to_owned()).collect();
+    names.sort_unstable();
+    names
 }
 
 /// Ends the others also where the test fails.

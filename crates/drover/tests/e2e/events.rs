@@ -3,11 +3,12 @@
 use drover_sandbox::{Flavour, Server};
 
 use crate::binlog::sql::logs_of;
-use crate::client::{sql, value, wait_until};
+use crate::client::{sql, try_sql, value, wait_until};
 use crate::drover::{Output, copy, drover_on, dump, restore, run, verify};
+use crate::guards::replica_with;
 use crate::servers::{on_both, start_unsynced};
 
-on_both!(none_runs_beside_its_rows, schedules_that_have_ended, switched_on_later);
+on_both!(none_runs_beside_its_rows, on_a_replica, schedules_that_have_ended, switched_on_later);
 
 const SCHEMA: &str = "CREATE DATABASE clocks; USE clocks; CREATE TABLE ticks (id INT AUTO_INCREMENT PRIMARY KEY, at INT);
     INSERT INTO ticks (at) VALUES (1), (2), (3);
@@ -74,6 +75,61 @@ fn none_runs_beside_its_rows(flavour: Flavour) {
         (status(target, "copied").as_str(), value(target, definer).as_str()),
         ("ENABLED", "boss@localhost")
     );
+}
+
+/// A replica gets what its source's events do, so those that a restore makes stay off on it, by themselves.
+fn on_a_replica(flavour: Flavour) {
+    let source = &start_unsynced(flavour, &["--event-scheduler=OFF", "--log-bin=bin", "--server-id=1"]);
+    let target = &replica_with(source, &["--event-scheduler=ON"]);
+    sql(source, SCHEMA);
+    let dir = tempfile::tempdir().unwrap();
+    run(&mut dump(source, "clocks", dir.path())).done();
+    sql(source, "DROP DATABASE clocks; DROP USER boss@localhost; CREATE DATABASE last");
+    let (hide, stop, forget) = match flavour {
+        Flavour::MariaDb => (
+            "REVOKE REPLICA MONITOR, SUPER ON *.* FROM clerk@localhost",
+            "STOP SLAVE",
+            "RESET SLAVE ALL; SET GLOBAL gtid_slave_pos = ''",
+        ),
+        Flavour::MySql => (
+            "REVOKE REPLICATION CLIENT, SUPER ON *.* FROM clerk@localhost",
+            "STOP REPLICA",
+            "RESET REPLICA ALL",
+        ),
+    };
+    sql(target, "START REPLICA");
+    wait_until("the replica has all", || try_sql(target, "USE last").is_ok());
+    let clerk =
+        "CREATE USER boss@localhost; CREATE USER clerk@localhost; GRANT ALL ON *.* TO clerk@localhost";
+    sql(target, format!("{clerk}; {hide}"));
+    let restored = |line: &str| {
+        let restored = run(&mut restore(target, dir.path(), line)).done();
+        let standing = status(target, "clocks");
+        sql(target, "DROP DATABASE clocks");
+        (restored, standing)
+    };
+    // While it follows, and when it is stopped, whoever restores.
+    for (line, before) in [("", "DO 1"), ("-u clerk", "DO 1"), ("", stop), ("-u clerk", "DO 1")] {
+        sql(target, before);
+        let (off, standing) = restored(line);
+        assert!(standing.ends_with("SIDE_DISABLED"), "{standing}: {off}");
+        assert!(off.stdout.contains("EVENT `clocks`.`tick` ENABLE"), "{off}");
+    }
+    let (on, standing) = restored("--events on");
+    assert_eq!(standing, "ENABLED", "{on}");
+    sql(target, forget);
+    let (on, standing) = restored("");
+    assert_eq!((standing.as_str(), on.stderr.contains("is a replica")), ("ENABLED", false), "{on}");
+    // Who cannot see it is told.
+    if flavour == Flavour::MySql {
+        let revoke = "REVOKE SELECT ON performance_schema.* FROM clerk@localhost";
+        sql(target, format!("SET GLOBAL partial_revokes = ON; {revoke}"));
+    }
+    let (on, standing) = restored("-u clerk");
+    let words = ["may not see whether it is a replica", "--events off"];
+    assert!(standing == "ENABLED" && words.iter().all(|word| on.stderr.contains(word)), "{on}");
+    let (off, _) = restored("-u clerk --events off");
+    assert!(!off.stderr.contains("is a replica"), "{off}");
 }
 
 /// The servers drop such events by themselves, but where their scheduler is off.

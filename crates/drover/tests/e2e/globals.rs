@@ -1,13 +1,15 @@
 //! Global settings that others chose: none of them may lose rows, repeat them, or end what could have been done.
 
+use std::path::PathBuf;
+
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{Session, sql, try_sql, value};
 use crate::compare;
-use crate::drover::{copy, drover_on, dump, restore, run, verify};
-use crate::servers::{on_both, start_unsynced};
+use crate::drover::{copy, copy_as, drover_on, dump, restore, run, verify};
+use crate::servers::{is_wanted, on_both, start_mariadb_11, start_unsynced};
 
-on_both!(every_family_works);
+on_both!(every_family_works, transactions_that_others_chain);
 
 /// Each at its nastiest. A vendor that does not have one passes it over.
 const NASTY: [&str; 25] = [
@@ -74,9 +76,23 @@ pub(crate) const SHOP: &str = "CREATE DATABASE shop; USE shop;
     CREATE FUNCTION twice(a INT) RETURNS INT DETERMINISTIC RETURN 2 * a";
 
 fn every_family_works(flavour: Flavour) {
-    let options =
-        ["--log-bin=bin", "--server-id=1", "--log-bin-trust-function-creators=1", "--local-infile=1"];
-    let (source, target) = (&start_unsynced(flavour, &options), &start_unsynced(flavour, &options));
+    let [source, target] = &[(); 2].map(|()| start_unsynced(flavour, &OPTIONS));
+    work_with_all(source, target);
+}
+
+#[test]
+fn every_family_works_on_mariadb_11() {
+    if is_wanted(Flavour::MariaDb) {
+        let [source, target] = &[(); 2].map(|()| start_mariadb_11(&OPTIONS));
+        work_with_all(source, target);
+    }
+}
+
+const OPTIONS: [&str; 4] =
+    ["--log-bin=bin", "--server-id=1", "--log-bin-trust-function-creators=1", "--local-infile=1"];
+
+fn work_with_all(source: &Server, target: &Server) {
+    let flavour = source.flavour();
     sql(source, SHOP);
     sql(
         source,
@@ -122,11 +138,16 @@ fn every_family_works(flavour: Flavour) {
 
 /// Each task is done once, and `--until-empty` ends.
 fn queue(server: &Server) {
-    run(&mut drover_on(server, "queue init -D jobs")).done();
+    queue_as(server, "root", "jobs");
+}
+
+fn queue_as(server: &Server, user: &str, schema: &str) {
+    let queue =
+        |line: &str| run(&mut drover_on(server, &format!("queue {line} -D {schema} -u {user}"))).done();
+    queue("init");
     let ids: Vec<_> = (1..=50).map(|id| id.to_string()).collect();
-    run(&mut drover_on(server, &format!("queue push -D jobs --kind 1 {}", ids.join(" ")))).done();
-    let report =
-        run(&mut drover_on(server, "--json queue work -D jobs --until-empty --json-lines cat")).done();
+    queue(&format!("push --kind 1 {}", ids.join(" ")));
+    let report = queue("work --json --until-empty --json-lines cat");
     assert_eq!(report.json()["done"], 50, "{}", report.stdout);
 }
 
@@ -134,7 +155,10 @@ fn queue(server: &Server) {
 fn replay(source: &Server, target: &Server, calm: &mut Session<'_>) {
     let logs = || {
         let files = std::fs::read_dir(source.datadir()).unwrap().map(|entry| entry.unwrap().path());
-        let mut logs: Vec<_> = files.filter(|path| path.to_string_lossy().contains("/bin.0")).collect();
+        let is_log = |path: &PathBuf| {
+            path.to_string_lossy().contains("/bin.0") && path.extension().is_some_and(|end| end != "idx")
+        };
+        let mut logs: Vec<_> = files.filter(is_log).collect();
         logs.sort();
         logs
     };
@@ -145,4 +169,38 @@ fn replay(source: &Server, target: &Server, calm: &mut Session<'_>) {
     (1..=7).for_each(|id| calm.run(&format!("INSERT INTO replayed.t VALUES ({id})")));
     calm.run("FLUSH BINARY LOGS");
     run(drover_on(target, "binlog replay").arg(log)).done();
+}
+
+/// A COMMIT begins the next transaction: by the global setting for root, and by init_connect for accounts without privileges.
+fn transactions_that_others_chain(flavour: Flavour) {
+    let chained = [
+        "--log-bin=bin",
+        "--local-infile=1",
+        "--log-bin-trust-function-creators=1",
+        "--init-connect=SET SESSION completion_type = 1, sql_select_limit = 2",
+    ];
+    let (source, target) = (&start_unsynced(flavour, &chained), &start_unsynced(flavour, &chained));
+    sql(source, SHOP);
+    let before = compare::everything(source, "shop");
+    let accounts = |name: &str, schema: &str| {
+        format!("CREATE USER {name}@localhost; GRANT ALL ON {schema}.* TO {name}@localhost")
+    };
+    sql(source, accounts("reader", "shop") + "; GRANT SELECT ON mysql.* TO reader@localhost");
+    if flavour == Flavour::MySql {
+        sql(source, "GRANT SHOW_ROUTINE ON *.* TO reader@localhost");
+    }
+    sql(target, format!("{}; {}", accounts("writer", "copied"), accounts("worker", "worked")));
+    let dir = tempfile::tempdir().unwrap();
+    let few = "shop.keyed shop.kept --into shop=copied";
+    run(&mut copy_as(("reader", source), ("writer", target), few, &dir.path().join("few"))).done();
+    assert_eq!(value(target, "SELECT COUNT(*) FROM copied.keyed"), "900");
+    let mut calm = [Session::open(source), Session::open(target)];
+    for session in &mut calm {
+        session.run("SET GLOBAL completion_type = 1");
+    }
+    run(&mut copy(source, target, "shop", &dir.path().join("all"))).done();
+    compare::assert_same(&before, &compare::everything(target, "shop"));
+    for (user, schema) in [("root", "jobs"), ("worker", "worked")] {
+        queue_as(target, user, schema);
+    }
 }

@@ -1,16 +1,18 @@
 //! What a dump cannot hold, and what a target or the cluster that it is in cannot take: said before the first row, and left out if asked.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
-use drover_sandbox::{Cluster, Flavour, StartOptions, Topology};
+use drover_sandbox::{Cluster, Flavour, Server, StartOptions, Topology};
 
 use crate::client::{feed, sql, value};
 use crate::compare;
 use crate::drover::{copy, dump, restore, run};
 use crate::files::{manifest, table};
 use crate::foreign::mysqldump;
-use crate::servers::{is_wanted, on_both, source, start_unsynced, target};
+use crate::servers::{is_wanted, on_both, source, start_mariadb_11, start_unsynced, target};
 
 on_both!(
     refused_by_the_same_vendor,
@@ -19,35 +21,75 @@ on_both!(
     tables_that_a_cluster_does_not_replicate
 );
 
-/// MySQL has no such tablespace, MariaDB no partitions.
+/// What only the source has: an engine, a tablespace, a place for files, a reference system, a time zone.
 fn refused_by_the_same_vendor(flavour: Flavour) {
-    let (source, dir) = (start_unsynced(flavour, &[]), tempfile::tempdir().unwrap());
-    let (options, make): (&[&str], _) = match flavour {
-        Flavour::MariaDb => (&["--skip-partition"], "PARTITION BY HASH (id) PARTITIONS 2"),
-        Flavour::MySql => (&[], "TABLESPACE apart"),
-    };
-    if flavour == Flavour::MySql {
-        sql(&source, "CREATE TABLESPACE apart ADD DATAFILE 'apart.ibd'");
+    let dir = tempfile::tempdir().unwrap();
+    let (aside, out) = (dir.path().join("aside"), dir.path().join("dump"));
+    fs::create_dir(&aside).unwrap();
+    for place in [dir.path(), &aside] {
+        fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
     }
-    let target = start_unsynced(flavour, options);
+    let directories = format!("--innodb-directories={}", aside.display());
+    let (for_source, for_target): (&[&str], &[&str]) = match flavour {
+        Flavour::MariaDb => (&[], &["--skip-partition"]),
+        Flavour::MySql => (&["--federated", &directories], &[]),
+    };
+    let (source, target) = (start_unsynced(flavour, for_source), start_unsynced(flavour, for_target));
+    let (tables, names) = only_there(flavour);
+    let in_place =
+        format!("CREATE TABLE in_place (id INT PRIMARY KEY) DATA DIRECTORY = '{}'", aside.display());
     sql(
         &source,
         format!(
             "CREATE DATABASE lo_same; USE lo_same; CREATE TABLE plain (id INT PRIMARY KEY); INSERT INTO plain VALUES (1), (2); \
-             CREATE TABLE special (id INT PRIMARY KEY) {make}; INSERT INTO special VALUES (3)"
+             {tables}; {in_place}; INSERT INTO in_place VALUES (3); {IN_ZONE}"
         ),
     );
-    let out = dir.path().join("dump");
     run(&mut dump(&source, "lo_same", &out)).done();
-    let said = ["refused   table `lo_same`.`special`", "verified  identical"];
+    if flavour == Flavour::MariaDb {
+        // It would make the directory.
+        fs::remove_dir_all(&aside).unwrap();
+        fs::write(&aside, "").unwrap();
+    }
+    let mut said: Vec<_> = names.iter().map(|name| format!("refused   table `lo_same`.`{name}`")).collect();
+    // MySQL makes the table where all others are.
+    let (in_place, left) = match flavour {
+        Flavour::MariaDb => ("verified  identical", "plain"),
+        Flavour::MySql => ("differs   `lo_same`.`in_place`: its definition differs", "in_place,plain"),
+    };
+    said.extend(["refused   event `lo_same`.`in_zone`", in_place].map(str::to_owned));
+    let said: Vec<_> = said.iter().map(String::as_str).collect();
+    let tables = "SELECT GROUP_CONCAT(TABLE_NAME ORDER BY TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'lo_same'";
     run(&mut restore(&target, &out, "--skip-refused")).found(&said);
     assert_eq!(value(&target, "SELECT GROUP_CONCAT(id) FROM lo_same.plain"), "1,2");
+    assert_eq!(value(&target, tables), left);
     sql(&target, "DROP DATABASE lo_same");
     run(&mut copy(&source, &target, "lo_same --skip-refused", &dir.path().join("state"))).found(&said);
-    let tables =
-        "SELECT GROUP_CONCAT(TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'lo_same'";
-    assert_eq!(value(&target, tables), "plain");
+    assert_eq!(value(&target, tables), left);
 }
+
+/// How they are made, and the names of those that are refused elsewhere.
+fn only_there(flavour: Flavour) -> (&'static str, &'static [&'static str]) {
+    match flavour {
+        Flavour::MariaDb => (
+            "CREATE TABLE parted (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 2; INSERT INTO parted VALUES (3)",
+            &["in_place", "parted"],
+        ),
+        Flavour::MySql => (
+            "CREATE TABLESPACE own ADD DATAFILE 'own.ibd'; CREATE TABLE apart (id INT PRIMARY KEY) TABLESPACE own; \
+             CREATE TABLE far (id INT PRIMARY KEY) ENGINE = FEDERATED CONNECTION = 'mysql://root@127.0.0.1:1/a/b'; \
+             CREATE SPATIAL REFERENCE SYSTEM 990001 NAME 'own' DEFINITION 'GEOGCS[\"own\",DATUM[\"own\",SPHEROID[\"own\",\
+             6378137,298.25]],PRIMEM[\"Greenwich\",0],UNIT[\"degree\",0.017453292519943278],AXIS[\"Lat\",NORTH],AXIS[\"Lon\",EAST]]'; \
+             CREATE TABLE placed (id INT PRIMARY KEY, p POINT SRID 990001)",
+            &["apart", "far", "placed"],
+        ),
+    }
+}
+
+/// An event in a zone that somebody has loaded.
+const IN_ZONE: &str = "INSERT INTO mysql.time_zone VALUES (9000, 'N'); INSERT INTO mysql.time_zone_name VALUES ('Lo/Zone', 9000);
+    INSERT INTO mysql.time_zone_transition_type VALUES (9000, 0, 3600, 0, 'LO'); SET time_zone = 'Lo/Zone';
+    CREATE EVENT in_zone ON SCHEDULE EVERY 1 DAY DO SET @a = 1";
 
 /// MariaDB takes each directory for a schema.
 fn directories_that_are_no_schemas(flavour: Flavour) {
@@ -145,8 +187,21 @@ fn tables_that_a_cluster_does_not_replicate(flavour: Flavour) {
     assert_eq!(value(node, there), "0");
     run(&mut restore(node, dir.path(), "--skip-refused")).found(&said);
     assert_eq!(value(node, "SELECT GROUP_CONCAT(id) FROM lo_nodes.good"), "1");
-    // A dump of another tool.
     sql(node, "DROP DATABASE lo_nodes");
+    let copied = |options: &str| {
+        run(&mut copy(source, node, &format!("lo_nodes {options}"), &dir.path().join("state")))
+    };
+    copied("").refused(&[&said[..], &["nothing was changed", "--skip-refused"]].concat());
+    assert_eq!(value(node, there), "0");
+    copied("--drop-existing --skip-refused").found(&said);
+    assert_eq!(value(node, "SELECT GROUP_CONCAT(id) FROM lo_nodes.good"), "1");
+    sql(node, "DROP DATABASE lo_nodes");
+    dumps_of_other_tools(source, node, refused, words);
+}
+
+fn dumps_of_other_tools(source: &Server, node: &Server, refused: &[&str], words: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let there = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'lo_nodes'";
     let script = mysqldump(source, "lo_nodes");
     let path = dir.path().join("script.sql");
     fs::write(&path, &script).unwrap();
@@ -184,20 +239,44 @@ fn tables_that_a_cluster_does_not_replicate(flavour: Flavour) {
 /// Loaded, rows of the past would be rows of now: their times are numbers of transactions of another server.
 #[test]
 fn history_by_transactions() {
-    if !is_wanted(Flavour::MariaDb) {
-        return;
+    if is_wanted(Flavour::MariaDb) {
+        by_transactions(source(Flavour::MariaDb), target(Flavour::MariaDb));
     }
-    let (source, target) = (source(Flavour::MariaDb), target(Flavour::MariaDb));
+}
+
+#[test]
+fn history_by_transactions_of_mariadb_11() {
+    if is_wanted(Flavour::MariaDb) {
+        by_transactions(&start_mariadb_11(&[]), &start_mariadb_11(&[]));
+    }
+}
+
+fn by_transactions(source: &Server, target: &Server) {
     let dir = tempfile::tempdir().unwrap();
+    let (out, script) = (dir.path().join("dump"), dir.path().join("script.sql"));
     sql(
         source,
         "CREATE DATABASE lo_past; USE lo_past; CREATE TABLE t (id INT PRIMARY KEY, v INT, rs BIGINT UNSIGNED GENERATED ALWAYS AS ROW \
          START, re BIGINT UNSIGNED GENERATED ALWAYS AS ROW END, KEY (v), PERIOD FOR SYSTEM_TIME (rs, re)) WITH SYSTEM VERSIONING; \
          INSERT INTO t (id, v) VALUES (1, 1), (2, 2); UPDATE t SET v = 10 WHERE id = 1; DELETE FROM t WHERE id = 2",
     );
-    let dumped = run(&mut dump(source, "lo_past", dir.path())).done();
-    assert!(dumped.stderr.contains("table `lo_past`.`t` tells its rows of the past by numbers"), "{dumped}");
-    run(&mut restore(target, dir.path(), "")).done();
-    assert_eq!(value(target, "SELECT GROUP_CONCAT(id, ':', v) FROM lo_past.t"), "1:10");
-    assert_eq!(value(target, "SELECT COUNT(*) FROM lo_past.t FOR SYSTEM_TIME ALL"), "1");
+    let said = "table `lo_past`.`t` tells its rows of the past by numbers";
+    let rows_of_now = || {
+        assert_eq!(value(target, "SELECT GROUP_CONCAT(id, ':', v) FROM lo_past.t"), "1:10");
+        assert_eq!(value(target, "SELECT COUNT(*) FROM lo_past.t FOR SYSTEM_TIME ALL"), "1");
+        sql(target, "DROP DATABASE lo_past");
+    };
+    let dumped = run(&mut dump(source, "lo_past", &out)).done();
+    assert!(dumped.stderr.contains(said), "{dumped}");
+    run(&mut restore(target, &out, "")).done();
+    rows_of_now();
+    let copied = run(&mut copy(source, target, "lo_past", &dir.path().join("state"))).done();
+    assert!(copied.stderr.contains(said), "{copied}");
+    rows_of_now();
+    // The tool refuses --dump-history here: its dumps have the rows of now.
+    let mut tool = Command::new("mariadb-dump");
+    tool.args(["--no-defaults", "-uroot", "-S"]).arg(source.socket()).args(["--databases", "lo_past"]);
+    fs::write(&script, feed(&mut tool, b"").stdout).unwrap();
+    run(&mut restore(target, &script, "")).done();
+    rows_of_now();
 }

@@ -1,6 +1,6 @@
 //! An address behind which there is more than one server: no command mixes their rows, whichever gets which connection.
 
-mod dealer;
+pub(crate) mod dealer;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,11 +11,11 @@ use crate::binlog::sql::logs_of;
 use crate::chance::rounds;
 use crate::client::{sql, value};
 use crate::compare;
-use crate::drover::{drover, dump, restore, run};
-use crate::servers::{on_both, source, target};
+use crate::drover::{drover, drover_on, dump, restore, run};
+use crate::servers::{on_both, source, start_unsynced, target};
 use dealer::Dealer;
 
-on_both!(dealt_in_turn, dealt_at_random, reads_are_split_from_writes);
+on_both!(dealt_in_turn, dealt_at_random, reads_are_split_from_writes, the_lock_is_lost_and_a_twin_answers);
 
 const SAID: &str = "leads to more than one server";
 /// How many commands with connections dealt at random.
@@ -53,7 +53,10 @@ fn dealt_in_turn(flavour: Flavour) {
     let url = |socket: &Path| format!("mysql://root@/?socket={}", socket.display());
     let log = logs_of(one).pop().unwrap();
     let out = PathBuf::from(format!("--out={}", path("out").display()));
-    let commands: [(&str, &[&Path]); 7] = [
+    let script = path("script.sql");
+    std::fs::write(&script, "CREATE DATABASE dealt_script; USE dealt_script; CREATE TABLE t (id INT);")
+        .unwrap();
+    let commands: [(&str, &[&Path]); 9] = [
         ("dump dealt --threads 2", &[&out]),
         ("restore --into dealt=back", &[&path("one")]),
         ("verify", &[&path("one")]),
@@ -61,6 +64,8 @@ fn dealt_in_turn(flavour: Flavour) {
         ("chunk -D dealt ", &[Path::new("UPDATE t1 SET server = 9 WHERE id >= 0")]),
         ("queue init -D dealt_jobs", &[]),
         ("bench tpcc load -w 1 -D dealt_bench", &[]),
+        ("binlog ls --from-server", &[]),
+        ("restore", &[&script]),
     ];
     for (line, args) in commands {
         run(behind(dealer.socket(), line).args(args)).refused(&[SAID]);
@@ -70,7 +75,9 @@ fn dealt_in_turn(flavour: Flavour) {
         copy.args(["--from", &url(from), "--to", &url(to), "--state"]).arg(path("state"));
         run(&mut copy).refused(&[SAID]);
     }
-    let schemas = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN ('back', 'copied', 'dealt_bench')";
+    let mut replay = drover_on(other, "binlog replay");
+    run(replay.args(["--from", &url(dealer.socket())])).refused(&[SAID]);
+    let schemas = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN ('back', 'copied', 'dealt_bench', 'dealt_script')";
     for (server, before) in [one, other].into_iter().zip(&before) {
         compare::assert_same(before, &compare::rows(server, schema));
         assert_eq!(value(server, schemas), "0");
@@ -140,4 +147,41 @@ fn reads_are_split_from_writes(flavour: Flavour) {
         assert_eq!(value(server, "SELECT COUNT(*) FROM dealt_split.t1 WHERE server = 9"), "0");
         sql(server, "DROP DATABASE dealt_split");
     }
+}
+
+/// The connection that holds the lock is lost, and those that come later lead to a server of the same name, port and server_id.
+fn the_lock_is_lost_and_a_twin_answers(flavour: Flavour) {
+    let (one, schema) = (source(flavour), "dealt_twin");
+    let port = format!("--port={}", one.port());
+    let id = format!("--server-id={}", value(one, "SELECT @@server_id"));
+    let twin = &start_unsynced(flavour, &["--bind-address=127.0.0.2", &port, &id]);
+    let called = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id)";
+    assert_eq!(value(one, called), value(twin, called));
+    make(schema, [one, twin]);
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    run(&mut dump(one, schema, &path("whole"))).done();
+    let before = [one, twin].map(|server| compare::rows(server, schema));
+    let url = |socket: &Path| format!("mysql://root@/?socket={}", socket.display());
+    for at in 2..5 {
+        let dealer = Dealer::losing_the_lock([one, twin], &path(&format!("sock{at}")), at);
+        let mut dump = behind(dealer.socket(), "dump dealt_twin --threads 4");
+        run(dump.arg("--out").arg(path(&format!("out{at}")))).refused(&["cannot be proved"]);
+        let dealer = Dealer::losing_the_lock([one, twin], &path(&format!("back{at}")), at);
+        let mut restore =
+            behind(dealer.socket(), "restore --into dealt_twin=back --threads 4 --drop-existing");
+        run(restore.arg(path("whole"))).refused(&["cannot be proved"]);
+        let dealer = Dealer::losing_the_lock([one, twin], &path(&format!("to{at}")), at);
+        let mut copy =
+            drover("copy dealt_twin --into dealt_twin=copied --no-defaults --drop-existing --threads 4");
+        copy.args(["--from", &url(one.socket()), "--to", &url(dealer.socket()), "--state"])
+            .arg(path(&format!("state{at}")));
+        run(&mut copy).refused(&["cannot be proved"]);
+    }
+    for (server, before) in [one, twin].into_iter().zip(&before) {
+        compare::assert_same(before, &compare::rows(server, schema));
+    }
+    let others = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN ('back', 'copied')";
+    assert_eq!(value(twin, others), "0");
+    sql(one, "DROP DATABASE dealt_twin; DROP DATABASE IF EXISTS back; DROP DATABASE IF EXISTS copied");
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use drover_sandbox::{Flavour, Server};
 use serde_json::{Value, json};
@@ -12,7 +13,14 @@ use crate::drover::{dump, restore, run, verify};
 use crate::files::{change_manifest, files_in};
 use crate::servers::{on_both, source, target};
 
-on_both!(scripts, scripts_in_disguise, sql_in_the_manifest, links_and_pipes, more_than_the_manifest_says);
+on_both!(
+    scripts,
+    scripts_in_disguise,
+    sql_in_the_manifest,
+    links_and_pipes,
+    more_than_the_manifest_says,
+    files_that_are_too_large
+);
 
 fn make(server: &Server, schema: &str) {
     let create = format!(
@@ -239,4 +247,33 @@ fn more_than_the_manifest_says(flavour: Flavour) {
     run(&mut restore(target, &out, "")).refused(&[&name, "it holds more than"]);
     assert_eq!(value(target, format!("SELECT COUNT(*) FROM {schema}.t")), "0");
     [server, target].into_iter().for_each(|server| drop(sql(server, format!("DROP DATABASE {schema}"))));
+}
+
+/// What is held in memory as a whole has a limit; nothing of a larger file is read.
+fn files_that_are_too_large(flavour: Flavour) {
+    let (server, target, schema) = (source(flavour), target(flavour), "un_large");
+    make(server, schema);
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("dump");
+    run(&mut dump(server, schema, &out)).done();
+    for name in ["un_large/t.sql", "manifest.json"] {
+        let file = out.join(name);
+        let whole = fs::read(&file).unwrap();
+        fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(600 << 20).unwrap();
+        for command in [restore(target, &out, ""), restore(target, &out, "--check"), verify(server, &out, "")]
+        {
+            run(&mut limited(&command)).refused(&[name, "larger than 512 MiB"]);
+        }
+        fs::write(&file, whole).unwrap();
+    }
+    sql(server, format!("DROP DATABASE {schema}"));
+}
+
+/// The same with less memory than such a file takes.
+fn limited(command: &Command) -> Command {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 500000; exec \"$@\"", "sh"]).arg(command.get_program());
+    limited.args(command.get_args());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited
 }

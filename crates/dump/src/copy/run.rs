@@ -21,6 +21,7 @@ use crate::dump::reader::Place;
 use crate::dump::snapshot::Taken;
 use crate::dump::source::{Holds, Source, View};
 use crate::dump::tables::TablePlan;
+use crate::dump::warnings::lost_zeros;
 use crate::error::Doing;
 use crate::format::files::Compressor;
 use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table};
@@ -214,9 +215,10 @@ impl Copy<'_> {
 
     fn take_state(&self, wanted: &Wanted) -> Result<(State, Standing)> {
         let schemas = self.source.selected.schemas();
-        let first = schemas.first().ok_or_else(|| Error::found("there is nothing to copy"))?;
-        let renamed = self.args.target.into.iter().find(|rename| rename.old == *first);
-        let steps_in = renamed.map_or(first, |rename| &rename.new);
+        // Without a schema there are accounts alone.
+        let first = schemas.first().map_or("", String::as_str);
+        let renamed = self.args.target.into.iter().find(|rename| rename.old == first);
+        let steps_in = renamed.map_or(first, |rename| rename.new.as_str());
         let state = State::new(self.args, self.from, self.to, steps_in);
         state.take(self.args, self.store(), wanted)
     }
@@ -381,7 +383,14 @@ impl Copy<'_> {
         Ok(self.report(manifest, report))
     }
 
-    fn report(&self, manifest: Manifest, restore: RestoreReport) -> CopyReport {
+    fn report(&self, manifest: Manifest, mut restore: RestoreReport) -> CopyReport {
+        restore.rewrites.extend(lost_zeros(&manifest.schemas).map(|(table, rows)| Rewrite {
+            object: format!("table {table}"),
+            from: format!("-0 (rows: {rows})"),
+            to: "0".into(),
+            reason: "MariaDB has no negative zero".into(),
+            loses: true,
+        }));
         let restore = RestoreReport { mixed: manifest.mixed(), ..restore };
         CopyReport {
             from: manifest.server,

@@ -27,7 +27,7 @@ mod users;
 mod view_order;
 pub(crate) mod views;
 mod waits;
-mod warnings;
+pub(crate) mod warnings;
 
 pub use args::{DumpArgs, SourceArgs};
 pub use run::{DumpReport, dump};

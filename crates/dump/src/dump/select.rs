@@ -85,7 +85,8 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
     };
     let relations: Vec<_> = all.into_iter().filter(chosen).collect();
     let filtered = !args.include.is_empty();
-    if relations.is_empty() && (names.whole.is_empty() || filtered) {
+    let accounts_alone = args.users && args.what.is_empty() && !filtered;
+    if relations.is_empty() && (names.whole.is_empty() || filtered) && !accounts_alone {
         return Err(Error::with_hint(
             "there is nothing to dump",
             "no schema but the server's own is visible to this account, or --include and --exclude leave none",

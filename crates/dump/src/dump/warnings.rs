@@ -6,24 +6,36 @@ use super::catalog::Name;
 use super::select::LeftOut;
 use crate::format::manifest::{RowFormat, Schema, Table};
 
-/// What loading cannot keep is said for each table.
+/// What loading cannot keep is said for each table; of zeros a copy says more ([`lost_zeros`]).
 fn retyped(schemas: &[Schema]) -> Vec<String> {
+    const JSON: &str = "JSON with a DECIMAL inside, which loading makes a DOUBLE: 1.10 becomes 1.1, and digits beyond the 17th \
+                        are lost";
     let say = |(name, table): (Name, &Table)| {
-        let rows: u64 = table.files.iter().map(|file| file.retyped).sum();
-        (rows > 0).then(|| format!("table {name}: {rows} rows hold {}", what_is_retyped(table)))
+        let rows = rows_retyped(table);
+        let or_zero = if has_zeros_read(table) { "; or a negative zero" } else { "" };
+        (rows > 0 && is_read(table, |read| read.ends_with(" AS JSON)")))
+            .then(|| format!("table {name}: {rows} rows hold {JSON}{or_zero}"))
     };
     tables(schemas).filter_map(say).collect()
 }
 
-fn what_is_retyped(table: &Table) -> String {
-    const JSON: &str = "JSON with a DECIMAL inside, which loading makes a DOUBLE: 1.10 becomes 1.1, and digits beyond the 17th \
-                        are lost";
-    const ZERO: &str = "a negative zero, which MariaDB does not have: it becomes 0";
-    let is_read =
-        |form: fn(&str) -> bool| table.columns.iter().filter_map(|column| column.read.as_deref()).any(form);
-    let json = is_read(|read| read.ends_with(" AS JSON)")).then_some(JSON);
-    let zero = is_read(|read| read.contains(", ABS(")).then_some(ZERO);
-    json.into_iter().chain(zero).collect::<Vec<_>>().join("; or ")
+fn rows_retyped(table: &Table) -> u64 {
+    table.files.iter().map(|file| file.retyped).sum()
+}
+
+fn is_read(table: &Table, form: fn(&str) -> bool) -> bool {
+    table.columns.iter().filter_map(|column| column.read.as_deref()).any(form)
+}
+
+fn has_zeros_read(table: &Table) -> bool {
+    is_read(table, |read| read.contains(", ABS("))
+}
+
+/// The tables in which a copy read zeros without their sign, and how many of their rows have such; or JSON that loading changes, which is
+/// counted with them.
+pub(crate) fn lost_zeros(schemas: &[Schema]) -> impl Iterator<Item = (Name, u64)> {
+    let with_zeros = tables(schemas).filter(|(_, table)| has_zeros_read(table));
+    with_zeros.map(|(name, table)| (name, rows_retyped(table))).filter(|(_, rows)| *rows > 0)
 }
 
 /// What is known of the rows when they have been read.

@@ -40,6 +40,11 @@ impl Begun {
 pub(super) const NO_FILES: &str = "the server takes no files from its clients (local_infile is OFF): rows are sent as INSERT statements, which is \
                         slower; --enable-local-infile switches it on meanwhile";
 
+/// What a person is told where events run whose server may follow another one.
+const MAY_BE_A_REPLICA: &str = "scheduled events run on the target from now on: this account may not see whether it is a replica (REPLICATION CLIENT, \
+                                on MariaDB REPLICA MONITOR, shows it), on which they would run besides what comes from its source; --events off \
+                                leaves them off";
+
 impl<'a> Restore<'a> {
     pub(super) fn scripts(&self) -> Scripts<'a> {
         Scripts { store: self.store, renames: self.renames, translator: self.translator }
@@ -162,7 +167,14 @@ impl<'a> Restore<'a> {
         }
         let are_on = match self.args.events {
             Some(events) => events == Events::On,
-            None => !self.manifest.copied && !events::is_replica(coordinator),
+            None if self.manifest.copied => false,
+            None => {
+                let is_replica = events::is_replica(coordinator)?;
+                if is_replica.is_none() && is_proved {
+                    warnings.push(MAY_BE_A_REPLICA.into());
+                }
+                is_replica != Some(true)
+            }
         };
         if are_on && is_proved {
             scripts.switch_on(coordinator, &off)?;

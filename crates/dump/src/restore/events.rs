@@ -3,7 +3,7 @@
 
 use drover_db::sql::events::off_as_on_a_replica;
 use drover_db::sql::{Dialect, Kind, Token, tokens};
-use drover_db::{Connection, Row, health, quote};
+use drover_db::{Connection, Row, health, quote, server};
 
 use super::objects::{Scripts, each};
 use crate::Result;
@@ -203,10 +203,33 @@ impl End {
     }
 }
 
-/// Whether the server follows another one, as far as this account may know.
-pub(super) fn is_replica(connection: &mut Connection) -> bool {
-    health::replica_status(connection).is_ok_and(|rows| rows.first().is_some())
+/// Whether the server follows another one; `None` if this account may not see that.
+pub(super) fn is_replica(connection: &mut Connection) -> Result<Option<bool>> {
+    const CONFIGURED: &str = "SELECT COUNT(*), @@performance_schema FROM \
+                              performance_schema.replication_connection_configuration WHERE HOST <> ''";
+    match health::replica_status(connection) {
+        Ok(rows) => return Ok(Some(rows.first().is_some())),
+        Err(drover_db::Error::Server(_)) => {}
+        Err(error) => return Err(error).doing(|| IS_REPLICA),
+    }
+    // MariaDB tells everybody up to where it has applied the logs of others, also if it does so no more.
+    if let Some(applied) = server::variable(connection, "GLOBAL.gtid_slave_pos").doing(|| IS_REPLICA)? {
+        return Ok((!applied.is_empty()).then_some(true));
+    }
+    match connection.first(CONFIGURED) {
+        Ok(row) => {
+            let number = |at| row.as_ref().and_then(|row| row.parse::<u64>(at)).unwrap_or(0);
+            Ok(match (number(0), number(1)) {
+                (0, 0) => None,
+                (sources, _) => Some(sources > 0),
+            })
+        }
+        Err(drover_db::Error::Server(_)) => Ok(None),
+        Err(error) => Err(error).doing(|| IS_REPLICA),
+    }
 }
+
+const IS_REPLICA: &str = "asking whether the target is a replica";
 
 /// A definition in which an event that is off as on a replica is one that runs.
 pub(super) fn as_where_it_runs(definition: &[Vec<u8>]) -> Vec<Vec<u8>> {

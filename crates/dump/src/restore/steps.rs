@@ -24,6 +24,8 @@ pub(crate) struct Steps {
     /// Which of the two, for messages.
     work: &'static str,
     table: Name,
+    /// Not where no schema is filled, which could hold the table: then there are accounts alone, which are made anew.
+    are_kept: bool,
     /// What an earlier run did.
     done: BTreeSet<String>,
     /// Whether there was one, and it did not come to its end.
@@ -76,13 +78,17 @@ impl Steps {
         manifest: &Manifest,
         renames: &Renames,
     ) -> Result<Self> {
-        let schema = manifest.schemas.first().ok_or_else(|| Error::found("the dump holds no schema"))?;
-        let schema = renames.schema(&schema.name);
+        let schema = match manifest.schemas.first() {
+            Some(schema) => renames.schema(&schema.name),
+            None if manifest.users.is_some() => "",
+            None => return Err(Error::found("the dump holds no schema")),
+        };
         let id = format!("{}{}{schema}", manifest.finished_at, manifest.snapshot.taken_at);
         Self::find(connection, "restore", schema, &id)
     }
 
-    /// Looks for the steps of an earlier run of the work that this text tells from all others.
+    /// Looks for the steps of an earlier run of the work that this text tells from all others. `schema` holds them; it is empty where none
+    /// is filled.
     pub(crate) fn find(
         connection: &mut Connection,
         work: &'static str,
@@ -97,7 +103,8 @@ impl Steps {
             |name: &Name| name.schema == schema && notes.iter().any(|begin| name.name.starts_with(begin));
         let (own, others): (Vec<_>, Vec<_>) = there.filter(is_noted).partition(|name| *name == table);
         let is_there = !own.is_empty();
-        let mut steps = Self { work, table, done: BTreeSet::new(), is_there, others };
+        let are_kept = !schema.is_empty();
+        let mut steps = Self { work, table, are_kept, done: BTreeSet::new(), is_there, others };
         if is_there {
             steps.read(connection)?;
         }
@@ -137,6 +144,9 @@ impl Steps {
 
     /// Begins to note steps.
     pub(super) fn begin(&mut self, connection: &mut Connection) -> Result<()> {
+        if !self.are_kept {
+            return Ok(());
+        }
         if self.is_there {
             self.end(connection)?;
         }
@@ -151,6 +161,9 @@ impl Steps {
 
     /// Ends: there is nothing to go on with.
     pub(crate) fn end(&self, connection: &mut Connection) -> Result<()> {
+        if !self.are_kept {
+            return Ok(());
+        }
         let sql = format!("DROP TABLE IF EXISTS {}", self.table);
         connection.execute(&sql).map(drop).doing(|| sql)
     }
@@ -183,7 +196,7 @@ impl Steps {
 
     /// Forgets steps, all at once, in the transaction that is open, if there is one.
     pub(crate) fn forget(&self, connection: &mut Connection, steps: &BTreeSet<String>) -> Result<()> {
-        if steps.is_empty() {
+        if steps.is_empty() || !self.are_kept {
             return Ok(());
         }
         let list: Vec<_> = steps.iter().map(|step| quote::string(step)).collect();
@@ -193,6 +206,9 @@ impl Steps {
 
     /// Notes a step in the transaction that is open, if there is one.
     pub(crate) fn note(&self, connection: &mut Connection, step: &str) -> Result<()> {
+        if !self.are_kept {
+            return Ok(());
+        }
         let sql = format!("INSERT IGNORE INTO {} VALUES ({})", self.table, quote::string(step));
         connection.execute(sql).map(drop).doing(|| format!("noting a step in {}", self.table))
     }

@@ -181,3 +181,32 @@ impl Table<'_> {
 fn row_format(options: &str) -> Option<&str> {
     options.split_whitespace().find_map(|option| option.strip_prefix("row_format="))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::on_server;
+
+    #[test]
+    fn in_a_cluster_such_a_table_is_worse() {
+        let weight = |variables: &[(&str, &str)]| {
+            let table = [
+                ("s", "d"),
+                ("t", "old"),
+                ("engine", "MyISAM"),
+                ("n", "2"),
+                ("options", ""),
+                ("bytes", "2048"),
+            ];
+            let found = look(&on_server(variables, &[(&query(), &table)])).unwrap().findings;
+            let [finding] = &found[..] else { panic!("{found:?}") };
+            (finding.weight, finding.effect.clone().unwrap_or_default())
+        };
+        assert_eq!(weight(&[]).0, Weight::Yellow);
+        let (of_a_group, effect) = weight(&[("group_replication_group_name", "aaaa")]);
+        assert!(of_a_group == Weight::Red && effect.contains("3098"), "{effect}");
+        let galera = [("wsrep_on", "ON"), ("wsrep_provider", "/usr/lib/libgalera_smm.so")];
+        let (of_galera, effect) = weight(&galera);
+        assert!(of_galera == Weight::Red && effect.contains("differ from node to node"), "{effect}");
+    }
+}

@@ -218,3 +218,36 @@ fn more(all: usize, weight: Weight) -> Finding {
     )
     .seen("information_schema.TABLES and STATISTICS; the largest are told one by one")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::on_server;
+
+    #[test]
+    fn in_a_cluster_such_a_table_weighs_more() {
+        let weights = |variables: &[(&str, &str)]| {
+            let server = [&[("version", "10.11.14-MariaDB")], variables].concat();
+            let table = [
+                ("s", "d"),
+                ("t", "bare"),
+                ("engine", "InnoDB"),
+                ("n", "2"),
+                ("indexes", "0"),
+                ("partitioned", "0"),
+            ];
+            let found = look(&on_server(&server, &[(&query(), &table)])).unwrap().findings;
+            found
+                .iter()
+                .map(|finding| (finding.weight, finding.effect.clone().unwrap_or_default()))
+                .collect::<Vec<_>>()
+        };
+        let [(weight, _)] = &weights(&[("log_bin", "OFF")])[..] else { panic!() };
+        assert_eq!(*weight, Weight::Note);
+        let [(weight, effect)] = &weights(&[("group_replication_group_name", "aaaa")])[..] else { panic!() };
+        assert!(*weight == Weight::Red && effect.contains("3098"), "{effect}");
+        let galera = [("wsrep_on", "ON"), ("wsrep_provider", "/usr/lib/libgalera_smm.so")];
+        let [(weight, effect)] = &weights(&galera)[..] else { panic!() };
+        assert!(*weight == Weight::Yellow && effect.contains("DELETE without a key"), "{effect}");
+    }
+}

@@ -64,7 +64,7 @@ fn each_of_ten_planted_thresholds_is_found() {
 
 #[test]
 fn what_was_found_is_said_in_words() {
-    let mut command = drover("bench malloc --warm-up 0 --ways cold,fixed --sizes 64k,256k,1M --repeat 2");
+    let mut command = drover("bench malloc --warm-up 0 --ways cold,fixed --sizes 64k,96k,256k,1M --repeat 2");
     command.env("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=524288");
     let text = run(&mut command).done().stdout;
     for words in [
@@ -76,6 +76,14 @@ fn what_was_found_is_said_in_words() {
         "9.80 µs",
     ] {
         assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    // Each size that was named, in both tables: of those that the text's table has not, too.
+    for size in ["64 KiB", "96 KiB", "256 KiB", "1 MiB"] {
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with(&format!("{size} "))).count(),
+            2,
+            "{size}: {text}"
+        );
     }
 }
 

@@ -11,7 +11,7 @@ use crate::drover::{copy, drover, drover_on, dump, restore, run};
 use crate::files::change_manifest;
 use crate::servers::{on_both, start_unsynced};
 
-on_both!(statements_by_what_they_change, behind_a_dump_of_one_schema);
+on_both!(statements_by_what_they_change, behind_a_dump_of_one_schema, behind_a_copy_of_one_schema);
 
 const WORK: &str = "CREATE DATABASE lg; CREATE DATABASE other; USE other;
     CREATE TABLE lg.a (id INT PRIMARY KEY, n INT); INSERT INTO lg.a VALUES (1, 1);
@@ -81,6 +81,37 @@ fn statements_by_what_they_change(flavour: Flavour) {
     });
     let replayed = run(drover_on(target, "binlog replay --restart --database lg").args(&elsewhere)).done();
     assert!(replayed.stderr.contains("1 statement was passed over"), "{replayed}");
+}
+
+/// The same of a copy that keeps the schema's name.
+fn behind_a_copy_of_one_schema(flavour: Flavour) {
+    let source = &start_unsynced(flavour, &["--log-bin", "--binlog-format=ROW"]);
+    let target = &start_unsynced(flavour, &["--skip-log-bin"]);
+    for schema in ["one", "two"] {
+        sql(source, format!("CREATE DATABASE {schema}; CREATE TABLE {schema}.t (id INT PRIMARY KEY)"));
+    }
+    sql(
+        target,
+        "CREATE DATABASE two; CREATE TABLE two.t (id INT PRIMARY KEY); INSERT INTO two.t VALUES (100)",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("state");
+    run(&mut copy(source, target, "one", &state)).done();
+    sql(
+        source,
+        "INSERT INTO one.t VALUES (1); INSERT INTO two.t VALUES (1); USE two; ALTER TABLE t ADD COLUMN a INT; INSERT INTO one.t VALUES (2)",
+    );
+    let from = format!("mysql://root@/?socket={}", source.socket().display());
+    let replay = |options: &str| {
+        let mut command = drover_on(target, &format!("binlog replay {options}"));
+        run(command.arg("--after").arg(&state).args(["--from", &from])).done()
+    };
+    replay("--dry-run");
+    assert!(replay("").stderr.contains("were left out: two\n"));
+    sql(source, "INSERT INTO two.t VALUES (2, 2); INSERT INTO one.t VALUES (3)");
+    replay("--resume");
+    let rows = |schema: &str| value(target, format!("SELECT GROUP_CONCAT(id ORDER BY id) FROM {schema}.t"));
+    assert_eq!([rows("one"), rows("two")], ["1,2,3", "100"]);
 }
 
 /// The target has schemas of its own, which have nothing to do with the logs.

@@ -3,9 +3,9 @@
 use drover_sandbox::{Flavour, Server};
 
 use super::sql::logged;
-use crate::client::{Session, sql, value, wait_until};
+use crate::client::{Session, sql, try_sql, value, wait_until};
 use crate::drover::{Output, Running, drover, drover_on, run};
-use crate::servers::{on_both, start, start_unsynced};
+use crate::servers::{is_wanted, on_both, start, start_unsynced};
 
 on_both!(
     ctrl_c_ends_it,
@@ -80,6 +80,46 @@ fn a_replay_that_is_stopped(flavour: Flavour) {
     idle.signal("TERM");
     let stopped = idle.finish().done();
     assert_eq!(stopped.json()["transactions"], 0, "{stopped}");
+}
+
+/// MariaDB may log an ALTER TABLE when it begins, and once more when it has changed the table or has failed: with others in between.
+#[test]
+fn an_alter_in_two_phases() {
+    if !is_wanted(Flavour::MariaDb) {
+        return;
+    }
+    let source = start(Flavour::MariaDb, &["--log-bin", "--binlog-format=ROW", "--binlog-alter-two-phase=1"]);
+    let target = start_unsynced(Flavour::MariaDb, &["--skip-log-bin"]);
+    let from = format!("mysql://root@/?socket={}", source.socket().display());
+    let mut replay = drover_on(&target, "binlog replay --follow");
+    let following = Running::start(replay.args(["--from", &from]));
+    sql(
+        &source,
+        "CREATE DATABASE p; CREATE TABLE p.t (id INT PRIMARY KEY, a INT); INSERT INTO p.t VALUES (1, 1), (2, 1);
+         CREATE TABLE p.other (id INT)",
+    );
+    assert!(try_sql(&source, "ALTER TABLE p.t ADD UNIQUE KEY (a)").is_err());
+    let mut other = Session::open(&source);
+    other.run("START TRANSACTION; INSERT INTO p.t VALUES (3, 3)");
+    let mut altering = Session::open(&source);
+    altering.send("ALTER TABLE p.t ADD COLUMN b INT DEFAULT 5");
+    let waits = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'ALTER%' AND STATE LIKE 'Waiting%'";
+    wait_until("it waits for the row", || value(&source, waits) == "1");
+    sql(&source, "INSERT INTO p.other VALUES (1)");
+    other.run("COMMIT");
+    let columns =
+        "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'p' AND TABLE_NAME = 't'";
+    wait_until("it is altered", || value(&source, columns) == "3");
+    sql(&source, "INSERT INTO p.t VALUES (4, 4, 4); INSERT INTO p.other VALUES (2)");
+    let others =
+        "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'p' AND TABLE_NAME = 'other'";
+    wait_until("all of it has come", || {
+        value(&target, others) == "1" && value(&target, "SELECT COUNT(*) FROM p.other") == "2"
+    });
+    following.signal("INT");
+    following.finish().done();
+    let question = "SELECT * FROM p.t ORDER BY id";
+    assert_eq!(sql(&target, question), sql(&source, question));
 }
 
 /// How many are applying rows. INNODB_TRX would not do: InnoDB shows who asks more often than every 0.1 s what it showed before.

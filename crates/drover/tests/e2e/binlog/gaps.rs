@@ -75,23 +75,41 @@ fn logs_follow_each_other(flavour: Flavour) {
     assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4");
 }
 
-/// Any choice of logs, in any order: all rows of those from the first to the last, or an error, and no row twice.
+/// Any choice of logs, in any order, or copies of some in a directory: all rows of those from the first to the last, or an error, and no
+/// row twice.
 fn a_storm_of_subsets(flavour: Flavour) {
     let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &[]));
     let logs = four(source);
     let mut chance = Chance::new(flavour as u64);
     for round in 0..rounds(20) {
-        let chosen: Vec<usize> =
+        let mut chosen: Vec<usize> =
             (0..1 + chance.below(logs.len())).map(|_| chance.below(logs.len())).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let is_directory = chance.below(2) == 0;
+        if is_directory {
+            chosen.sort_unstable();
+            chosen.dedup();
+            for at in &chosen {
+                std::fs::copy(&logs[*at], dir.path().join(logs[*at].file_name().unwrap())).unwrap();
+            }
+        }
         let is_whole = chosen[0] == 0 && chosen.windows(2).all(|pair| pair[1] == pair[0] + 1);
         sql(target, "DROP DATABASE IF EXISTS d; CREATE DATABASE d; CREATE TABLE d.t (id INT)");
         if chosen[0] == 0 {
             sql(target, "DROP TABLE d.t");
         }
-        let replayed =
-            run(drover_on(target, "binlog replay --restart").args(chosen.iter().map(|at| &logs[*at])));
+        let mut replay = drover_on(target, "binlog replay --restart");
+        let replayed = match is_directory {
+            // Nothing says what came before the oldest one.
+            true => run(replay.arg("--start-position=4").arg(dir.path())),
+            false => run(replay.args(chosen.iter().map(|at| &logs[*at]))),
+        };
         let follows = chosen.windows(2).all(|pair| pair[1] == pair[0] + 1);
-        assert_eq!(replayed.code, Some(if follows { 0 } else { 2 }), "round {round}, {chosen:?}: {replayed}");
+        assert_eq!(
+            replayed.code,
+            Some(if follows { 0 } else { 2 }),
+            "round {round}, {chosen:?}, directory {is_directory}: {replayed}"
+        );
         if is_whole {
             let rows = value(target, "SELECT COUNT(*) FROM d.t");
             assert_eq!(rows, chosen.len().min(4).to_string(), "round {round}, {chosen:?}");

@@ -1,5 +1,6 @@
 //! Things that happen to a copy: it is frozen as soon as some chunks are committed.
 
+use std::fs;
 use std::path::Path;
 
 use drover_sandbox::{Flavour, Server};
@@ -144,6 +145,13 @@ fn still_at_work(flavour: Flavour) {
     let line = format!("cp_twice {LINE}");
     let first = begun(&mut copy(source, target, &line, dir.path()), dir.path());
     run(&mut copy(source, target, &format!("{line} --resume"), dir.path())).refused(&["at work"]);
+    // Nor does one with a state of its own get at the tables.
+    let other = dir.path().with_extension("other");
+    for options in ["--drop-existing", "--drop-existing --exclude keyless"] {
+        run(&mut copy(source, target, &format!("{line} {options}"), &other))
+            .refused(&["another run that fills `cp_twice` is at work", "nothing was changed"]);
+    }
+    fs::remove_dir_all(&other).unwrap();
     first.signal("CONT");
     first.finish().done();
     assert_same(source, target, "cp_twice");

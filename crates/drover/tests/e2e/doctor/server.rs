@@ -147,7 +147,7 @@ fn undoing_loses_nothing(flavour: Flavour) {
     assert_eq!(lines(shown()), lines(before));
 }
 
-/// A prepared transaction whose client is gone has no session that could be killed: doctor knows it by that.
+/// A prepared transaction whose client is gone has no session that could be killed: doctor says what it is when it has waited for long.
 fn prepared_transactions(flavour: Flavour) {
     let server = &start_unsynced(flavour, &[]);
     sql(server, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY)");
@@ -155,6 +155,28 @@ fn prepared_transactions(flavour: Flavour) {
     wait_until("its client is gone", || {
         sql(server, "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX") == [["0"]]
     });
+    assert_eq!(state(&quick(server, "server"), "server.history"), "fine");
+    // The same server two hours later.
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("bundle.json");
+    run(drover_on(server, "doctor collect").arg(&bundle)).done();
+    let mut kept: Value = serde_json::from_slice(&std::fs::read(&bundle).unwrap()).unwrap();
+    let answers = kept["answers"].as_object_mut().unwrap();
+    let (_, oldest) = answers.iter_mut().find(|(sql, _)| sql.contains("INNODB_TRX ORDER BY")).unwrap();
+    let row = &mut oldest["Ok"]["rows"][0];
+    assert_eq!(row[0], "0", "{row}");
+    row[1] = "7200".into();
+    std::fs::write(&bundle, kept.to_string()).unwrap();
+    let report = run(drover("--json doctor server --root").arg(&bundle)).found(&[]).json();
+    let found = &check(&report, "server.history")["findings"];
+    assert!(
+        found[0]["what"].as_str().unwrap().contains("a prepared XA transaction has been waiting for 2 h"),
+        "{found}"
+    );
+    assert!(
+        found[0]["remedies"].as_array().unwrap().is_empty() && !report.to_string().contains("KILL 0"),
+        "{found}"
+    );
     sql(server, "XA ROLLBACK 'left'");
 }
 

@@ -1,13 +1,16 @@
 //! Sessions that are in the way of the snapshot's lock, and those that the dump must not be in the way of.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use drover_sandbox::{Cluster, Flavour, Server, StartOptions, Topology};
 
 use crate::client::{Session, sql, try_sql, value, wait_until};
-use crate::drover::{Output, Running, dump, run};
+use crate::drover::{Output, Running, drover, dump, run};
 use crate::files::{manifest, manifest_path, table};
-use crate::servers::{on_both, start};
+use crate::one_server::dealer::Dealer;
+use crate::servers::{is_wanted, on_both, source, start};
 
 on_both!(
     who_is_in_the_way_is_said,
@@ -158,6 +161,32 @@ fn flushed_while_tables_are_locked(flavour: Flavour) {
     let dumped = &manifest(&out)["schemas"][0]["views"];
     assert_eq!(dumped.as_array().map(Vec::len), Some(VIEWS), "{dumped}");
     assert!(dumped.as_array().unwrap().iter().all(|view| view["broken"] != true), "{dumped}");
+}
+
+/// The server may end the dump's wait for this lock, since somebody waits for what it holds and holds what it waits for.
+#[test]
+fn a_deadlock_of_the_lock_on_ddl() {
+    const DEADLOCK: &str = "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'Deadlock found'";
+    if !is_wanted(Flavour::MySql) {
+        return;
+    }
+    let (server, dir) = (source(Flavour::MySql), tempfile::tempdir().unwrap());
+    sql(
+        server,
+        "CREATE DATABASE deadlocked; CREATE TABLE deadlocked.t (id INT PRIMARY KEY); INSERT INTO deadlocked.t VALUES (1)",
+    );
+    let count = Arc::new(AtomicUsize::new(0));
+    let (counted, socket, out) = (Arc::clone(&count), dir.path().join("sock"), dir.path().join("out"));
+    let dealer = Dealer::changing(server, &socket, move |statement| {
+        let is_lock = statement == b"LOCK INSTANCE FOR BACKUP";
+        (is_lock && counted.fetch_add(1, Ordering::SeqCst) == 0).then_some(DEADLOCK)
+    });
+    let mut command = drover("dump deadlocked --no-defaults -u root --lock-timeout 60");
+    command.arg("--socket").arg(dealer.socket()).arg("--out").arg(&out);
+    run(&mut command).done();
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+    assert_eq!(table(&manifest(&out), "deadlocked", "t")["files"][0]["rows"], 1);
+    sql(server, "DROP DATABASE deadlocked");
 }
 
 /// While dumps run one after the other, two of them at once, others write, make and drop tables, and no statement fails.

@@ -1,5 +1,7 @@
 //! A dump that is killed, again and again, goes on and ends with all rows; also with rows of tables without a key.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +11,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::{run_script, sql};
 use crate::compare;
 use crate::drover::{Output, Running, drover_on, dump, restore, run};
-use crate::files::{manifest, manifest_path};
+use crate::files::{manifest, manifest_path, row_files};
 use crate::servers::{on_both, source, start, target};
 
 on_both!(
@@ -18,6 +20,7 @@ on_both!(
     rows_of_two_moments,
     rows_of_one_moment,
     damaged_files,
+    changed_by_another,
     other_arguments
 );
 
@@ -185,6 +188,26 @@ fn damaged_files(flavour: Flavour) {
     );
     resumed(&server, "resumed", dir.path(), "--compress gzip:9").done();
     assert_done(&server, "resumed", dir.path(), flavour);
+}
+
+/// What was written is looked at once more before the manifest says that it is there.
+fn changed_by_another(flavour: Flavour) {
+    let (dir, server) = (tempfile::tempdir().unwrap(), source(flavour));
+    make(server, "dumped_and_changed", 20_000);
+    let line = "dumped_and_changed --chunk-size 64k --threads 1 --compress gzip:9";
+    let mut dumping = Running::start(&mut dump(server, line, dir.path()));
+    let whole =
+        || row_files(dir.path()).into_iter().filter(|file| file.extension().is_some_and(|end| end == "gz"));
+    dumping.freeze_when("some files are whole", || whole().count() > 4);
+    let file = whole().next().unwrap();
+    OpenOptions::new().append(true).open(&file).unwrap().write_all(b"x").unwrap();
+    dumping.signal("CONT");
+    let name = file.display().to_string();
+    dumping.finish().refused(&[&name, "something else has changed it", "--resume"]);
+    assert!(!manifest_path(dir.path()).exists());
+    run(&mut dump(server, &format!("{line} --resume"), dir.path())).done();
+    assert_done(server, "dumped_and_changed", dir.path(), flavour);
+    sql(server, "DROP DATABASE dumped_and_changed");
 }
 
 fn other_arguments(flavour: Flavour) {

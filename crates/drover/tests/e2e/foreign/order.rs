@@ -16,6 +16,7 @@ on_both!(
     what_follows_rows_keeps_its_settings,
     not_only_inserts,
     keys_that_rows_need,
+    keys_that_numbers_need,
     the_schema_that_is_read,
     warnings_that_are_not_listed,
     values_cut_by_other_statements,
@@ -118,6 +119,35 @@ fn keys_that_rows_need(flavour: Flavour) {
     assert!(output.stdout.contains("REPLACE"), "{output}");
     let found = format!("SELECT CONCAT(COUNT(*), ' ', MAX(IF(k = 0, id, NULL))) FROM {schema}.t");
     assert_eq!(value(target, found), "24976 24000");
+    drop_schema(target, schema);
+}
+
+/// Nor is the key added later that leads with the AUTO_INCREMENT column, where the primary key does not.
+fn keys_that_numbers_need(flavour: Flavour) {
+    let (_, target) = servers(flavour);
+    let (dir, schema) = (tempfile::tempdir().unwrap(), "ord_numbers");
+    let mut text = String::from(
+        "-- MySQL dump 10.13\nSET FOREIGN_KEY_CHECKS=0;\nCREATE TABLE `t` (\n  `tenant` int NOT NULL,\n  `id` int NOT NULL AUTO_INCREMENT,\n\
+         \u{20} `c` varchar(1000),\n  PRIMARY KEY (`tenant`,`id`),\n  KEY `c` (`c`(9)),\n  KEY `id` (`id`)\n) ENGINE=InnoDB;\n",
+    );
+    let row = "x".repeat(1000);
+    for statement in 0..10 {
+        let rows: Vec<_> =
+            (1..=1000).map(|id| format!("({},{},'{row}')", id % 7, statement * 1000 + id)).collect();
+        writeln!(text, "INSERT INTO `t` VALUES {};", rows.join(",")).unwrap();
+    }
+    create_schema(target, schema);
+    let path = written(&dir, "a.sql", (text + "-- Dump completed\n").as_bytes());
+    run(restore(target, &path, "").args(["--url", &format!("mysql:///{schema}")])).done();
+    let keys = format!(
+        "SELECT GROUP_CONCAT(DISTINCT INDEX_NAME ORDER BY INDEX_NAME) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = '{schema}'"
+    );
+    assert_eq!(value(target, keys), "c,id,PRIMARY");
+    sql(target, format!("INSERT INTO {schema}.t (tenant) VALUES (1)"));
+    assert_eq!(
+        value(target, format!("SELECT CONCAT(COUNT(*), ' ', MAX(id)) FROM {schema}.t")),
+        "10001 10001"
+    );
     drop_schema(target, schema);
 }
 

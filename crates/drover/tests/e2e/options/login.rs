@@ -53,3 +53,16 @@ fn a_login_has_one_limit_of_time() {
     let output = crate::drover::run(&mut drover(&line));
     output.refused(&["did not complete the login within 1 s", "--connect-timeout"]);
 }
+
+/// One message, not one for each check.
+#[test]
+fn doctor_says_once_that_the_server_cannot_be_reached() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("none.sock");
+    for command in ["doctor", "doctor server", "doctor binlog"] {
+        let mut command = drover(&format!("{command} --no-defaults -u root -S"));
+        let output = crate::drover::run(command.arg(&socket)).refused(&["none.sock", "--no-server"]);
+        assert_eq!((output.stdout.as_str(), output.stderr.matches("none.sock").count()), ("", 1), "{output}");
+        assert_eq!(output.stderr.lines().count(), 2, "{output}");
+    }
+}

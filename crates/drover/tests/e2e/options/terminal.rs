@@ -4,6 +4,7 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::client::sql;
 use crate::drover::{Output, drover_on, dump, run, verify};
+use crate::queue::Queue;
 use crate::servers::{on_both, source};
 
 /// Clears the screen, is red by a character of C1, turns around, and goes on in a line that looks like ours.
@@ -50,4 +51,23 @@ fn names_and_errors_are_shown_as_text(flavour: Flavour) {
     assert_plain(&refused);
 }
 
-on_both!(names_and_errors_are_shown_as_text);
+/// Object ids are others' words, and so is what a worker says when it fails.
+fn tasks_are_shown_as_text(flavour: Flavour) {
+    let queue = Queue::new(flavour, "terminal");
+    queue.run("set --kind 1 --max-attempts 1").done();
+    queue.sql(format!("INSERT INTO queue_inbox (kind, object_id) VALUES (1, '{NAME}')"));
+    let hands = "printf '%s' \"$DROVER_OBJECT_ID\" >&2; exit 1";
+    let mut work = queue.command("work -v --until-empty");
+    assert_plain(&run(work.args(["--exec", hands])).found(&[]));
+    let error = queue.value("SELECT error FROM queue_dead");
+    assert!(error.contains("\\u{1b}") || error.contains('\u{1b}'), "{error:?}");
+    let listed = queue.run("dead list").found(&["object a\\u{1b}[2J", "exit status 1: a\\u{1b}"]);
+    assert_plain(&listed);
+    assert_eq!(listed.stdout.lines().count(), 1, "{listed}");
+    assert_plain(&queue.run("stat").done());
+    let json = queue.run("dead list --json").found(&[]);
+    assert_eq!(json.json()[0]["object_id"], NAME, "{json}");
+    assert!(!json.stdout.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{json}");
+}
+
+on_both!(names_and_errors_are_shown_as_text, tasks_are_shown_as_text);

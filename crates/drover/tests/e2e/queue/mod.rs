@@ -25,6 +25,7 @@ mod sharing;
 mod stat;
 mod stopping;
 mod storm;
+mod tap;
 mod times;
 
 use std::fmt::Display;

@@ -370,6 +370,11 @@ fn a_shard_that_hangs_holds_up_nobody(flavour: Flavour) {
         error.as_str().is_some_and(|error| error.contains("not answered") || error.contains("two"))
     });
     assert!(state(0).is_null());
+    // Nor does a page say of what it has not seen that there is nothing.
+    let fresh = queue.serve(false);
+    let mut browser = Browser::open(queue.dir.path(), &format!("http://{}/", fresh.address));
+    browser.wait_for("#missing", "two: not reached yet");
+    browser.wait_for("#kinds", "Not known: not all shards have answered.");
     let begun = Instant::now();
     let preview = site.get("/api/dead").ok().json();
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
@@ -384,6 +389,7 @@ fn a_shard_that_hangs_holds_up_nobody(flavour: Flavour) {
     assert_eq!(pause["missing"][0]["shard"], "two", "{pause}");
     server("CONT");
     wait_until("it is back", || state(1).is_null());
+    browser.wait_for("#kinds", "No task was ever pushed");
 }
 
 /// The page's own scripts, in the browser that `scripts/setup` installs.

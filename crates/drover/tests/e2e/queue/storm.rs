@@ -1,15 +1,17 @@
 //! Whatever comes over shepherds and their server, each task runs, and once, unless its shepherd was disturbed; and no lane is left to
-//! nobody. In each round one of three shepherds is stalled (its network holds what is sent either way), stopped or killed, and others
-//! hold transactions open and rows locked, all at times that a seed says.
+//! nobody. In each round one of three shepherds is stalled (its network holds what is sent either way), first from one of its statements on
+//! until the others have taken it for dead; then it is stalled again, stopped or killed, at times that a seed says. Others hold transactions
+//! open and rows locked meanwhile, for longer than a lease.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use drover_sandbox::{Flavour, Link, LinkSettings};
+use drover_sandbox::Flavour;
 
 use super::Queue;
+use super::tap::Tap;
 use crate::chance::{Chance, rounds};
 use crate::client::{Session, sql, wait_until};
 use crate::drover::{drover, run};
@@ -20,13 +22,22 @@ on_both!(a_storm);
 /// Within it a shepherd that is undisturbed always gets its turn, on a busy machine, too.
 const LEASE: Duration = Duration::from_secs(3);
 const SHEPHERDS: usize = 3;
+/// What comes by itself when a lease has run out has come by then.
+const PATIENCE: Duration = Duration::from_secs(5 * LEASE.as_secs());
 /// Tasks of a build, in many lanes; and of each insert.
 const BUILT: usize = 3000;
 const INSERTED: usize = 40;
+/// Statements in which a shepherd may be stalled: each of them is sent by whoever has workers and a lease.
+const STATEMENTS: [&str; 4] = [
+    "FROM queue_lane WHERE owner = 0",
+    "UPDATE queue_lane SET owner = ",
+    "UPDATE queue_lane SET done = ",
+    "UPDATE queue_shepherd SET expires = ",
+];
 
-/// A shepherd behind a link of its own.
+/// A shepherd with a network of its own.
 struct Shepherd {
-    link: Link,
+    tap: Tap,
     url: String,
     child: Child,
 }
@@ -48,6 +59,8 @@ fn signal(child: &Child, name: &str) {
 /// What comes over the victim of a round.
 #[derive(Debug, Clone, Copy)]
 enum Blow {
+    /// Its network holds all that is sent from a statement on, which may come to the server, until others have taken what it had.
+    StallAt(&'static str, bool),
     /// Its network holds all that is sent, for so long.
     Stall(Duration),
     /// It does not run, for so long.
@@ -67,10 +80,6 @@ struct Storm {
     rolled_back: HashSet<usize>,
     /// Shepherds that nothing came over in this round, by the numbers of their processes.
     undisturbed: HashSet<u32>,
-}
-
-fn whole() -> LinkSettings {
-    LinkSettings::of_rate(1 << 30)
 }
 
 impl Storm {
@@ -97,10 +106,12 @@ impl Storm {
             undisturbed: HashSet::new(),
         };
         for _ in 0..SHEPHERDS {
-            let link = Link::in_threads(storm.queue.server.port(), whole()).unwrap();
-            let url = format!("mysql://storm@127.0.0.1:{}/{}", link.port(), storm.queue.schema);
+            let tap = Tap::new(storm.queue.server.port());
+            // Statements can be read on their way.
+            let url =
+                format!("mysql://storm@127.0.0.1:{}/{}?ssl-mode=DISABLED", tap.port(), storm.queue.schema);
             let child = storm.start(&url);
-            storm.shepherds.push(Shepherd { link, url, child });
+            storm.shepherds.push(Shepherd { tap, url, child });
         }
         storm
     }
@@ -144,34 +155,49 @@ impl Storm {
         self.undisturbed = self.shepherds.iter().map(|shepherd| shepherd.child.id()).collect();
         let first = self.objects;
         let victim = self.chance.below(SHEPHERDS);
-        let blows: Vec<_> = (0..1 + self.chance.below(3)).map(|_| self.blow()).collect();
+        let stalled = Blow::StallAt(STATEMENTS[round % STATEMENTS.len()], self.chance.below(3) == 0);
+        let others: Vec<_> = (0..self.chance.below(3)).map(|_| self.blow()).collect();
         self.build(round);
         let server = self.queue.server;
-        let mut others = [Session::open(server), Session::open(server)];
-        let [open, locks] = &mut others;
-        for session in [&mut *open, &mut *locks] {
+        let mut sessions = [Session::open(server), Session::open(server), Session::open(server)];
+        for session in &mut sessions {
             session.run(&format!("USE {}", self.queue.schema));
             // No gaps are locked: others would wait with their inserts, whatever drover does.
             session.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
         }
-        for blow in blows {
-            self.insert();
-            let objects = self.next_objects(3);
-            let commits = self.chance.below(3) > 0;
-            open.run("START TRANSACTION");
-            open.run(&Self::insert_sql(&objects));
-            self.insert();
-            locks.run("START TRANSACTION");
-            locks.send("SELECT id INTO @locked FROM queue_inbox ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED");
-            self.strike(victim, blow);
-            locks.send("ROLLBACK");
-            open.run(if commits { "COMMIT" } else { "ROLLBACK" });
-            if !commits {
-                self.rolled_back.extend(objects);
-            }
+        for blow in [stalled].into_iter().chain(others) {
+            self.beside(&mut sessions, victim, blow);
         }
-        drop(others);
+        drop(sessions);
         self.check(first);
+    }
+
+    /// A blow while a transaction is open whose tasks come before those of one that is committed, and between those of another; and while a row
+    /// is locked.
+    fn beside(&mut self, [before, open, locks]: &mut [Session<'_>; 3], victim: usize, blow: Blow) {
+        let [around, uncommitted] = [INSERTED, 3].map(|count| self.next_objects(count));
+        before.run("START TRANSACTION");
+        before.run(&Self::insert_sql(&around[..INSERTED / 2]));
+        let commits = self.chance.below(3) > 0;
+        open.run("START TRANSACTION");
+        open.run(&Self::insert_sql(&uncommitted));
+        before.run(&Self::insert_sql(&around[INSERTED / 2..]));
+        before.run("COMMIT");
+        self.insert();
+        locks.run("START TRANSACTION");
+        locks.send("SELECT id INTO @locked FROM queue_inbox ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED");
+        self.strike(victim, blow);
+        self.insert_until(PATIENCE, |storm| storm.waiting(&around).len() <= 1);
+        let waiting = self.waiting(&around);
+        assert!(
+            waiting.len() <= 1,
+            "more wait for others than the one that is locked: {waiting:?} ({blow:?})"
+        );
+        locks.send("ROLLBACK");
+        open.run(if commits { "COMMIT" } else { "ROLLBACK" });
+        if !commits {
+            self.rolled_back.extend(uncommitted);
+        }
     }
 
     fn blow(&mut self) -> Blow {
@@ -188,10 +214,11 @@ impl Storm {
         std::thread::sleep(self.chance.millis(0, 300));
         self.undisturbed.remove(&self.shepherds[victim].child.id());
         match blow {
+            Blow::StallAt(statement, arrives) => self.stall_at(victim, statement, arrives),
             Blow::Stall(time) => {
-                self.shepherds[victim].link.set(LinkSettings { is_down: true, ..whole() }).unwrap();
+                self.shepherds[victim].tap.hold();
                 self.insert_for(time);
-                self.shepherds[victim].link.set(whole()).unwrap();
+                self.shepherds[victim].tap.release();
             }
             Blow::Stop(time) => {
                 signal(&self.shepherds[victim].child, "STOP");
@@ -210,6 +237,36 @@ impl Storm {
                 let _there_may_be_none = Command::new("pkill").args(["-KILL", "-P", &parent]).status();
                 self.insert();
             }
+        }
+    }
+
+    /// Lanes of a kind that is paused wait for whoever goes on where it was stalled.
+    fn stall_at(&mut self, victim: usize, statement: &'static str, arrives: bool) {
+        self.shepherds[victim].tap.hold_at(statement, arrives);
+        self.insert_until(LEASE, |storm| storm.shepherds[victim].tap.is_held());
+        self.shepherds[victim].tap.hold(); // it may have had no reason to send that
+        self.queue.run("pause --kind 1").done();
+        let now = self.queue.value("SELECT NOW(3)");
+        let lease = LEASE.as_secs();
+        // All that are there have renewed their leases since, for longer than one lasts.
+        let outlasted = format!(
+            "SELECT COUNT(*) FROM queue_shepherd WHERE expires < '{now}' + INTERVAL {lease} + {lease} + 1 SECOND"
+        );
+        self.insert_until(PATIENCE, |storm| storm.queue.value(&outlasted) == "0");
+        let free = "SELECT COUNT(*) FROM queue_lane WHERE lane > 0 AND owner = 0 AND kind = 1";
+        self.insert_until(PATIENCE, |storm| storm.queue.value(free) != "0");
+        self.shepherds[victim].tap.release();
+        let there = "SELECT COUNT(*) FROM queue_shepherd WHERE expires > NOW(3)";
+        self.insert_until(PATIENCE, |storm| storm.queue.value(there) == SHEPHERDS.to_string());
+        self.queue.run("resume --kind 1").done();
+    }
+
+    /// Inserts until it is so. What should have been is seen in what comes of the tasks.
+    fn insert_until(&mut self, patience: Duration, is_so: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + patience;
+        while !is_so(self) && Instant::now() < until {
+            self.insert();
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 
@@ -234,6 +291,12 @@ impl Storm {
             }
         }
         ran
+    }
+
+    /// Those of these objects that did not run.
+    fn waiting(&self, objects: &[usize]) -> Vec<usize> {
+        let ran = self.ran();
+        objects.iter().copied().filter(|object| !ran.contains_key(object)).collect()
     }
 
     /// All comes to its end, with the shepherds that there are; `first` is the first object of this round.

@@ -7,11 +7,20 @@ use drover_sandbox::{Flavour, Server};
 
 use super::{assert_same, described, login, logs_in, server, stays_out};
 use crate::client::{run_script, sql, value};
-use crate::drover::{dump, restore, run, verify};
+use crate::drover::{copy, dump, restore, run, verify};
 use crate::files::{files_in, manifest_path};
-use crate::servers::{on_both, start};
+use crate::servers::{on_both, start, start_unsynced};
 
-on_both!(everything_comes_back, by_hand, needs_a_privilege, renamed_schema, definers, plugins, gone_on_with);
+on_both!(
+    everything_comes_back,
+    alone,
+    by_hand,
+    needs_a_privilege,
+    renamed_schema,
+    definers,
+    plugins,
+    gone_on_with
+);
 
 const BOTH: &str = r#"CREATE PROCEDURE shop.p() SELECT 1;
 CREATE VIEW shop.looks AS SELECT id FROM shop.orders;
@@ -101,6 +110,31 @@ fn everything_comes_back(flavour: Flavour) {
     sql(&target, "DELETE FROM shop.orders WHERE id = 5");
     nothing_shows(&source, dir.path(), &[&dumped.stdout, &dumped.stderr, &restored.stdout, &restored.stderr]);
     again(&target, dir.path(), &before);
+}
+
+/// Of a server that has no schema yet.
+fn alone(flavour: Flavour) {
+    let [source, target] = &[(); 2].map(|()| start_unsynced(flavour, &[]));
+    let dir = tempfile::tempdir().unwrap();
+    let (out, state) = (dir.path().join("dump"), dir.path().join("state"));
+    sql(
+        source,
+        "CREATE USER ann@localhost IDENTIFIED BY 's3cret'; CREATE ROLE readers; GRANT readers TO ann@localhost;
+          GRANT SELECT ON later.* TO readers",
+    );
+    run(&mut dump(source, "", &out)).refused(&["nothing to dump"]);
+    run(&mut dump(source, "--users --include no.*", &out)).refused(&["nothing to dump"]);
+    run(&mut dump(source, "--users", &out)).done();
+    let before = described(source);
+    run(&mut restore(target, &out, "--check --users")).done();
+    run(&mut restore(target, &out, "--users")).done();
+    assert_same(&described(target), &before);
+    logs_in(target, "ann", "s3cret");
+    run(&mut verify(target, &out, "--users")).done();
+    sql(target, "DROP USER ann@localhost; DROP ROLE readers");
+    run(&mut copy(source, target, "--users", &state)).done();
+    assert_same(&described(target), &before);
+    assert_same(&described(source), &before);
 }
 
 /// Hashes stand in the two files and nowhere else.
