@@ -59,6 +59,11 @@ pub struct ChunkArgs {
     #[arg(long)]
     pub altered: bool,
 
+    /// Run though the account may not see all triggers (TRIGGER), with a warning. One that changes the key, or leads back to a table that
+    /// the statement uses, has rows changed twice or left out
+    #[arg(long)]
+    pub allow_hidden_triggers: bool,
+
     /// Walk the table along this unique key [default: the primary key, or another one that the statement does not change]
     #[arg(long, value_name = "NAME")]
     pub key: Option<String>,

@@ -94,27 +94,43 @@ fn note_hidden_keys(
 
 /// What happens to rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
+pub(crate) enum Change {
+    Inserted,
     Removed,
     /// These columns, in small letters, or any.
     Updated(Option<BTreeSet<String>>),
 }
 
+impl Change {
+    /// The event of its triggers.
+    pub(crate) fn event(&self) -> &'static str {
+        match self {
+            Self::Inserted => "INSERT",
+            Self::Removed => "DELETE",
+            Self::Updated(_) => "UPDATE",
+        }
+    }
+}
+
 /// A foreign key by which a change goes on into another table.
-struct Cascade {
-    parent: Name,
-    child: Name,
-    constraint: String,
-    rule: String,
+pub(crate) struct Cascade {
+    pub(crate) parent: Name,
+    pub(crate) child: Name,
+    pub(crate) constraint: String,
+    pub(crate) rule: String,
     /// What it does to rows of the child.
     change: Change,
 }
 
 /// In the order that they are reached. What SET NULL does when a row is removed is an update, which other keys may follow.
-fn all_cascades(connection: &mut Connection, walked: &Name, change: Change) -> Result<Vec<Cascade>> {
+pub(crate) fn all_cascades(
+    connection: &mut Connection,
+    table: &Name,
+    change: Change,
+) -> Result<Vec<Cascade>> {
     let mut found = Vec::<Cascade>::new();
-    let mut seen = BTreeSet::from([(walked.to_string(), change.clone())]);
-    let mut ahead = vec![(walked.clone(), change)];
+    let mut seen = BTreeSet::from([(table.to_string(), change.clone())]);
+    let mut ahead = vec![(table.clone(), change)];
     while let Some((parent, change)) = ahead.pop() {
         for cascade in cascades(connection, &parent, &change)? {
             if seen.insert((cascade.child.to_string(), cascade.change.clone())) {
@@ -128,14 +144,30 @@ fn all_cascades(connection: &mut Connection, walked: &Name, change: Change) -> R
     Ok(found)
 }
 
+/// Rules by which a change goes on.
+const CHANGING: &str = "('CASCADE', 'SET NULL', 'SET DEFAULT')";
+
+/// Whether a foreign key of a table changes its rows when those of another table are changed.
+pub(crate) fn is_changed_by_any(connection: &mut Connection, table: &Name) -> Result<bool> {
+    let sql = format!(
+        "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = {} AND TABLE_NAME = {} AND \
+         (DELETE_RULE IN {CHANGING} OR UPDATE_RULE IN {CHANGING})",
+        quote::string(&table.schema),
+        quote::string(&table.name)
+    );
+    let row = connection.first(sql).doing(|| format!("reading the foreign keys of {table}"))?;
+    Ok(row.is_some())
+}
+
 fn cascades(connection: &mut Connection, parent: &Name, change: &Change) -> Result<Vec<Cascade>> {
     let rule = match change {
+        Change::Inserted => return Ok(Vec::new()),
         Change::Removed => "DELETE_RULE",
         Change::Updated(_) => "UPDATE_RULE",
     };
     let sql = format!(
         "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, {rule} FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE \
-         UNIQUE_CONSTRAINT_SCHEMA = {} AND REFERENCED_TABLE_NAME = {} AND {rule} IN ('CASCADE', 'SET NULL', 'SET DEFAULT')",
+         UNIQUE_CONSTRAINT_SCHEMA = {} AND REFERENCED_TABLE_NAME = {} AND {rule} IN {CHANGING}",
         quote::string(&parent.schema),
         quote::string(&parent.name)
     );
@@ -148,7 +180,7 @@ fn cascades(connection: &mut Connection, parent: &Name, change: &Change) -> Resu
         // Columns that the account may not see may be any.
         let follows = match change {
             Change::Updated(Some(columns)) => referenced.is_empty() || !columns.is_disjoint(&referenced),
-            Change::Updated(None) | Change::Removed => true,
+            Change::Updated(None) | Change::Removed | Change::Inserted => true,
         };
         if follows {
             let change = match change {

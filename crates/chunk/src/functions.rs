@@ -108,6 +108,12 @@ const BARE: [&str; 8] = [
     "UTC_TIME",
 ];
 
+/// Whether it is one of the servers' functions that are named here.
+pub(crate) fn is_known(name: &str) -> bool {
+    let all = CHANGING.iter().chain(&AGGREGATES).chain(&MOMENTS).chain(&BARE);
+    all.into_iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// Looks at what a statement calls.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use crate::key::{self, Walk};
 use crate::report::PlanReport;
 use crate::state::{State, Tally, Task};
 use crate::statement::{Statement, Verb, told};
-use crate::table::{self, Table};
+use crate::table::{self, Given, Table};
 use crate::{Error, Result};
 
 /// A run that can begin, or go on.
@@ -54,7 +54,9 @@ impl Plan {
                 "leave it out",
             ));
         }
-        let table = table::examine(connection, &given, args.archive.is_some(), &mut warnings)?;
+        let of_tables =
+            Given { archives: args.archive.is_some(), allows_hidden_triggers: args.allow_hidden_triggers };
+        let table = table::examine(connection, &given, of_tables, &mut warnings)?;
         let state = State::of(&table.name, &told(&args.statement, dialect));
         if !args.dry_run {
             state.lock(connection)?;

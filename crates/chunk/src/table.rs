@@ -1,14 +1,14 @@
 //! What the server knows of the tables that a statement names, and what speaks against running it in parts.
 
 use drover_db::grants::Held;
-use drover_db::sql::Dialect;
 use drover_db::table::{ColumnFacts, Mark, Name, columns};
 use drover_db::{Connection, Row, quote, server};
 
 use crate::error::Doing;
 use crate::foreign_keys;
+use crate::side_effects::{self, Used};
 use crate::statement::{Reference, Statement, Verb};
-use crate::triggers::Trigger;
+use crate::triggers::{self, Trigger};
 use crate::{Error, Result};
 
 /// The table that is walked.
@@ -29,12 +29,28 @@ pub(crate) struct Table {
 }
 
 /// What a table is in the catalogue.
-struct Relation {
-    name: Name,
+pub(crate) struct Relation {
+    pub(crate) name: Name,
     kind: String,
     engine: String,
     rows: u64,
     created: Option<String>,
+}
+
+impl Relation {
+    /// Whether it holds rows of its own.
+    pub(crate) fn is_table(&self) -> bool {
+        matches!(self.kind.as_str(), "BASE TABLE" | "SYSTEM VERSIONED")
+    }
+}
+
+/// What the options say of the tables.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Given {
+    /// Whether removed rows are kept.
+    pub(crate) archives: bool,
+    /// Whether the statement is run though there may be triggers that the account does not see.
+    pub(crate) allows_hidden_triggers: bool,
 }
 
 /// Looks at all tables that a statement names.
@@ -44,16 +60,17 @@ struct Relation {
 pub(crate) fn examine(
     connection: &mut Connection,
     statement: &Statement,
-    archives: bool,
+    given: Given,
     warnings: &mut Vec<String>,
 ) -> Result<Table> {
     let walked = transactional(connection, &statement.table)?;
     check_target(connection, statement, &walked.name)?;
     let reads = check_reads(connection, statement, &walked.name, warnings)?;
     check_calls(connection, statement)?;
-    foreign_keys::check(connection, statement.verb, &walked.name, &reads, archives, warnings)?;
-    note_triggers(connection, statement, &walked.name, warnings)?;
-    let triggers = before_update(connection, statement, &walked.name)?;
+    foreign_keys::check(connection, statement.verb, &walked.name, &reads, given.archives, warnings)?;
+    let used = Used { walked: &walked.name, reads: &reads };
+    let mut triggers = check_triggers(connection, statement, &used, given, warnings)?;
+    triggers.retain(|trigger| trigger.is_before && statement.verb == Verb::Update);
     note_numbers(connection, statement, warnings)?;
     let columns =
         columns(connection, &walked.name).doing(|| format!("reading the columns of {}", walked.name))?;
@@ -85,6 +102,15 @@ fn named(connection: &mut Connection, reference: &Reference) -> Result<Name> {
 
 fn relation(connection: &mut Connection, reference: &Reference) -> Result<Relation> {
     let name = named(connection, reference)?;
+    find(connection, &name)?.ok_or_else(|| {
+        Error::with_hint(
+            format!("there is no table {name}"),
+            "is it the right server and schema, and may this account see it?",
+        )
+    })
+}
+
+pub(crate) fn find(connection: &mut Connection, name: &Name) -> Result<Option<Relation>> {
     let sql = format!(
         "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, ''), TABLE_ROWS, CREATE_TIME FROM information_schema.TABLES WHERE \
          TABLE_SCHEMA = {} AND TABLE_NAME = {}",
@@ -95,25 +121,19 @@ fn relation(connection: &mut Connection, reference: &Reference) -> Result<Relati
     let folds = server::takes_any_case(connection).doing(|| "reading lower_case_table_names")?;
     // The catalogue takes `Shop` and `shop` for the same, also where the server does not.
     let is_it = |row: &&Row| folds || row.string(0) == name.schema && row.string(1) == name.name;
-    let row = rows.rows.iter().find(is_it).ok_or_else(|| {
-        Error::with_hint(
-            format!("there is no table {name}"),
-            "is it the right server and schema, and may this account see it?",
-        )
-    })?;
-    Ok(Relation {
+    Ok(rows.rows.iter().find(is_it).map(|row| Relation {
         name: Name::new(&row.string(0), &row.string(1)),
         kind: row.string(2),
         engine: row.string(3),
         rows: row.parse(4).unwrap_or(0),
         created: row.text(5),
-    })
+    }))
 }
 
 /// A table whose rows a transaction changes all or none of.
 fn transactional(connection: &mut Connection, reference: &Reference) -> Result<Relation> {
     let found = relation(connection, reference)?;
-    if !matches!(found.kind.as_str(), "BASE TABLE" | "SYSTEM VERSIONED") {
+    if !found.is_table() {
         return Err(Error::with_hint(
             format!("{} is a {}, which has no key to go along", found.name, found.kind.to_lowercase()),
             "name the table that holds the rows",
@@ -170,7 +190,7 @@ fn check_reads(
                 "put what it finds into a table first, and read that",
             ));
         }
-        if !matches!(read.kind.as_str(), "BASE TABLE" | "SYSTEM VERSIONED") {
+        if !read.is_table() {
             return Err(Error::with_hint(
                 format!(
                     "a subquery reads {}, a {}: what is behind it may be the table that is changed",
@@ -222,18 +242,19 @@ fn check_calls(connection: &mut Connection, statement: &Statement) -> Result<()>
     }
 }
 
-/// Those that run for each row. Who may not see them is warned.
-fn note_triggers(
+/// Those that run for each row that is changed.
+fn check_triggers(
     connection: &mut Connection,
     statement: &Statement,
-    walked: &Name,
+    used: &Used<'_>,
+    given: Given,
     warnings: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<Vec<Trigger>> {
     let (table, event) = match (statement.verb, &statement.target) {
-        (Verb::Delete, _) => (walked.clone(), "DELETE"),
-        (Verb::Update, _) => (walked.clone(), "UPDATE"),
-        (Verb::Insert, Some(target)) => (named(connection, target)?, "INSERT"),
-        (Verb::Insert, None) => return Ok(()),
+        (Verb::Delete, _) => (used.walked.clone(), "DELETE"),
+        (Verb::Update, _) => (used.walked.clone(), "UPDATE"),
+        (Verb::Insert, Some(target)) => (relation(connection, target)?.name, "INSERT"),
+        (Verb::Insert, None) => return Ok(Vec::new()),
     };
     let held = Held::of(connection).doing(|| "reading the account's privileges")?;
     if !held.on_table("TRIGGER", &table.schema, &table.name) {
@@ -241,41 +262,31 @@ fn note_triggers(
             Verb::Update => "one that changes the key would have rows changed twice",
             Verb::Delete | Verb::Insert => "one that looks at other rows would not come to the same in parts",
         };
-        warnings.push(format!("this account may not see the triggers of {table} (TRIGGER): {effect}"));
+        let reason = format!("this account may not see the triggers of {table} (TRIGGER): {effect}");
+        allow_hidden(reason, &format!("GRANT TRIGGER ON {table} to the account"), given, warnings)?;
     }
-    // Since MariaDB 12 a trigger can be for several events.
-    let sql = format!(
-        "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND EVENT_OBJECT_TABLE = {} AND \
-         EVENT_MANIPULATION LIKE '%{event}%'",
-        quote::string(&table.schema),
-        quote::string(&table.name)
-    );
-    let rows = connection.query(sql).doing(|| format!("reading the triggers of {table}"))?;
-    let named = |row: Row| {
-        format!("the trigger {} of {table} runs for each row: it must not look at other rows", row.string(0))
+    let triggers = triggers::read(connection, &table, event)?;
+    for reason in side_effects::check(connection, &table, &triggers, used)? {
+        let reason = format!("{reason}: it may lead back to a table that the statement uses");
+        allow_hidden(reason, "use an account that may see it", given, warnings)?;
+    }
+    let named = |trigger: &Trigger| {
+        format!("the trigger {} of {table} runs for each row: it must not look at other rows", trigger.name)
     };
-    warnings.extend(rows.into_iter().map(named));
-    Ok(())
+    warnings.extend(triggers.iter().map(named));
+    Ok(triggers)
 }
 
-/// Triggers that may give a row another key than it has, as they run before it is updated.
-fn before_update(connection: &mut Connection, statement: &Statement, walked: &Name) -> Result<Vec<Trigger>> {
-    if statement.verb != Verb::Update {
-        return Ok(Vec::new());
+/// What cannot be seen is refused, or a warning.
+fn allow_hidden(reason: String, hint: &str, given: Given, warnings: &mut Vec<String>) -> Result<()> {
+    if given.allows_hidden_triggers {
+        warnings.push(reason);
+        return Ok(());
     }
-    let sql = format!(
-        "SELECT TRIGGER_NAME, ACTION_STATEMENT, SQL_MODE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} AND \
-         EVENT_OBJECT_TABLE = {} AND EVENT_MANIPULATION LIKE '%UPDATE%' AND ACTION_TIMING = 'BEFORE'",
-        quote::string(&walked.schema),
-        quote::string(&walked.name)
-    );
-    let rows = connection.query(sql).doing(|| format!("reading the triggers of {walked}"))?;
-    let trigger = |row: Row| Trigger {
-        name: row.string(0),
-        text: row.string(1),
-        dialect: Dialect::of(&row.string(2), "utf8mb4"),
-    };
-    Ok(rows.into_iter().map(trigger).collect())
+    Err(Error::with_hint(
+        reason,
+        format!("{hint}; or, if you know that there is no such trigger, --allow-hidden-triggers"),
+    ))
 }
 
 /// Numbers and times that the server gives to rows of the table that is inserted into, by the statement they come with.

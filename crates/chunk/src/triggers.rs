@@ -1,14 +1,44 @@
-//! What triggers do to the row that an UPDATE is about to change.
+//! The triggers of a table, and what they do to the row that an UPDATE is about to change.
 
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
+use drover_db::table::Name;
+use drover_db::{Connection, Row, quote};
 
-/// A trigger that runs before a row is updated.
+use crate::Result;
+use crate::error::Doing;
+
+/// A trigger of a table.
 #[derive(Debug)]
 pub(crate) struct Trigger {
     pub(crate) name: String,
     pub(crate) text: String,
     /// What its sql_mode makes of its text.
     pub(crate) dialect: Dialect,
+    pub(crate) is_before: bool,
+}
+
+/// Those of an event that the account may see.
+pub(crate) fn read(connection: &mut Connection, table: &Name, event: &str) -> Result<Vec<Trigger>> {
+    // Since MariaDB 12 a trigger can be for several events.
+    let sql = format!(
+        "SELECT TRIGGER_NAME, ACTION_STATEMENT, SQL_MODE, ACTION_TIMING FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {} \
+         AND EVENT_OBJECT_TABLE = {} AND EVENT_MANIPULATION LIKE '%{event}%'",
+        quote::string(&table.schema),
+        quote::string(&table.name)
+    );
+    let rows = connection.query(sql).doing(|| format!("reading the triggers of {table}"))?;
+    let trigger = |row: Row| Trigger {
+        name: row.string(0),
+        text: row.string(1),
+        dialect: Dialect::of(&row.string(2), "utf8mb4"),
+        is_before: row.string(3) == "BEFORE",
+    };
+    Ok(rows.into_iter().map(trigger).collect())
+}
+
+/// Whether it is a word before an expression or a function of the servers'.
+pub(crate) fn is_known(name: &str) -> bool {
+    BEFORE_EXPRESSIONS.iter().chain(&FUNCTIONS).any(|word| word.eq_ignore_ascii_case(name))
 }
 
 /// Words that an expression in parentheses may follow. Source: the servers' grammars.
@@ -153,7 +183,7 @@ mod tests {
 
     fn may_set(text: &str, sql_mode: &str) -> bool {
         let dialect = Dialect::of(sql_mode, "utf8mb4");
-        Trigger { name: String::new(), text: text.into(), dialect }.may_set("id")
+        Trigger { name: String::new(), text: text.into(), dialect, is_before: true }.may_set("id")
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod kills;
 mod refused;
 mod same;
 mod throttle;
+mod triggers;
 
 use std::process::Command;
 

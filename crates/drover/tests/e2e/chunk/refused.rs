@@ -12,7 +12,6 @@ on_both!(
     tables,
     triggers_that_move_the_key,
     triggers_that_hand_the_key_on,
-    triggers_that_are_hidden,
     foreign_keys_that_lead_back,
     foreign_keys_that_are_hidden,
     a_rate_that_cannot_be_measured,
@@ -233,35 +232,6 @@ fn foreign_keys_that_lead_back(flavour: Flavour) {
         ),
     );
     run("DELETE FROM t WHERE id < (SELECT MIN(x) FROM read_too)").refused(&["a subquery reads", "away"]);
-}
-
-/// Nobody sees triggers who may not have them.
-fn triggers_that_are_hidden(flavour: Flavour) {
-    let (server, schema) = (source(flavour), "chunk_unseen");
-    sql(
-        server,
-        format!(
-            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, a INT); CREATE TABLE other (id INT PRIMARY KEY, a INT);
-             CREATE TABLE log (id INT); CREATE TRIGGER noter AFTER DELETE ON t FOR EACH ROW INSERT INTO log VALUES (OLD.id);
-             CREATE USER chunk_unseen@localhost; GRANT REFERENCES ON *.* TO chunk_unseen@localhost;
-             GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {schema}.* TO chunk_unseen@localhost"
-        ),
-    );
-    let statements =
-        [("DELETE FROM t", "t"), ("UPDATE t SET a = 1", "t"), ("INSERT INTO other SELECT * FROM t", "other")];
-    let warned = |statement: &str, table: &str| {
-        let output =
-            run(&mut chunk(server, schema, "-u chunk_unseen --dry-run", statement)).done().to_string();
-        output.contains(&format!("may not see the triggers of `{schema}`.`{table}` (TRIGGER)"))
-    };
-    for (statement, table) in statements {
-        assert!(warned(statement, table), "{statement}");
-    }
-    sql(server, format!("GRANT TRIGGER ON {schema}.* TO chunk_unseen@localhost"));
-    for (statement, table) in statements {
-        assert!(!warned(statement, table), "{statement}");
-    }
-    sql(server, "DROP USER chunk_unseen@localhost");
 }
 
 /// Nobody sees what they remove who has no privilege on their tables.
