@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use drover_db::grants::Held;
+use drover_db::server::{Server, Vendor};
 use drover_db::table::Name;
 use drover_db::{Connection, Row, quote};
 
@@ -68,6 +69,15 @@ fn check_cascade(cascade: &Cascade, walked: &Name, reads: &[Name]) -> Result<()>
         )
     };
     Err(Error::with_hint(reason, "drop the key for the time of the change, or run the statement as it is"))
+}
+
+/// Whether a table that is read may have foreign keys that the account does not see: MariaDB shows them for any privilege but SELECT.
+pub(crate) fn may_be_hidden(connection: &mut Connection, held: &Held, table: &Name) -> Result<bool> {
+    const SHOWING: [&str; 9] =
+        ["REFERENCES", "DELETE", "INSERT", "UPDATE", "TRIGGER", "CREATE", "DROP", "ALTER", "INDEX"];
+    let server = Server::of(connection).doing(|| "asking for the version")?;
+    let is_shown = SHOWING.iter().any(|privilege| held.on_table(privilege, &table.schema, &table.name));
+    Ok(server.vendor == Vendor::MariaDb && !is_shown)
 }
 
 /// The catalogue leaves out the foreign keys of tables that the account may not see.

@@ -132,12 +132,13 @@ fn joined(code: &[Code<'_>], at: &mut usize, ends: &[&str]) -> Vec<Joined> {
         }
         if next.is_symbol(b',') || next.is_any(&["JOIN", "STRAIGHT_JOIN"]) {
             wants_table = true;
-        } else if wants_table && !next.is("LATERAL") {
-            if let Some(table) = subquery::reference(code, at) {
-                tables.push((table, alias(code, *at, ends)));
-                wants_table = false;
-                continue;
-            }
+        } else if wants_table
+            && !next.is("LATERAL")
+            && let Some(table) = subquery::reference(code, at)
+        {
+            tables.push((table, alias(code, *at, ends)));
+            wants_table = false;
+            continue;
         }
         *at += 1;
     }

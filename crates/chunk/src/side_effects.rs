@@ -45,13 +45,22 @@ pub(crate) fn check(
     triggers: &[Trigger],
     used: &Used<'_>,
 ) -> Result<Vec<String>> {
-    let is_safe = used.reads.is_empty() && !foreign_keys::is_changed_by_any(connection, used.walked)?;
-    if triggers.is_empty() || is_safe {
+    if triggers.is_empty() {
         return Ok(Vec::new());
     }
     let held = Held::of(connection).doing(|| "reading the account's privileges")?;
-    let mut search =
-        Search { connection, held, used, seen: BTreeSet::new(), ahead: Vec::new(), unknown: Vec::new() };
+    let mut hidden = Vec::new();
+    for table in used.reads.iter().chain([used.walked]) {
+        if foreign_keys::may_be_hidden(connection, &held, table)? {
+            hidden.push(table);
+        }
+    }
+    let is_safe = used.reads.is_empty() && hidden.is_empty();
+    if is_safe && !foreign_keys::is_changed_by_any(connection, used.walked)? {
+        return Ok(Vec::new());
+    }
+    let (seen, ahead, unknown) = Default::default();
+    let mut search = Search { connection, held, used, hidden, seen, ahead, unknown };
     for trigger in triggers {
         search.add(&trigger.name, table, trigger);
     }
@@ -65,6 +74,8 @@ struct Search<'a> {
     connection: &'a mut Connection,
     held: Held,
     used: &'a Used<'a>,
+    /// Those whose foreign keys the account may not see.
+    hidden: Vec<&'a Name>,
     seen: BTreeSet<(String, Option<Change>)>,
     ahead: Vec<Program>,
     unknown: Vec<String>,
@@ -116,7 +127,15 @@ impl Search<'_> {
         for trigger in &triggers {
             self.add(first, &name, trigger);
         }
+        let change_goes_on = change != Change::Inserted;
         let cascades = foreign_keys::all_cascades(self.connection, &name, change)?;
+        if change_goes_on {
+            self.unknown.extend(self.hidden.iter().map(|hidden| {
+                format!(
+                    "the trigger {first} changes {name}, and this account may not see the foreign keys of {hidden} (REFERENCES)"
+                )
+            }));
+        }
         match cascades.iter().find(|cascade| self.is_used(&cascade.child)) {
             Some(cascade) => Err(self.refused(first, &cascade.child, Some(cascade))),
             None => Ok(()),

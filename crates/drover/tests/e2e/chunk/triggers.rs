@@ -13,6 +13,7 @@ on_both!(
     that_lead_to_what_a_subquery_reads,
     that_lead_elsewhere,
     that_lead_back_to_the_walked_table,
+    that_change_by_hidden_foreign_keys,
     that_call_what_is_hidden
 );
 
@@ -203,6 +204,31 @@ fn that_lead_back_to_the_walked_table(flavour: Flavour) {
     assert_forgotten(server, schema);
 }
 
+/// On MariaDB nobody sees the foreign keys of a table who may only read it.
+fn that_change_by_hidden_foreign_keys(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_only_read");
+    make_chain(server, schema);
+    sql(
+        server,
+        format!(
+            "CREATE TABLE {schema}.plain (id INT); CREATE USER chunk_only_read@localhost;
+             GRANT SELECT ON {schema}.* TO chunk_only_read@localhost;
+             GRANT UPDATE, TRIGGER ON {schema}.t TO chunk_only_read@localhost;
+             GRANT TRIGGER ON {schema}.a TO chunk_only_read@localhost; GRANT TRIGGER ON {schema}.plain TO chunk_only_read@localhost"
+        ),
+    );
+    let update = || run(&mut chunk(server, schema, "-u chunk_only_read --dry-run", READS_B));
+    let said = match flavour {
+        Flavour::MariaDb => "may not see the foreign keys of `chunk_only_read`.`b`",
+        Flavour::MySql => "a subquery reads `chunk_only_read`.`b`",
+    };
+    with_trigger(server, schema, "DELETE FROM a WHERE id = NEW.id", || {
+        update().refused(&["the trigger tt changes", said]);
+    });
+    with_trigger(server, schema, "INSERT INTO plain VALUES (NEW.id)", || update().done());
+    sql(server, "DROP USER chunk_only_read@localhost");
+}
+
 /// A procedure whose text the account may not see may change anything; so may triggers of a table that another one changes.
 fn that_call_what_is_hidden(flavour: Flavour) {
     let (server, schema) = (source(flavour), "chunk_called");
@@ -210,7 +236,7 @@ fn that_call_what_is_hidden(flavour: Flavour) {
     sql(
         server,
         format!(
-            "CREATE DATABASE {schema}_away; CREATE TABLE {schema}_away.log (id INT); CREATE USER chunk_called@localhost; GRANT REFERENCES ON *.* TO chunk_called@localhost;
+            "CREATE DATABASE {schema}_away; CREATE TABLE {schema}_away.log (id INT); CREATE USER chunk_called@localhost;
              GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON {schema}.* TO chunk_called@localhost;
              GRANT TRIGGER ON {schema}.t TO chunk_called@localhost"
         ),
