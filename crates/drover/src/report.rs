@@ -208,8 +208,12 @@ pub(crate) fn verify(verify: &VerifyReport) -> String {
         0 => String::new(),
         accounts => format!(", {}", things(accounts as u64, "account")),
     };
+    let alone = match verify.accounts_left_alone.as_slice() {
+        [] => String::new(),
+        names => format!("; not compared: {}", one_line(&names.join(", "))),
+    };
     let first = format!(
-        "verified  {verdict}: {} in {}; {definitions}{accounts}",
+        "verified  {verdict}: {} in {}; {definitions}{accounts}{alone}",
         match verify.contents.has_rows() {
             true => format!(
                 "{} of {} read back",

@@ -48,7 +48,9 @@ pub(crate) fn restored(restore: &RestoreReport) -> Vec<String> {
         things(count, "detail")
     );
     let summary = (count > 0).then_some(summary);
-    refused(&restore.refused).into_iter().chain(summary).chain(events_off(&restore.events_off)).collect()
+    let unsure = restore.events_unsure.iter().map(|why| format!("events    {why}"));
+    let events = events_off(&restore.events_off).into_iter().chain(unsure);
+    refused(&restore.refused).into_iter().chain(summary).chain(events).collect()
 }
 
 /// Which scheduled events do not run, and what would have them run.

@@ -32,7 +32,7 @@ pub use format::manifest;
 pub use guard::{GuardArgs, Load, Seconds, Size};
 pub use restore::{
     CheckReport, Difference, Events, RestoreArgs, RestoreReport, TargetArgs, UsersReport, VerifyArgs,
-    VerifyReport, check, restore, verify,
+    VerifyReport, check, first_unlike, restore, verify,
 };
 pub use store::{StoreArgs, is_object_store};
 pub use translate::{Refusal, Rewrite};

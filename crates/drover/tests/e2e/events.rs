@@ -127,7 +127,9 @@ fn on_a_replica(flavour: Flavour) {
     }
     let (on, standing) = restored("-u clerk");
     let words = ["may not see whether it is a replica", "--events off"];
-    assert!(standing == "ENABLED" && words.iter().all(|word| on.stderr.contains(word)), "{on}");
+    assert!(standing == "ENABLED" && words.iter().all(|word| on.stdout.contains(word)), "{on}");
+    let (on, _) = restored("-q -u clerk");
+    assert!(words.iter().all(|word| on.stdout.contains(word)), "{on}");
     let (off, _) = restored("-u clerk --events off");
     assert!(!off.stderr.contains("is a replica"), "{off}");
 }

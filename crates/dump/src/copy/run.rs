@@ -376,6 +376,7 @@ impl Copy<'_> {
             warnings,
             users: None,
             events_off,
+            events_unsure: None,
             rewrites: translator.as_ref().map(Translator::rewrites).unwrap_or_default(),
             refused: translator.as_ref().map(Translator::refused).unwrap_or_default(),
             verify,

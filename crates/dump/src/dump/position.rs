@@ -35,8 +35,8 @@ const MYSQL_SERVER: &str =
     "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000, @@GLOBAL.server_uuid";
 const MARIADB_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000, NULL, \
                               (SELECT QUERY_ID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID())";
-/// Galera gives transactions other numbers.
-const GALERA_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000";
+/// Galera gives transactions other numbers, and MySQL has no `server_uuid` before 5.6.
+const ANY_SERVER: &str = "SELECT @@GLOBAL.server_id, UNIX_TIMESTAMP(NOW(6)) * 1000000";
 
 impl Asks {
     /// Asks once, before it matters.
@@ -45,7 +45,7 @@ impl Asks {
         vendor: Vendor,
         warnings: &mut Vec<String>,
     ) -> Result<Self> {
-        let log = first_that_parses(connection, &LOG)?;
+        let log = first_that_is_known(connection, &LOG)?;
         if log.is_none() {
             warnings
                 .push("the account may not ask for the binary log's position (REPLICATION CLIENT)".into());
@@ -55,10 +55,11 @@ impl Asks {
         let mut is_galera = || variable(connection, "GLOBAL.wsrep_on").doing(|| "asking for wsrep_on");
         let server = match vendor {
             Vendor::MySql => MYSQL_SERVER,
-            Vendor::MariaDb if is_galera()?.is_some_and(|on| on == "1") => GALERA_SERVER,
+            Vendor::MariaDb if is_galera()?.is_some_and(|on| on == "1") => ANY_SERVER,
             Vendor::MariaDb => MARIADB_SERVER,
         };
-        let replicas = first_that_parses(connection, &REPLICAS)?;
+        let server = first_that_is_known(connection, &[server, ANY_SERVER])?.unwrap_or(ANY_SERVER);
+        let replicas = first_that_is_known(connection, &REPLICAS)?;
         let logs_replicated = logs_replicated(connection)?;
         let is_hidden_replica = replicas.is_none() && has_replicated(connection)?;
         if is_hidden_replica && log.is_some() && logs_replicated == Some(false) {
@@ -130,14 +131,15 @@ fn logs_replicated(connection: &mut Connection) -> Result<Option<bool>> {
 }
 
 /// The first statement that this server has; `None` if the account may not run it.
-fn first_that_parses(
+fn first_that_is_known(
     connection: &mut Connection,
     statements: &[&'static str],
 ) -> Result<Option<&'static str>> {
     for statement in statements {
         match connection.query(statement) {
             Ok(_) => return Ok(Some(statement)),
-            Err(error) if error.code() == Some(1064) => {}
+            // ER_PARSE_ERROR, ER_UNKNOWN_SYSTEM_VARIABLE
+            Err(error) if matches!(error.code(), Some(1064 | 1193)) => {}
             Err(error) if is_refusal(&error) => return Ok(None),
             Err(error) => return Err(error).doing(|| *statement),
         }

@@ -23,7 +23,7 @@ pub(crate) fn definition(
     let create = rows.column(fields.statement).and_then(|at| rows.first()?.bytes(at)).ok_or_else(|| {
         Error::with_hint(
             format!("the server does not show this account the text of {} {name}", kind.to_lowercase()),
-            "grant it SHOW_ROUTINE (MySQL), or SHOW CREATE ROUTINE or SELECT on mysql.proc (MariaDB)",
+            "grant it SHOW_ROUTINE (MySQL) or SHOW CREATE ROUTINE (MariaDB 11.3); SELECT on mysql.proc where the server has neither",
         )
     })?;
     let dialect = dialect(&rows);

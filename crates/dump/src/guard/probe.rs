@@ -193,7 +193,7 @@ fn replicas(watched: &mut Watched, args: &GuardArgs, server: &ServerArgs) -> Res
     if all.is_empty() {
         return Err(Error::with_hint(
             "--max-lag: the server is no replica and names none",
-            "name the replicas with --replica mysql://HOST:PORT",
+            "name the replicas with --replica mysql://HOST:PORT, or leave --max-lag out",
         ));
     }
     for replica in &mut all {

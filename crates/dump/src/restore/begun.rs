@@ -127,14 +127,21 @@ impl<'a> Restore<'a> {
         users.iter_mut().try_for_each(|users| users.create(coordinator))?;
         scripts.create_programs(coordinator, self.manifest, &mut begun.warnings)?;
         users.iter_mut().try_for_each(|users| users.finish(coordinator))?;
+        if self.args.no_verify {
+            begun
+                .warnings
+                .extend(self.translator.and_then(|it| it.zeros_unseen(filled).transpose()).transpose()?);
+        }
         let mut verify = self.verify(filled, threads)?;
         if let (Some(users), Some(report)) = (&users, &mut verify) {
             users.verify(coordinator, report)?;
         }
         let is_proved = verify.as_ref().is_none_or(|report| report.differences.is_empty());
-        let events_off = self.switch_events_on(coordinator, &scripts, is_proved, &mut begun.warnings)?;
+        let (events_off, events_unsure) =
+            self.switch_events_on(coordinator, &scripts, is_proved, &mut begun.warnings)?;
         Ok(RestoreReport {
             events_off,
+            events_unsure,
             server: begun.server.clone(),
             tables: targets.len(),
             rows: filled.rows(),
@@ -153,34 +160,34 @@ impl<'a> Restore<'a> {
     }
 
     /// Lets events run, unless they are to stay off, or it is not proved that all is right. The statements that
-    /// would switch on those that are off.
+    /// would switch on those that are off, and why those that run perhaps should not.
     fn switch_events_on(
         &self,
         coordinator: &mut Connection,
         scripts: &Scripts<'_>,
         is_proved: bool,
         warnings: &mut Vec<String>,
-    ) -> Result<Vec<String>> {
+    ) -> Result<(Vec<String>, Option<String>)> {
         let off = scripts.events_to_switch_on(coordinator, self.manifest, warnings)?;
         if off.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
+        let mut is_unsure = false;
         let are_on = match self.args.events {
             Some(events) => events == Events::On,
             None if self.manifest.copied => false,
             None => {
                 let is_replica = events::is_replica(coordinator)?;
-                if is_replica.is_none() && is_proved {
-                    warnings.push(MAY_BE_A_REPLICA.into());
-                }
+                is_unsure = is_replica.is_none();
                 is_replica != Some(true)
             }
         };
         if are_on && is_proved {
             scripts.switch_on(coordinator, &off)?;
-            return Ok(Vec::new());
+            return Ok((Vec::new(), is_unsure.then(|| MAY_BE_A_REPLICA.into())));
         }
-        off.iter().map(|event| event.enable(coordinator)).collect()
+        let off: Result<_> = off.iter().map(|event| event.enable(coordinator)).collect();
+        Ok((off?, None))
     }
 
     /// The same where an earlier run has completed all: what it left off stays off unless `--events on` says otherwise.
@@ -238,6 +245,7 @@ impl<'a> Restore<'a> {
             return rows_only::check(coordinator, self.manifest, self.renames, self.args.drop_existing);
         }
         if self.args.drop_existing {
+            steps.end_all_sessions(coordinator)?;
             self.note_filled(coordinator)?;
             scripts.drop_existing(coordinator, self.manifest)?;
             return steps.forget_others(coordinator);

@@ -57,6 +57,9 @@ pub struct RestoreReport {
     pub users: Option<UsersReport>,
     /// For scheduled events that run where they come from and are off here, the statement that switches each on.
     pub events_off: Vec<String>,
+    /// Why scheduled events that run perhaps should not: whether the target is a replica is not shown to this account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events_unsure: Option<String>,
     /// What was written otherwise for this server, or left out.
     pub rewrites: Vec<Rewrite>,
     /// What the server cannot hold, which was skipped.
@@ -209,6 +212,7 @@ impl Restore<'_> {
             warnings,
             users: None,
             events_off,
+            events_unsure: None,
             rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
             refused: self.translator.map(Translator::refused).unwrap_or_default(),
             verify,

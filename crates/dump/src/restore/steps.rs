@@ -218,14 +218,30 @@ impl Steps {
     /// # Errors
     /// If that run is still alive.
     pub(super) fn end_sessions(&mut self, connection: &mut Connection) -> Result<()> {
+        self.end_sessions_of(connection, &self.table)?;
+        // A commit that was on its way when the client was killed is done by now.
+        self.read(connection)
+    }
+
+    /// Ends what is left of the sessions of all whose tables come anew: a run that has lost the connection that leads it goes on to load for a
+    /// while.
+    ///
+    /// # Errors
+    /// If one of them is still alive.
+    pub(super) fn end_all_sessions(&self, connection: &mut Connection) -> Result<()> {
+        let own = self.is_there.then_some(&self.table);
+        own.into_iter().chain(&self.others).try_for_each(|table| self.end_sessions_of(connection, table))
+    }
+
+    fn end_sessions_of(&self, connection: &mut Connection, table: &Name) -> Result<()> {
         // A session that waits for its client knows at once that this is gone.
         for _ in 0..10 {
-            if self.holders(connection, COORDINATOR..=COORDINATOR)?.is_empty() {
+            if holders(connection, table, COORDINATOR..=COORDINATOR)?.is_empty() {
                 break;
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        if let Some((_, id)) = self.holders(connection, COORDINATOR..=COORDINATOR)?.first() {
+        if let Some((_, id)) = holders(connection, table, COORDINATOR..=COORDINATOR)?.first() {
             return Err(Error::with_hint(
                 format!(
                     "another run of this {} into {} is at work: connection {id}",
@@ -234,15 +250,14 @@ impl Steps {
                 format!("wait for it; or, if its client is gone for good, KILL {id}"),
             ));
         }
-        for (worker, id) in self.holders(connection, 1..=MOST_WORKERS)? {
+        for (worker, id) in holders(connection, table, 1..=MOST_WORKERS)? {
             let _ = connection.execute(format!("KILL {id}")); // it may have ended by itself
-            let name = quote::string(&self.lock(worker));
+            let name = quote::string(&lock(table, worker));
             connection
                 .query(format!("SELECT GET_LOCK({name}, 600), RELEASE_LOCK({name})"))
                 .doing(|| format!("waiting for connection {id} of an earlier run to end"))?;
         }
-        // A commit that was on its way when the client was killed is done by now.
-        self.read(connection)
+        Ok(())
     }
 
     /// Marks the sessions that load as those of this restore.
@@ -257,28 +272,28 @@ impl Steps {
     }
 
     fn take_lock(&self, connection: &mut Connection, number: usize) -> Result<()> {
-        let name = quote::string(&self.lock(number));
+        let name = quote::string(&lock(&self.table, number));
         connection
             .query(format!("SELECT GET_LOCK({name}, 10)"))
             .map(drop)
             .doing(|| format!("taking the lock {name}"))
     }
+}
 
-    /// Which of the locks are held, and by which connections.
-    fn holders(
-        &self,
-        connection: &mut Connection,
-        numbers: RangeInclusive<usize>,
-    ) -> Result<Vec<(usize, u64)>> {
-        let locks =
-            numbers.clone().map(|number| format!("IS_USED_LOCK({})", quote::string(&self.lock(number))));
-        let sql = format!("SELECT {}", locks.collect::<Vec<_>>().join(", "));
-        let row = connection.first(sql).doing(|| "looking for sessions of an earlier run")?;
-        let holder = |(at, number)| Some((number, row.as_ref()?.parse(at)?));
-        Ok(numbers.enumerate().filter_map(holder).collect())
-    }
+/// Which of the locks are held, and by which connections.
+fn holders(
+    connection: &mut Connection,
+    table: &Name,
+    numbers: RangeInclusive<usize>,
+) -> Result<Vec<(usize, u64)>> {
+    let locks =
+        numbers.clone().map(|number| format!("IS_USED_LOCK({})", quote::string(&lock(table, number))));
+    let sql = format!("SELECT {}", locks.collect::<Vec<_>>().join(", "));
+    let row = connection.first(sql).doing(|| "looking for sessions of an earlier run")?;
+    let holder = |(at, number)| Some((number, row.as_ref()?.parse(at)?));
+    Ok(numbers.enumerate().filter_map(holder).collect())
+}
 
-    fn lock(&self, number: usize) -> String {
-        format!("{}_{number}", self.table.name)
-    }
+fn lock(table: &Name, number: usize) -> String {
+    format!("{}_{number}", table.name)
 }

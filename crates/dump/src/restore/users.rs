@@ -322,7 +322,15 @@ pub(super) fn verify(
     report: &mut VerifyReport,
 ) -> Result<()> {
     let there = read::accounts(connection)?.accounts;
-    Users::expected(connection, store, manifest, renames, &there)?.compare(&there, report);
+    let users = Users::expected(connection, store, manifest, renames, &there)?;
+    users.compare(&there, report);
+    let difference = |one: NotHeld| Difference {
+        object: format!("account {}", one.account),
+        file: None,
+        what: format!("not held here: {}", one.what),
+    };
+    report.differences.extend(users.report.not_held.into_iter().map(difference));
+    report.accounts_left_alone = users.report.left_alone;
     Ok(())
 }
 

@@ -60,6 +60,9 @@ pub struct VerifyReport {
     pub definitions: usize,
     /// Accounts and roles that were compared; 0 without `--users`.
     pub accounts: usize,
+    /// Accounts of the dump that were not compared: those of root, and the one that is in use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accounts_left_alone: Vec<String>,
     /// Files of the dump that were compared with its manifest; 0 with `--no-files`, and of a restore, which reads them as it loads.
     pub files: usize,
     /// Bytes of those files as they are stored; of a script that stands before rows in one file, the rows' file counts.
@@ -146,7 +149,7 @@ pub(super) struct Verify<'a> {
 }
 
 /// A part of a table that is read with one statement: one file's rows, or all.
-struct Part<'a> {
+pub(super) struct Part<'a> {
     table: &'a Table,
     target: Name,
     chunk: Option<&'a Chunk>,
@@ -233,7 +236,7 @@ impl Verify<'_> {
     }
 
     /// The smallest part first: the pool begins at the end.
-    fn parts(&self) -> Vec<Part<'_>> {
+    pub(super) fn parts(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
         for (schema, table) in self.manifest.tables().filter(|(_, table)| self.is_read(table)) {
             if self.is_only_counted(table) {
@@ -289,7 +292,7 @@ impl Verify<'_> {
         pool::run(connections, parts, stop, work, pool::nothing_to_seek).map(drop)
     }
 
-    fn compare_rows(
+    pub(super) fn compare_rows(
         &self,
         connection: &mut Connection,
         part: &Part<'_>,
@@ -337,7 +340,8 @@ impl Verify<'_> {
         }
         let version = |server: &Server| (server.vendor, server.numbers().0, server.numbers().1);
         if version(server) != version(&self.manifest.server) {
-            return self.compare_columns(connection, report);
+            self.compare_columns(connection, report)?;
+            return self.find_programs(connection, report);
         }
         for (schema, table) in self.manifest.tables() {
             let name = self.renames.relation(&schema.name, &table.name);
@@ -346,14 +350,10 @@ impl Verify<'_> {
             let then = self.script(&table.script)?.pop().map(|create| shown(&create));
             self.compare(report, &name, now, then.unwrap_or_default())?;
         }
-        let kinds: [fn(&Schema) -> &Vec<Object>; 4] =
-            [|s| &s.views, |s| &s.routines, |s| &s.triggers, |s| &s.events];
-        for kind in kinds {
+        for kind in KINDS {
             for (schema, object) in each(self.manifest, kind) {
                 let name = Name::new(self.renames.schema(&schema.name), &object.name);
-                let now = session::use_schema(connection, &name.schema)
-                    .and_then(|()| schema_collation(connection))
-                    .and_then(|collation| definition(connection, &object.kind, &name, &collation));
+                let now = defined(connection, &name, object);
                 let then = self.script(&object.script)?;
                 if object.kind == "EVENT" && self.has_dropped(connection, &then, &now)? {
                     report.definitions += 1;
@@ -411,6 +411,28 @@ impl Verify<'_> {
         Ok(())
     }
 
+    /// The same for what reads or changes rows: whether it is there at all, but for what this target refuses.
+    fn find_programs(&self, connection: &mut Connection, report: &mut VerifyReport) -> Result<()> {
+        let refused = self.translator.map(Translator::refused).unwrap_or_default();
+        for kind in KINDS {
+            for (schema, object) in each(self.manifest, kind).filter(|(_, object)| !object.broken) {
+                let name = Name::new(self.renames.schema(&schema.name), &object.name);
+                let is_refused = refused.iter().any(|one| one.object.ends_with(&name.to_string()));
+                let now = defined(connection, &name, object);
+                if now.is_ok() || is_refused {
+                    continue;
+                }
+                let then = self.script(&object.script)?;
+                if object.kind == "EVENT" && self.has_dropped(connection, &then, &now)? {
+                    continue;
+                }
+                let what = now.map_or_else(Error::refusal, |_| Ok(String::new()))?;
+                report.differences.push(Difference { object: name.to_string(), file: None, what });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a view that the server cannot show as it was dumped is the same in the catalogue.
     fn is_same_view(&self, connection: &mut Connection, name: &Name, object: &Object) -> Result<bool> {
         let Some(then) = &object.catalogue else { return Ok(false) };
@@ -444,6 +466,17 @@ impl Verify<'_> {
         report.differences.push(Difference { object: name.to_string(), file: None, what });
         Ok(())
     }
+}
+
+/// What reads or changes rows.
+const KINDS: [fn(&Schema) -> &Vec<Object>; 4] =
+    [|s| &s.views, |s| &s.routines, |s| &s.triggers, |s| &s.events];
+
+/// How the server defines an object now.
+fn defined(connection: &mut Connection, name: &Name, object: &Object) -> Result<Vec<Vec<u8>>> {
+    session::use_schema(connection, &name.schema)?;
+    let collation = schema_collation(connection)?;
+    definition(connection, &object.kind, name, &collation)
 }
 
 /// What differs between the rows as they were dumped and as they are found.

@@ -6,7 +6,7 @@ use std::path::Path;
 use drover_sandbox::{Flavour, Server};
 
 use super::{assert_finished, assert_same, make};
-use crate::client::{sql, value};
+use crate::client::{sql, try_sql, value, wait_until};
 use crate::drover::{Running, copy, copy_as, run};
 use crate::servers::{on_both, source, start, target};
 
@@ -18,6 +18,7 @@ on_both!(
     has_rows_already,
     told_what_to_do,
     still_at_work,
+    its_lock_is_lost,
     table_of_another
 );
 
@@ -155,6 +156,31 @@ fn still_at_work(flavour: Flavour) {
     first.signal("CONT");
     first.finish().done();
     assert_same(source, target, "cp_twice");
+}
+
+/// A copy that has lost the connection that holds its lock still loads when another one begins: it must not fill what that one makes.
+fn its_lock_is_lost(flavour: Flavour) {
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    sql(
+        source,
+        "CREATE DATABASE cp_lock; CREATE TABLE cp_lock.keyless (n INT, v VARCHAR(2000)) ENGINE = MyISAM;
+         INSERT INTO cp_lock.keyless WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 900)
+           SELECT n, REPEAT('x', 2000) FROM s;
+         INSERT INTO cp_lock.keyless SELECT a.* FROM cp_lock.keyless a JOIN cp_lock.keyless b ON b.n <= 9",
+    );
+    let line = "cp_lock --threads 2 --chunk-size 64k";
+    let first = Running::start(&mut copy(source, target, &format!("{line} --rate 1M"), dir.path()));
+    wait_until("rows are coming", || {
+        try_sql(target, "SELECT n FROM cp_lock.keyless LIMIT 1").is_ok_and(|rows| !rows.is_empty())
+    });
+    let notes = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'cp_lock' AND TABLE_NAME LIKE 'drover%'";
+    let lock = format!("{}_0", value(target, notes));
+    sql(target, format!("KILL {}", value(target, format!("SELECT IS_USED_LOCK('{lock}')"))));
+    let other = tempfile::tempdir().unwrap();
+    run(&mut copy(source, target, &format!("{line} --drop-existing"), other.path())).done();
+    let ended = first.finish();
+    assert_eq!(ended.code, Some(2), "{ended}");
+    assert_same(source, target, "cp_lock");
 }
 
 /// A table that came to the target from elsewhere is never dropped or filled by a copy that goes on.
