@@ -1,6 +1,7 @@
 //! `drover binlog`: the options that its commands share.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::chain::Chain;
 use crate::cost::CostArgs;
@@ -10,7 +11,7 @@ use crate::log::MAGIC;
 use crate::ls::LsArgs;
 use crate::replay::ReplayArgs;
 use crate::server::{FromServerArgs, Origin, ServerLogs};
-use crate::source::{Source, are_of_one_list, log_number};
+use crate::source::{Source, are_of_one_list, log_number, place};
 use crate::sql::SqlArgs;
 use crate::stat::StatArgs;
 use crate::{Error, Keyring, Result};
@@ -108,8 +109,17 @@ impl LogArgs {
             return Ok(Chain::of_server(logs, verifies));
         }
         let mut sources = Source::find(logs)?;
+        let password = self.files.keyring_password_file.as_deref();
+        let keyring = self
+            .files
+            .keyring
+            .as_deref()
+            .map(|path| Keyring::read(path, password))
+            .transpose()?
+            .map(Arc::new);
         if let Some((log, position)) = at {
-            let first = sources.iter().position(|source| source.log_name() == log);
+            let names: Vec<_> = sources.iter().map(Source::log_name).collect();
+            let first = place(&names, log)?;
             // Where the beginning of a log is where to go on, those before it are done with.
             let are_done = || {
                 let is_done = |source: &Source| {
@@ -119,13 +129,12 @@ impl LogArgs {
                 (position <= MAGIC.len() as u64 && sources.iter().all(is_done)).then_some(sources.len())
             };
             let first = first.or_else(are_done).ok_or_else(|| not_named(log))?;
+            check_left_out(&sources, first, keyring.as_ref())?;
             sources.drain(..first);
         }
         if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
             return Err(Error::found("standard input (-) is named more than once"));
         }
-        let password = self.files.keyring_password_file.as_deref();
-        let keyring = self.files.keyring.as_deref().map(|path| Keyring::read(path, password)).transpose()?;
         Ok(Chain::new(sources, verifies, keyring).with_unclosed(&self.files.allow_unclosed))
     }
 
@@ -144,6 +153,34 @@ impl LogArgs {
         }
         Ok(filter.start_position)
     }
+}
+
+/// Logs that are left out unread are those before the one where to go on; where names do not tell, by when they were begun.
+fn check_left_out(sources: &[Source], first: usize, keyring: Option<&Arc<Keyring>>) -> Result<()> {
+    let (left_out, rest) = sources.split_at(first);
+    let Some(log) = rest.first().filter(|log| **log != Source::Stdin) else { return Ok(()) };
+    let begun = |log: &Source| Chain::new(vec![log.clone()], false, keyring.cloned()).begun();
+    let name = log.log_name();
+    for other in left_out.iter().filter(|other| !are_of_one_list(&other.log_name(), &name)) {
+        if *other == Source::Stdin {
+            return Err(Error::with_hint(
+                format!(
+                    "standard input is named before {name}, which is where to go on: what comes in there would be lost"
+                ),
+                "leave out what was read, and name what comes behind it in its order",
+            ));
+        }
+        if begun(other)? > begun(log)? {
+            return Err(Error::with_hint(
+                format!(
+                    "{} was begun after {name}, which is where to go on, and is named before it",
+                    other.log_name()
+                ),
+                "name the logs in the order in which they were begun",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The error for a log that is to be gone on with.

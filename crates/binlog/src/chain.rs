@@ -46,8 +46,8 @@ enum Logs {
 impl Chain {
     /// Reads these logs in this order. `verifies` says whether checksums are compared; encrypted ones need the keys of their
     /// server.
-    pub fn new(sources: Vec<Source>, verifies: bool, keyring: Option<Keyring>) -> Self {
-        let logs = Logs::Named(sources.into(), keyring.map(Arc::new));
+    pub fn new(sources: Vec<Source>, verifies: bool, keyring: Option<Arc<Keyring>>) -> Self {
+        let logs = Logs::Named(sources.into(), keyring);
         Self { link: Some(Link::default()), ..Self::of(logs, verifies) }
     }
 
@@ -79,6 +79,15 @@ impl Chain {
         }
     }
 
+    /// When the first log was begun, in seconds since 1970, by its first event.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn begun(mut self) -> Result<u32> {
+        self.step()?;
+        Ok(self.item().map_or(0, |item| item.event.header.timestamp))
+    }
+
     /// Has each log follow the one before it: what a log holds that is missing in the middle would be lost.
     ///
     /// # Errors
@@ -88,6 +97,9 @@ impl Chain {
         if let (Logs::Named(sources, _), Some(link)) = (&mut self.logs, &mut self.link) {
             check_order(sources.make_contiguous())?;
             link.is_close = true;
+        }
+        if let Logs::OfServer(logs) = &self.logs {
+            logs.check_order()?;
         }
         Ok(self)
     }

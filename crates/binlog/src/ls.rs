@@ -356,7 +356,18 @@ pub(crate) fn shortened(statement: &[u8]) -> String {
         words.truncate(at);
         words.push('…');
     }
-    words
+    without_password(words)
+}
+
+/// A statement up to where a password or the hash of one may stand.
+pub(crate) fn without_password(mut statement: String) -> String {
+    let lower = statement.to_ascii_lowercase();
+    let ends = ["identified", "password"].map(|word| lower.find(word).map(|at| at + word.len()));
+    if let Some(end) = ends.into_iter().flatten().min() {
+        statement.truncate(end);
+        statement.push_str(" …");
+    }
+    statement
 }
 
 /// Where lines go.
@@ -407,5 +418,22 @@ impl<'a> List<'a> {
         }
         let unfinished = if line.is_unfinished { " (the log ends before it does)" } else { "" };
         writeln!(self.out, "{}{unfinished}", line.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (statement, shown) in [
+            ("CREATE USER a IDENTIFIED WITH 'p' AS '*0D3CED'", "CREATE USER a IDENTIFIED …"),
+            ("set Password for a = 'x'", "set Password …"),
+            ("CREATE SERVER s OPTIONS (PASSWORD 'x')", "CREATE SERVER s OPTIONS (PASSWORD …"),
+            ("INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (1)"),
+        ] {
+            assert_eq!(without_password(statement.into()), shown);
+        }
     }
 }

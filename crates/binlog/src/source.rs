@@ -223,8 +223,26 @@ pub(crate) fn check_order(sources: &[Source]) -> Result<()> {
     names.windows(2).try_for_each(|pair| check_next(&pair[0], &pair[1]))
 }
 
+/// Which of these logs is the one where to go on, so that those before it are left out unread; none if it is not among them.
+///
+/// # Errors
+/// If one of those comes behind it, by their numbers.
+pub(crate) fn place(names: &[String], log: &str) -> Result<Option<usize>> {
+    let place = names.iter().position(|name| name == log);
+    let left_out = names.get(..place.unwrap_or(0)).unwrap_or_default();
+    let is_behind = |name: &&String| are_of_one_list(name, log) && log_number(name) > log_number(log);
+    left_out.iter().find(is_behind).map_or(Ok(place), |name| Err(misplaced(name, log)))
+}
+
+fn misplaced(log: &str, next: &str) -> Error {
+    Error::with_hint(
+        format!("{next} comes before {log}, and is named behind it"),
+        "name the logs in the order of their numbers",
+    )
+}
+
 /// Refuses `next` behind `log` if their numbers say that it is another log that comes there.
-fn check_next(log: &str, next: &str) -> Result<()> {
+pub(crate) fn check_next(log: &str, next: &str) -> Result<()> {
     let (Some((base, number)), Some((next_base, next_number))) = (numbered(log), numbered(next)) else {
         return Ok(());
     };
@@ -236,10 +254,7 @@ fn check_next(log: &str, next: &str) -> Result<()> {
         same if same == number => {
             Error::with_hint(format!("{log} is named twice"), "name each log once, in their order")
         }
-        _ => Error::with_hint(
-            format!("{next} comes before {log}, and is named behind it"),
-            "name the logs in the order of their numbers",
-        ),
+        _ => misplaced(log, next),
     })
 }
 

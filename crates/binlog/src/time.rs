@@ -1,5 +1,6 @@
 //! Points in time, as people write and read them: in the zone of this machine.
 
+use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
@@ -9,6 +10,12 @@ use jiff::tz::TimeZone;
 /// A point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(Timestamp);
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl Moment {
     /// Whether a time in microseconds since 1970 is before it.

@@ -1,15 +1,16 @@
 //! `drover binlog`: which command does the work, and what its report looks like on a terminal.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use drover_binlog::server::Origin;
 use drover_binlog::{
-    After, BinlogArgs, BinlogCommand, ColumnsArgs, Destination, LogArgs, Partial, ReplayArgs, ReplayReport,
-    StatReport,
+    After, BinlogArgs, BinlogCommand, ColumnsArgs, Compare, Destination, LogArgs, Partial, ReplayArgs,
+    ReplayReport, StatReport,
 };
 use drover_db::Stop;
+use drover_db::options::ConnectOptions;
 use drover_dump::copy_renames;
 use drover_dump::manifest::{Manifest, Schema, Snapshot, SourcePosition, Table};
 use drover_report::plain::one_line;
@@ -72,12 +73,26 @@ fn replay(args: &ReplayArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outc
             Some(Origin { options, stop: Arc::clone(stop) })
         }
     };
-    let after = args.after.as_deref().map(dump_before).transpose()?;
+    let mut after = args.after.as_deref().map(dump_before).transpose()?;
     let destination = Destination { options: printer.connection(&args.server)?, stop: of_target(args, stop) };
+    if let (Some(dump), Some(after)) = (&args.after, &mut after) {
+        after.compare = Some(comparing(dump.clone(), destination.options.clone(), Arc::clone(stop)));
+    }
     let report = progress::show(printer, |progress| {
         drover_binlog::replay(args, origin.as_ref(), after.as_ref(), &destination, progress)
     })?;
     printer.replay(&report)
+}
+
+/// Compares the target with the dump that it was filled with.
+fn comparing(dump: PathBuf, target: ConnectOptions, stop: Arc<Stop>) -> Compare {
+    Compare(Arc::new(move |wants| {
+        let progress = &drover_dump::Progress::default();
+        match drover_dump::first_unlike(&dump, &target, wants, &stop, progress) {
+            Ok(unlike) => Ok(unlike.map(|unlike| format!("{}: {}", unlike.object, unlike.what))),
+            Err(error) => Err((error.to_string(), error.hint())),
+        }
+    }))
 }
 
 /// What stops the work on the target. Where logs are followed, a signal is the end of what is read: what was read is applied and noted. A
@@ -150,7 +165,6 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
     let place = |source: SourcePosition| format!("{} at {}", source.file, source.position);
     let replicates_from = replicates_from.into_iter().map(place).collect();
     Ok(After {
-        is_copy: renames.is_some(),
         log,
         position,
         gtids,
@@ -163,6 +177,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         schemas,
         tables,
         partial,
+        compare: None,
     })
 }
 
@@ -222,11 +237,17 @@ pub(crate) fn replay_text(replay: &ReplayReport) -> String {
     if !replay.dry_run && !replay.log.is_empty() {
         let _ = writeln!(out, "the target is where {} is at {}", one_line(&replay.log), replay.position);
     }
-    if let Some(first) = replay.events_off.first() {
+    if !replay.events_off.is_empty() {
+        let one = if replay.event_on.is_empty() {
+            String::new()
+        } else {
+            format!("; {} has one run", replay.event_on)
+        };
+        let names = replay.events_off.join(", ");
         let _ = writeln!(
             out,
-            "scheduled events are off on the target, as on a replica: {}; ALTER EVENT {first} ENABLE has one run",
-            replay.events_off.join(", ")
+            "scheduled events are off on the target, as on a replica: {}",
+            one_line(&(names + &one))
         );
     }
     if replay.missing_rows > 0 {

@@ -2,6 +2,8 @@
 //! servers, and come again where a server begins its logs anew.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -10,13 +12,12 @@ use crate::event::{Gtid, MariadbGtid, MysqlGtid, xid};
 use crate::filter::{Filter, FilterArgs};
 use crate::gtid_set::GtidSet;
 use crate::log::{Kind, Place, Short};
+use crate::source::log_number;
 use crate::{Error, Result};
 
 /// What the target was filled with before.
 #[derive(Debug, Clone, Default)]
 pub struct After {
-    /// Whether it is a copy: one that went on after a stop has tables from before the moment of its rows.
-    pub is_copy: bool,
     /// The log and the position in it where the dump was taken.
     pub log: String,
     /// In bytes.
@@ -41,6 +42,23 @@ pub struct After {
     pub tables: BTreeSet<(String, String)>,
     /// Tables whose rows are not all there, or not as they were.
     pub partial: Vec<Partial>,
+    /// Compares rows of the target with it; none where they are known to be alike.
+    pub compare: Option<Compare>,
+}
+
+/// Whether a table is wanted, by its schema and its name.
+pub type Wants<'a> = dyn Fn(&str, &str) -> bool + 'a;
+
+/// What compares the target's rows with a dump's in the tables that are wanted, and tells what differs first; or the error that ended it, with a
+/// hint.
+#[derive(Clone)]
+pub struct Compare(pub Arc<Comparing>);
+type Comparing = dyn Fn(&Wants<'_>) -> Result<Option<String>, (String, Option<String>)> + Send + Sync;
+
+impl fmt::Debug for Compare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Compare")
+    }
 }
 
 /// A table whose rows are not those of the server.
@@ -66,6 +84,25 @@ impl After {
                 format!("--after: the dump does not have the rows of {schema}.{table} as they were: {why}"),
                 "take a dump of all rows as they are; or leave such tables out, with --database or --table for the others",
             )),
+        }
+    }
+
+    /// Refuses a target whose rows are not those of the dump: it was not restored there, or under other names, or the rows were changed since.
+    pub(super) fn check_target(&self, filter: &FilterArgs) -> Result<()> {
+        let Some(Compare(compare)) = &self.compare else { return Ok(()) };
+        let filter = Filter::new(filter, 0);
+        let wants = |schema: &str, table: &str| filter.wants_table(schema.as_bytes(), table.as_bytes());
+        match compare(&wants) {
+            Ok(None) => Ok(()),
+            Ok(Some(unlike)) => Err(Error::with_hint(
+                format!("--after: the target does not hold the rows of the dump: {unlike}"),
+                "restore the dump first, without --into: logs go to schemas of their own names; --database and --table leave out what was not \
+                 restored; --start-position begins without the dump, at the manifest's binlog_position, where the rows are known to be right",
+            )),
+            Err((what, hint)) => Err(Error::Found {
+                what: format!("--after: comparing the target with the dump: {what}"),
+                hint,
+            }),
         }
     }
 
@@ -139,6 +176,7 @@ impl After {
             if !seen.is_behind {
                 self.check_place(item)?;
                 self.check_gtids(seen)?;
+                self.check_second(seen)?;
                 seen.is_behind = true;
             }
             return match gtid {
@@ -150,8 +188,14 @@ impl After {
             };
         }
         match event.kind {
-            Kind::FORMAT_DESCRIPTION => self.check_server(item)?,
-            Kind::XID => self.check_number(item)?,
+            Kind::FORMAT_DESCRIPTION => {
+                self.check_server(item)?;
+                seen.begun = item.event.header.timestamp;
+            }
+            Kind::XID => {
+                self.check_number(item)?;
+                seen.is_untold |= self.query_id.is_none();
+            }
             Kind::PREVIOUS_GTIDS => seen.set = GtidSet::parse_mysql(event.body)?,
             Kind::MARIADB_GTID_LIST => {
                 seen.last.extend(GtidSet::list(event.body)?.into_iter().map(|gtid| (gtid.domain, gtid)));
@@ -162,6 +206,9 @@ impl After {
             Some(Gtid::Mariadb(gtid)) => drop(seen.last.insert(gtid.domain, gtid)),
             Some(gtid) => seen.set.insert(&gtid),
             None => {}
+        }
+        if let Some(Gtid::Mysql(MysqlGtid { committed: Some(_), .. })) = gtid {
+            seen.is_told = true;
         }
         if let Some(Gtid::Mysql(MysqlGtid { committed: Some(committed), .. })) = gtid
             && self.clock.is_some_and(|clock| clock < committed)
@@ -184,6 +231,18 @@ impl After {
         let begun = u64::from(header.timestamp) * 1_000_000;
         match self.clock.is_some_and(|clock| clock < begun) {
             true => Err(Wrong::Other(format!("it was begun at {}, {}", shown(begun), self.taken()))),
+            false => Ok(()),
+        }
+    }
+
+    /// A server may have begun its first log anew within the second in which the dump was taken: then transactions have to tell that it is the
+    /// one that the dump was taken at.
+    fn check_second(&self, seen: &Seen) -> Result<(), Wrong> {
+        let is_of_that_second = self.clock.is_some_and(|clock| clock / 1_000_000 == u64::from(seen.begun));
+        match is_of_that_second && log_number(&self.log) == 1 && seen.is_untold && !seen.is_told {
+            true => Err(Wrong::Other(
+                "it was begun in the second in which the dump was taken, and nothing in it tells whether before or after that".into(),
+            )),
             false => Ok(()),
         }
     }
@@ -269,6 +328,11 @@ struct Seen {
     last: BTreeMap<u32, MariadbGtid>,
     /// Whether the dump's position was come to.
     is_behind: bool,
+    /// When the log was begun, in seconds since 1970.
+    begun: u32,
+    /// Whether a transaction has told that it came before the dump, and whether one could not.
+    is_told: bool,
+    is_untold: bool,
 }
 
 /// Why it is not the log.
@@ -294,4 +358,21 @@ impl From<String> for Wrong {
 fn shown(microseconds: u64) -> String {
     let timestamp = i64::try_from(microseconds).ok().and_then(|time| Timestamp::from_microsecond(time).ok());
     timestamp.map(|timestamp| timestamp.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_log_of_the_second_of_the_dump_has_to_be_told() {
+        let is_taken = |log: &str, begun: u32, is_told: bool, is_untold: bool| {
+            let after = After { log: log.into(), clock: Some(100_500_000), ..After::default() };
+            after.check_second(&Seen { begun, is_told, is_untold, ..Seen::default() }).is_ok()
+        };
+        assert!(!is_taken("b.000001", 100, false, true));
+        // An earlier second, another number, transactions with their times, and none at all.
+        assert!(is_taken("b.000001", 99, false, true) && is_taken("b.000002", 100, false, true));
+        assert!(is_taken("b.000001", 100, true, true) && is_taken("b.000001", 100, false, false));
+    }
 }

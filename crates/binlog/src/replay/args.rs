@@ -162,7 +162,8 @@ impl ReplayArgs {
     pub(super) fn start(&self) -> String {
         let position = self.filter.start_position.map(|position| format!("--start-position {position}"));
         let gtids = self.stream.after_gtids.as_ref().map(|gtids| format!("--after-gtids {gtids}"));
-        position.or(gtids).unwrap_or_default()
+        let time = self.filter.start_datetime.map(|time| format!("--start-datetime {time}"));
+        position.or(gtids).or(time).unwrap_or_default()
     }
 
     /// What of the logs is wanted at all, in one line; where to begin and to end is no part of it.

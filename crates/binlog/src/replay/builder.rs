@@ -367,10 +367,15 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
 
     /// Whether a statement is to be applied.
     fn takes(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<bool, Trouble> {
-        if let Some(schema) = self.filter.learn_schema(query)? {
+        let made = self.filter.learn_schema(query)?;
+        let wants = self.filter.wants_statement(query)?;
+        if let Some(schema) = made {
+            if wants.is_taken() {
+                let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
+                self.sink.meet_schema(at, &schema)?;
+            }
             self.sink.note_schema(&schema)?;
         }
-        let wants = self.filter.wants_statement(query)?;
         if wants.is_taken() && self.filter.wants_kind(item.event.header.kind) {
             return Ok(true);
         }

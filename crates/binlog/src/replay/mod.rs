@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::thread;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Server, Stop, Watched, quote, server};
+use drover_db::{Connection, Row, Server, Stop, Watched, quote, server};
 use drover_report::Progress;
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ use crate::server::Origin;
 use crate::source::Source;
 use crate::{Error, Result, flashback};
 
-pub use after::{After, Partial};
+pub use after::{After, Compare, Partial};
 pub use args::{Interrupted, ReplayArgs};
 
 use ahead::Ahead;
@@ -121,6 +121,8 @@ pub struct ReplayReport {
     pub passed_over: u64,
     /// Scheduled events of the logs' server that are off on the target, as on a replica; 100 at most.
     pub events_off: Vec<String>,
+    /// The statement that switches the first of them on, with the account that it runs as; empty in a dry run.
+    pub event_on: String,
     /// With `--after`, schemas that the dump does not have and the logs have not made since: their rows were left out.
     pub left_out: BTreeSet<String>,
     /// With `--skip-missing`, how many rows were not there.
@@ -170,6 +172,9 @@ pub fn replay(
     if let Some(after) = after {
         after.check_rows(&args.filter)?;
         after.check_source()?;
+    }
+    if origin.is_none() && !args.flashback {
+        provenance::outlast(&Source::find(&args.files.logs)?);
     }
     let mut positions = Positions::of(&args.replay_name());
     let found = earlier(args, &positions, &mut connection, destination)?;
@@ -266,10 +271,14 @@ pub fn replay(
     };
     sink.see_selection(&selection)?;
     if goes_on.is_none() || !begins_here {
-        sink.see_start(&args.start())?;
+        sink.see_start(&args.start(), goes_on.is_none())?;
     }
     if !args.flashback {
         reading.look_ahead(&mut sink)?;
+    }
+    if let Some(after) = after.filter(|_| !args.resume) {
+        progress.phase("comparing the target with the dump");
+        after.check_target(&args.filter)?;
     }
     if !args.dry_run {
         positions.create(&mut sink.connection).map_err(failed)?;
@@ -399,6 +408,10 @@ fn apply(
     let noted = sink.connection.execute(positions.update(0, &mark, ""));
     noted.map_err(|source| destination.failed("noting the end", source))?;
     (sink.report.log, sink.report.position) = (mark.log.to_string(), mark.position);
+    if let Some(event) = sink.report.events_off.first() {
+        let on = switch_on(&mut sink.connection, event);
+        sink.report.event_on = on.map_err(|source| destination.failed("asking for an event", source))?;
+    }
     Ok(sink.report)
 }
 
@@ -477,19 +490,37 @@ fn running_events(connection: &mut Connection) -> drover_db::Result<Option<Probl
         return Ok(None);
     }
     let rows = connection.query(
-        "SELECT EVENT_SCHEMA, EVENT_NAME FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' ORDER BY 1, 2",
+        "SELECT EVENT_SCHEMA, EVENT_NAME, DEFINER FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' ORDER BY 1, 2",
     )?;
+    let Some(first) = rows.first().map(alter_event) else { return Ok(None) };
     let names: Vec<_> =
         rows.rows.iter().map(|row| quote::qualified(&row.string(0), &row.string(1))).collect();
-    let Some(first) = names.first() else { return Ok(None) };
     let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     Ok(Some(Problem {
         at: String::new(),
         what: format!("scheduled events run on the target, {} in all: {shown}", names.len()),
         hint: format!(
-            "ALTER EVENT {first} DISABLE ON SLAVE, and so each that comes from the logs' server; with --allow-events all of them run on"
+            "{first} DISABLE ON SLAVE, and so each that comes from the logs' server; with --allow-events all of them run on"
         ),
     }))
+}
+
+/// The beginning of a statement that changes an event, of its schema, name and DEFINER: without that it would run as who changes it.
+fn alter_event(row: &Row) -> String {
+    let definer = row.string(2);
+    let definer = definer
+        .rsplit_once('@')
+        .map(|(user, host)| format!("DEFINER={}@{} ", quote::identifier(user), quote::identifier(host)));
+    format!("ALTER {}EVENT {}", definer.unwrap_or_default(), quote::qualified(&row.string(0), &row.string(1)))
+}
+
+/// What switches an event on, by its schema and name.
+fn switch_on(connection: &mut Connection, event: &str) -> drover_db::Result<String> {
+    let row = connection.first(format!(
+        "SELECT EVENT_SCHEMA, EVENT_NAME, DEFINER FROM information_schema.EVENTS WHERE CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) = {}",
+        quote::string(event)
+    ))?;
+    Ok(row.map(|row| alter_event(&row) + " ENABLE").unwrap_or_default())
 }
 
 fn target(connection: &mut Connection) -> drover_db::Result<Target> {

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Read as _;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::event::Gtid;
 use crate::gtid_set::GtidSet;
@@ -14,6 +16,9 @@ use crate::source::{Counter, Source, are_of_one_list, log_number};
 /// The options that choose transactions, as a selection has them before a set of GTIDs.
 pub(super) const INCLUDING: &str = "--include-gtids ";
 pub(super) const EXCLUDING: &str = "--exclude-gtids ";
+
+/// The beginning of a log, which is where a replay begins that is told nothing.
+const FIRST: &str = "--start-position 4";
 
 /// What is known of the server, and of its logs that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +50,28 @@ struct Log {
     server_id: u32,
     /// When it was begun, in seconds since 1970.
     begun: u32,
+}
+
+/// The `server_id` of a file's log, and when it was begun; others, such as an encrypted one, are looked at when they are read.
+fn head(source: &Source) -> Option<(u32, u32)> {
+    let mut head = [0; 4 + Header::LENGTH];
+    source.open(&Counter::default()).ok()?.read_exact(&mut head).ok()?;
+    let number = |at: usize| head[at..at + 4].iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte));
+    let is_head = head.starts_with(b"\xfebin") && Kind(head[8]) == Kind::FORMAT_DESCRIPTION;
+    is_head.then(|| (number(9), number(4)))
+}
+
+/// Waits until the second is over in which a server's first log was begun: if the server begins it anew (RESET) within that second, the other
+/// one has the same name and time, and nothing would tell which of them was applied.
+pub(super) fn outlast(sources: &[Source]) {
+    let first = sources.first().filter(|source| log_number(&source.log_name()) == 1);
+    let Some((_, begun)) = first.filter(|source| matches!(source, Source::File(_))).and_then(head) else {
+        return;
+    };
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    while now() == u64::from(begun) {
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The dump that a selection names, and what else it does.
@@ -105,16 +132,8 @@ impl Provenance {
     pub(super) fn check(&self, sources: &[Source]) -> Result<(), String> {
         let mut seen = self.clone();
         for source in sources.iter().filter(|source| matches!(source, Source::File(_))) {
-            let mut head = [0; 4 + Header::LENGTH];
-            let read = source.open(&Counter::default()).map(|mut file| file.read_exact(&mut head));
-            let number =
-                |at: usize| head[at..at + 4].iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte));
-            // Others, such as an encrypted one, are looked at when they are read.
-            if matches!(read, Ok(Ok(())))
-                && head.starts_with(b"\xfebin")
-                && Kind(head[8]) == Kind::FORMAT_DESCRIPTION
-            {
-                seen.see_log(&source.log_name(), number(9), number(4))?;
+            if let Some((server_id, begun)) = head(source) {
+                seen.see_log(&source.log_name(), server_id, begun)?;
             }
         }
         Ok(())
@@ -198,9 +217,13 @@ impl Provenance {
         Ok(())
     }
 
-    /// Takes in where the options say to begin. Why that cannot be, if the first run of the replay was told something else.
-    pub(super) fn see_start(&mut self, start: &str) -> Result<(), String> {
+    /// Takes in where the options say to begin. Why that cannot be, if the first run of the replay was told something else. Where nothing was
+    /// applied until now (`begins`), they have to say it again.
+    pub(super) fn see_start(&mut self, start: &str, begins: bool) -> Result<(), String> {
         match &self.start {
+            Some(known) if begins && start.is_empty() && !known.is_empty() && known != FIRST => {
+                Err(format!("nothing was applied until now, and the replay was to begin at {known}"))
+            }
             Some(known) if known != start && !start.is_empty() => Err(format!(
                 "{start} is another beginning than that of the replay that goes on{}",
                 if known.is_empty() { String::new() } else { format!(", {known}") }
@@ -528,12 +551,23 @@ mod tests {
     #[test]
     fn where_the_first_run_began_stays() {
         let mut known = Provenance::default();
-        known.see_start("--start-position 4").unwrap();
+        known.see_start("--start-position 4", false).unwrap();
         let mut known = Provenance::read(&known.text());
-        assert!(known.see_start("").is_ok() && known.see_start("--start-position 4").is_ok());
-        assert!(known.see_start("--start-position 9").unwrap_err().contains("--start-position 4"));
+        assert!(known.see_start("", false).is_ok() && known.see_start("--start-position 4", false).is_ok());
+        assert!(known.see_start("--start-position 9", false).unwrap_err().contains("--start-position 4"));
         let mut known = Provenance::default();
-        known.see_start("").unwrap();
-        assert!(Provenance::read(&known.text()).see_start("--start-position 9").is_err());
+        known.see_start("", false).unwrap();
+        assert!(Provenance::read(&known.text()).see_start("--start-position 9", false).is_err());
+        // Where nothing was applied it has to be said again, unless it is where a replay begins anyhow.
+        for (first, again, right) in [
+            ("--start-position 9", "", false),
+            ("--start-position 9", "--start-position 9", true),
+            (FIRST, "", true),
+            ("", "", true),
+        ] {
+            let mut known = Provenance::default();
+            known.see_start(first, false).unwrap();
+            assert_eq!(known.see_start(again, true).is_ok(), right, "{first} {again}");
+        }
     }
 }

@@ -2,8 +2,9 @@
 //! they begin behind.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+use std::time::Duration;
 
-use drover_db::wire::Rows;
 use drover_db::{Connection, quote, server};
 
 use super::marks::Mark;
@@ -13,6 +14,7 @@ use super::sink::elsewhere;
 use super::{After, Destination, ReplayArgs};
 use crate::filter::Filter;
 use crate::server::{Origin, ServerLogs};
+use crate::source::log_number;
 use crate::{Error, Result};
 
 /// The server that logs are read from: it must be the one of an earlier run.
@@ -25,8 +27,24 @@ pub(super) fn see_server(provenance: &mut Provenance, origin: &Origin) -> Result
             break;
         }
     }
+    outlast(&mut connection, origin)?;
     drop(connection);
     see_last_log(provenance, origin)
+}
+
+/// The same as for files ([`provenance::outlast`]), by the server's clock.
+fn outlast(connection: &mut Connection, origin: &Origin) -> Result<()> {
+    let names = ServerLogs::names(origin)?;
+    let Some(first) = names.first().filter(|name| log_number(name) == 1) else { return Ok(()) };
+    let begun = ServerLogs::begun(origin, first)?;
+    loop {
+        let now = connection.first("SELECT UNIX_TIMESTAMP()");
+        let now = now.map_err(|source| origin.failed("asking for the server's clock", source))?;
+        if now.and_then(|row| row.parse(0)) != Some(begun) {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The last log that an earlier run has read, where the server still has it, must be the one that it has by that name.
@@ -113,29 +131,6 @@ fn folded_tables(after: &After) -> BTreeSet<(String, String)> {
 
 /// When a table was made, in seconds since 1970 by the clock of its server.
 const MADE: &str = "UNIX_TIMESTAMP() - TIMESTAMPDIFF(SECOND, CREATE_TIME, NOW())";
-/// Clocks of two servers may differ by so much, in seconds.
-const CLOCKS_DIFFER: u64 = 60;
-
-/// Tables that the target had before the dump was taken are its own: the dump was restored under other names.
-fn refuse_older(after: &After, args: &ReplayArgs, there: &Rows) -> Result<()> {
-    let taken = after.clock.filter(|_| !after.is_copy).map(|clock| clock / 1_000_000);
-    let Some(taken) = taken else { return Ok(()) };
-    let wanted = Filter::new(&args.filter, 0);
-    let is_older = |row: &&drover_db::Row| {
-        let made = row.parse::<u64>(2).is_some_and(|made| made + CLOCKS_DIFFER < taken);
-        made && wanted.wants_table(row.string(0).as_bytes(), row.string(1).as_bytes())
-    };
-    let Some(row) = there.rows.iter().find(is_older) else { return Ok(()) };
-    let table = quote::qualified(&row.string(0), &row.string(1));
-    Err(Error::with_hint(
-        format!(
-            "--after: the target's table {table} was made before the dump was taken, by the clocks of both servers: it is not the one that was restored"
-        ),
-        "logs go to schemas of their own names: restore the dump without --into first; --database and --table leave out what was not restored; \
-         of a target that was filled in another way --start-position says where to begin, the manifest's binlog_position",
-    ))
-}
-
 /// A table that the dump has not comes from the logs, if it is of their server; where it is there before, its rows would be there twice.
 pub(super) fn refuse_others(
     after: &After,
@@ -145,12 +140,11 @@ pub(super) fn refuse_others(
 ) -> Result<()> {
     let schemas: Vec<_> = after.schemas.iter().map(|schema| quote::string(schema)).collect();
     let there = connection.query(format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, {MADE} FROM information_schema.TABLES \
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES \
          WHERE TABLE_TYPE NOT LIKE '%VIEW' AND TABLE_TYPE <> 'SEQUENCE' AND TABLE_SCHEMA IN ({})",
         schemas.join(", ")
     ));
     let there = there.map_err(|source| destination.failed("listing tables", source))?;
-    refuse_older(after, args, &there)?;
     let known = folded_tables(after);
     let wanted = Filter::new(&args.filter, 0);
     let is_other = |row: &&drover_db::Row| {

@@ -76,14 +76,15 @@ impl Sink<'_> {
     }
 
     /// Where the options say to begin: a run that goes on must do so where the one before ended.
-    pub(super) fn see_start(&mut self, start: &str) -> Result<()> {
-        self.provenance.see_start(start).map_err(|why| {
-            Error::with_hint(
-                why,
+    pub(super) fn see_start(&mut self, start: &str, begins: bool) -> Result<()> {
+        let hint = match begins {
+            true => "begin there again; --restart begins anew",
+            false => {
                 "leave it out, and --resume goes on where it was; to go on behind that place, name the log where it went on first, and \
-                 --start-position counts in it; --restart begins anew",
-            )
-        })
+                 --start-position counts in it; --restart begins anew"
+            }
+        };
+        self.provenance.see_start(start, begins).map_err(|why| Error::with_hint(why, hint))
     }
 
     /// What of the logs is wanted: it must be the same as in an earlier run.
@@ -249,6 +250,27 @@ impl Sink<'_> {
             Goes::ToWorkers(..) => Ok(()),
             Goes::Nowhere => self.try_definition(at, query, dialect),
         }
+    }
+
+    /// Behind a dump, a schema is made that the dump has not: what the target has of it is not what the logs say.
+    pub(super) fn meet_schema(&mut self, at: Start, schema: &[u8]) -> Result<()> {
+        if let Goes::ToWorkers(queue, _) = &self.goes {
+            queue.drain()?;
+        }
+        let name = String::from_utf8_lossy(schema);
+        let there = self.connection.first(format!(
+            "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = {}",
+            quote::string(&name)
+        ));
+        let there = there.map_err(|source| self.destination.failed("asking for a schema", source))?;
+        if there.is_none() {
+            return Ok(());
+        }
+        let what = format!(
+            "the logs make the schema '{name}', which the dump of --after has not, and the target has one: what they put into it would be there twice"
+        );
+        let drop = format!("DROP DATABASE {} if it is from these logs", quote::identifier(&name));
+        self.problem(at, &what, &format!("{drop}; --database with the others leaves it out"))
     }
 
     /// A schema is made that is wanted from then on, also by a run that goes on later.

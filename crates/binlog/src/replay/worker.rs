@@ -11,6 +11,7 @@ use super::position::{Pending, Positions};
 use super::queue::Queue;
 use super::transaction::{Definition, Mode, Piece, Start, Transaction};
 use crate::loads::Spool;
+use crate::ls::without_password;
 use crate::{Error, Result};
 
 /// A connection to the target, and what it does.
@@ -469,5 +470,5 @@ impl Context<'_> {
 pub(super) fn shortened(text: &[u8]) -> String {
     const MOST: usize = 200;
     let text = String::from_utf8_lossy(text.get(..MOST).unwrap_or(text)).into_owned();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    without_password(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

@@ -13,7 +13,7 @@ use crate::args::not_named;
 use crate::gtid_set::GtidSet;
 use crate::link::{Link, sent_anew};
 use crate::log::{Header, Kind, MAGIC, widened};
-use crate::source::is_next;
+use crate::source::{check_next, is_next, place};
 use crate::{Error, Result};
 
 /// What a server sends of its logs.
@@ -81,7 +81,7 @@ impl Dump {
         let listed = listing::list(&mut connection, origin)?;
         let mut wanted = listing::wanted(&listed, named)?;
         if let Some((log, _)) = at {
-            let first = wanted.iter().position(|name| name == log).ok_or_else(|| not_named(log))?;
+            let first = place(wanted.make_contiguous(), log)?.ok_or_else(|| not_named(log))?;
             wanted.drain(..first);
         }
         let mut dump = Self {
@@ -103,6 +103,12 @@ impl Dump {
         };
         dump.session = Some(session?);
         Ok(dump)
+    }
+
+    /// Those that were not begun must be one after the other.
+    pub(super) fn check_order(&self) -> Result<()> {
+        let names: Vec<_> = self.wanted.iter().collect();
+        names.windows(2).try_for_each(|pair| check_next(pair[0], pair[1]))
     }
 
     /// What ties the logs together. One that is written while it is followed has its end before another comes.

@@ -88,6 +88,14 @@ impl ServerLogs {
         Ok(reader.event().header.timestamp)
     }
 
+    /// Refuses logs that are named in another order than the server has them, or without one of those between them.
+    ///
+    /// # Errors
+    /// If they are not one after the other.
+    pub(crate) fn check_order(&self) -> Result<()> {
+        lock(&self.0).check_order()
+    }
+
     /// Whether more is waited for behind the last.
     pub(crate) fn are_followed(&self) -> bool {
         lock(&self.0).follows()

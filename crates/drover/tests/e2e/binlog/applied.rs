@@ -442,6 +442,16 @@ fn not_as_the_dump_says(flavour: Flavour) {
     }
     assert_untouched(target);
     sql(target, "DROP TABLE d.later");
-    replay("").done();
+    // A schema that the logs make is nobody's before.
+    let made = "CREATE DATABASE IF NOT EXISTS made; CREATE TABLE IF NOT EXISTS made.t (a INT); INSERT INTO made.t VALUES (1), (2)";
+    sql(source, made);
+    sql(target, made);
+    let words = ["make the schema 'made', which the dump of --after has not", "hint: DROP DATABASE `made`"];
+    replay("--dry-run").found(&words);
+    replay("").refused(&words);
+    assert_eq!(value(target, "SELECT COUNT(*) FROM made.t"), "2");
+    sql(target, "DROP DATABASE made");
+    replay("--resume").done();
     assert_eq!(value(target, "SELECT COUNT(*) FROM d.later"), "1");
+    assert_eq!(value(target, "SELECT COUNT(*) FROM made.t"), "2");
 }

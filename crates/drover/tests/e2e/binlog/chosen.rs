@@ -8,7 +8,6 @@ use super::sql::logged;
 use crate::client::{client, feed, sql, value};
 use crate::compare;
 use crate::drover::{copy, drover, drover_on, dump, restore, run};
-use crate::files::change_manifest;
 use crate::servers::{on_both, start_unsynced};
 
 on_both!(statements_by_what_they_change, behind_a_dump_of_one_schema, behind_a_copy_of_one_schema);
@@ -153,23 +152,33 @@ fn behind_a_dump_of_one_schema(flavour: Flavour) {
     run(&mut copy(source, target, "one --into one=renamed", &state)).done();
     replay("--restart", &state).refused(&["gave the schema 'one' the name 'renamed'"]);
 
-    // The dump was taken an hour later than the target's tables were made: they are its own.
-    let an_hour_later = |dir: &Path| {
-        change_manifest(dir, |manifest| {
-            let clock = manifest["snapshot"]["server_clock_us"].as_u64().unwrap();
-            manifest["snapshot"]["server_clock_us"] = (clock + 3_600_000_000).into();
-        });
-    };
-    an_hour_later(&backup);
-    for dry in ["", "--dry-run"] {
-        replay(&format!("--name other {dry}"), &backup)
-            .refused(&["the target's table `one`.`t` was made before the dump was taken", "hint: "]);
+    // The dump went into another schema: a table of the target's own is not its, however old.
+    run(&mut dump(source, "one", &dir.path().join("later"))).done();
+    sql(target, "DROP DATABASE one; CREATE DATABASE one; CREATE TABLE one.t (id INT PRIMARY KEY)");
+    run(&mut restore(target, &dir.path().join("later"), "--into one=beside")).done();
+    let own = "INSERT INTO one.t VALUES (1), (2), (4)";
+    for (change, found) in [("DO 1", "NULL"), (own, "1,2,4")] {
+        sql(target, change);
+        for dry in ["", "--dry-run"] {
+            replay(&format!("--name other {dry}"), &dir.path().join("later")).refused(&[
+                "the target does not hold the rows of the dump: `one`.`t`",
+                "hint: restore the dump first",
+            ]);
+        }
+        assert_eq!(rows("one"), found);
     }
-    assert_eq!(rows("one"), "1,2,3");
-    // Those of a copy that went on an hour later are its own too.
+    sql(target, "DROP DATABASE beside; DELETE FROM one.t");
+    // Rows alone, into a table that was there.
+    let alone = dir.path().join("alone");
+    run(&mut dump(source, "one --no-schema", &alone)).done();
+    run(&mut restore(target, &alone, "")).done();
+    sql(source, "INSERT INTO one.t VALUES (5)");
+    replay("--restart", &alone).done();
+    assert_eq!(rows("one"), "1,2,3,5");
+    sql(source, "DELETE FROM one.t WHERE id = 5");
+
     let whole = dir.path().join("whole");
     run(&mut copy(source, target, "one --drop-existing", &whole)).done();
-    an_hour_later(&whole);
     sql(source, "INSERT INTO one.t VALUES (4)");
     replay("--restart", &whole).done();
     assert_eq!(rows("one"), "1,2,3,4");

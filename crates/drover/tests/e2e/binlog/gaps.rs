@@ -7,8 +7,8 @@ use drover_sandbox::{Flavour, Server};
 
 use super::sql::{logged, logs_of};
 use crate::chance::{Chance, rounds};
-use crate::client::{sql, value};
-use crate::drover::{drover, drover_on, run};
+use crate::client::{sql, value, wait_until};
+use crate::drover::{drover, drover_on, dump, restore, run};
 use crate::servers::{on_both, start, start_unsynced};
 
 on_both!(
@@ -16,7 +16,9 @@ on_both!(
     a_storm_of_subsets,
     a_log_cut_anywhere,
     a_server_that_crashed,
+    left_out_unread,
     nothing_to_resume,
+    nothing_was_applied,
     onto_itself
 );
 
@@ -73,6 +75,80 @@ fn logs_follow_each_other(flavour: Flavour) {
     sql(target, "DROP TABLE d.t");
     run(drover_on(target, "binlog replay --restart").args(&logs)).done();
     assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4");
+}
+
+/// Logs that are named before the one where to go on are left out unread: none of them may come behind it.
+fn left_out_unread(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    let backup = dir.path().join("backup");
+    sql(source, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY)");
+    let logs = logged(source, || {
+        run(&mut dump(source, "d", &backup)).done();
+        let then = value(source, "SELECT UNIX_TIMESTAMP()");
+        wait_until("another second", || value(source, "SELECT UNIX_TIMESTAMP()") != then);
+        for id in 1..=3 {
+            sql(source, format!("INSERT INTO d.t VALUES ({id}); FLUSH BINARY LOGS"));
+        }
+    });
+    run(&mut restore(target, &backup, "")).done();
+    let from = format!("--from=mysql://root@/?socket={}", source.socket().display());
+    let replay = |options: &str, order: &[usize]| {
+        let mut command = drover_on(target, &format!("binlog replay {options}"));
+        run(command.arg("--after").arg(&backup).args(order.iter().map(|&at| &logs[at])))
+    };
+    for order in [&[2, 1, 0][..], &[1, 0], &[2, 0, 1]] {
+        for dry in ["", "--dry-run"] {
+            replay(dry, order).refused(&["is named behind it", "in the order of their numbers"]);
+            let mut live = drover_on(target, &format!("binlog replay {dry}"));
+            let names = order.iter().map(|&at| logs[at].file_name().unwrap());
+            run(live.arg("--after").arg(&backup).arg(&from).args(names)).refused(&["is named behind it"]);
+        }
+    }
+    // Names tell nothing: when they were begun does.
+    let copied = dir.path().join("z.000001");
+    std::fs::copy(&logs[2], &copied).unwrap();
+    let mut renamed = drover_on(target, "binlog replay");
+    run(renamed.arg("--after").arg(&backup).arg(&copied).args(&logs[..2]))
+        .refused(&["z.000001 was begun after", "in the order in which they were begun"]);
+    assert_eq!(value(target, "SELECT COUNT(*) FROM d.t"), "0");
+    replay("", &[0, 1]).done();
+    replay("--resume", &[2, 1]).refused(&["is named behind it"]);
+    replay("--resume", &[0, 1, 2]).done();
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3");
+}
+
+/// A replay of which nothing was applied yet has only its first run's word for where it begins.
+fn nothing_was_applied(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let table = "CREATE DATABASE d; CREATE TABLE d.t (id INT)";
+    sql(source, table);
+    sql(target, format!("{table}; INSERT INTO d.t VALUES (1)"));
+    let logs = logged(source, || {
+        sql(source, "INSERT INTO d.t VALUES (1); ALTER TABLE d.t ADD KEY k (id); INSERT INTO d.t VALUES (2)");
+    });
+    let listed = run(drover("binlog ls --json").arg(&logs[0])).done().json();
+    let altered =
+        listed["lines"].as_array().unwrap().iter().find(|line| line.to_string().contains("ADD KEY"));
+    let start = format!("--start-position {}", altered.unwrap()["position"]);
+    let replay = |options: &str| run(drover_on(target, &format!("binlog replay {options}")).args(&logs));
+    sql(target, "ALTER TABLE d.t ADD KEY k (id)");
+    replay(&start).refused(&["k"]);
+    sql(target, "ALTER TABLE d.t DROP KEY k");
+    for dry in ["", "--dry-run"] {
+        replay(&format!("--resume {dry}")).refused(&[
+            "nothing was applied until now",
+            &start,
+            "hint: begin there again",
+        ]);
+    }
+    replay(&format!("--resume {start}")).done();
+    assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2");
+    // The same where the first run came to nothing that it was to apply.
+    let later = "--name later --start-datetime '2037-01-01'";
+    replay(&later.replace('\'', "")).done();
+    replay("--name later --resume").refused(&["nothing was applied until now", "--start-datetime 2037"]);
+    assert_eq!(value(target, "SELECT COUNT(*) FROM d.t"), "2");
 }
 
 /// Any choice of logs, in any order, or copies of some in a directory: all rows of those from the first to the last, or an error, and no
