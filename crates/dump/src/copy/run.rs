@@ -31,7 +31,7 @@ use crate::restore::begun::Begun;
 use crate::restore::check::Prepared;
 use crate::restore::rename::{Case, Renames};
 use crate::restore::run::Restore;
-use crate::restore::steps::Steps;
+use crate::restore::steps::{Steps, lock_schemas};
 use crate::restore::targets::{Coming, Target, is_transactional};
 use crate::restore::{RestoreReport, rows_only};
 use crate::session::{self, Purpose};
@@ -358,6 +358,7 @@ impl Copy<'_> {
             None => manifest.clone(),
         };
         let restore = self.restore(&held, &renames, translator.as_ref());
+        lock_schemas(target, &held, &renames)?;
         let verify = restore.verify(&held, self.source.threads)?;
         let mut warnings = Vec::new();
         let events_off = restore.events_of_earlier(target, verify.as_ref(), &mut warnings)?;

@@ -14,7 +14,7 @@ use super::check::Prepared;
 use super::load::Load;
 use super::rename::{Case, Renames};
 use super::rows_only;
-use super::steps::Steps;
+use super::steps::{Steps, lock_schemas};
 use super::targets::{Coming, Target, is_transactional, kill};
 use super::users::UsersReport;
 use super::verify::{self, VerifyReport};
@@ -168,6 +168,8 @@ impl Restore<'_> {
             Some(threads) => usize::from(threads),
             None => session::default_threads(coordinator)?,
         };
+        // What is there is looked at, and proved again, while nobody else fills it.
+        lock_schemas(coordinator, self.manifest, self.renames)?;
         let steps = Steps::of_restore(coordinator, self.manifest, self.renames)?;
         let has_no_steps = self.resume && !steps.is_there;
         if has_no_steps && !self.args.drop_existing {

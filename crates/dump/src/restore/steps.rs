@@ -44,7 +44,7 @@ const MOST_WORKERS: usize = 512;
 ///
 /// # Errors
 /// If another run fills one of them.
-pub(super) fn lock_schemas(
+pub(crate) fn lock_schemas(
     coordinator: &mut Connection,
     manifest: &Manifest,
     renames: &Renames,
