@@ -32,7 +32,7 @@ pub(super) fn see_server(provenance: &mut Provenance, origin: &Origin) -> Result
     see_last_log(provenance, origin)
 }
 
-/// The same as for files ([`provenance::outlast`]), by the server's clock.
+/// The same as for files ([`super::provenance::outlast`]), by the server's clock.
 fn outlast(connection: &mut Connection, origin: &Origin) -> Result<()> {
     let names = ServerLogs::names(origin)?;
     let Some(first) = names.first().filter(|name| log_number(name) == 1) else { return Ok(()) };
