@@ -143,7 +143,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         ),
     })?;
     let renames = copy_renames(dump)?;
-    if let Some((old, new)) = renames.iter().flatten().next() {
+    if let Some((old, new)) = renames.first() {
         return Err(Failure {
             error: format!(
                 "{}: the copy gave the schema '{old}' the name '{new}', and logs go to schemas of their own names only",

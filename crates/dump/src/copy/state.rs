@@ -62,13 +62,13 @@ pub(super) fn directory(args: &CopyArgs, from: &ConnectOptions, to: &ConnectOpti
     Ok(base.join("drover").join(format!("copy-{}", &id.to_string()[..12])))
 }
 
-/// The new names that a copy gave schemas, old and new; `None` if this is not the state of a copy.
+/// The new names that a copy gave schemas, old and new; none of a dump.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn renames(place: &Path) -> Result<Option<Vec<(String, String)>>> {
+pub fn renames(place: &Path) -> Result<Vec<(String, String)>> {
     let state = State::load(&Store::open(place, &StoreArgs::default())?)?;
-    Ok(state.map(|state| state.into))
+    Ok(state.map(|state| state.into).unwrap_or_default())
 }
 
 impl State {

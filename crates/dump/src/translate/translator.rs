@@ -252,7 +252,7 @@ impl Translator {
         }
     }
 
-    /// What is said of zeros where nobody looks: with `--no-verify` no row is read back.
+    /// The warning for a restore with `--no-verify`: the tables that may hold negative zeros, which MariaDB makes 0.
     pub(crate) fn zeros_unseen(&self, manifest: &Manifest) -> Result<Option<String>> {
         if manifest.copied || self.target.vendor != Vendor::MariaDb || !self.crosses() {
             return Ok(None);
