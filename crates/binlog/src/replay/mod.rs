@@ -406,6 +406,7 @@ fn apply(
     let noted = sink.connection.execute(positions.note_provenance(&sink.provenance));
     noted.map_err(|source| destination.failed("noting a log", source))?;
     let noted = sink.connection.execute(positions.update(0, &mark, ""));
+    let noted = noted.and_then(|_| positions.outlast(&mut sink.connection));
     noted.map_err(|source| destination.failed("noting the end", source))?;
     (sink.report.log, sink.report.position) = (mark.log.to_string(), mark.position);
     if let Some(event) = sink.report.events_off.first() {

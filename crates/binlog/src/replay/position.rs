@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use drover_db::replays::{FILLED, PROVENANCE, TABLE};
 use drover_db::{Connection, Row, quote};
@@ -16,8 +17,8 @@ use super::transaction::Start;
 pub(super) struct Positions {
     /// The replay's name.
     name: String,
-    /// What the target's clock showed at some moment, in seconds since 1970. Sessions that apply rows have another time set.
-    clock: Option<(Instant, u64)>,
+    /// What the target's clock showed at some moment, since 1970. Sessions that apply rows have another time set.
+    clock: Option<(Instant, Duration)>,
 }
 
 /// What earlier runs left.
@@ -78,6 +79,20 @@ const PATIENCE: u32 = 60;
 
 /// What the name ends with of a replay that undoes.
 pub(super) const UNDOING: &str = " flashback";
+/// A clock that is set back is not waited for.
+const OUTLASTED: Duration = Duration::from_secs(3);
+
+/// What the target's clock shows, since 1970: to the microsecond from MySQL 5.6 on; before, the end of its second.
+fn clock(connection: &mut Connection) -> drover_db::Result<Option<Duration>> {
+    let row = match connection.first("SELECT UNIX_TIMESTAMP(), MICROSECOND(NOW(6))") {
+        Err(error) if matches!(error.code(), Some(1064)) => {
+            connection.first("SELECT UNIX_TIMESTAMP(), 999999")?
+        }
+        row => row?,
+    };
+    Ok(row.and_then(|row| Some(Duration::from_secs(row.parse(0)?) + Duration::from_micros(row.parse(1)?))))
+}
+
 /// What the name ends with under which schemas are noted.
 const MADE: &str = "\0made";
 
@@ -158,15 +173,25 @@ impl Positions {
             there => drop(there?),
         }
         let before = Instant::now();
-        let clock = connection.first("SELECT UNIX_TIMESTAMP()")?;
-        self.clock = clock.and_then(|row| Some((before, row.parse(0)?)));
+        self.clock = clock(connection)?.map(|time| (before, time));
         Ok(())
     }
 
-    /// What the target's clock shows, for SQL; it may be a second ahead.
+    /// What the target's clock shows, for SQL; it is never behind, and ahead by no more than a question takes.
     fn now(&self) -> String {
-        let now = self.clock.map(|(then, seconds)| seconds + then.elapsed().as_secs() + 1);
+        let now = self.clock.map(|(then, time)| (time + then.elapsed()).as_secs());
         now.map_or("NULL".into(), |now| now.to_string())
+    }
+
+    /// Waits until the second of the last note is over by the target's clock: a table that is made from then on is seen to be younger.
+    pub(super) fn outlast(&self, connection: &mut Connection) -> drover_db::Result<()> {
+        let Some((then, time)) = self.clock else { return Ok(()) };
+        let noted = (time + then.elapsed()).as_secs();
+        let begun = Instant::now();
+        while clock(connection)?.is_some_and(|time| time.as_secs() <= noted) && begun.elapsed() < OUTLASTED {
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     /// What earlier runs of this replay left; `None` if there was none. The table need not be there.
