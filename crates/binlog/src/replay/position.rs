@@ -82,14 +82,10 @@ pub(super) const UNDOING: &str = " flashback";
 /// A clock that is set back is not waited for.
 const OUTLASTED: Duration = Duration::from_secs(3);
 
-/// What the target's clock shows, since 1970: to the microsecond from MySQL 5.6 on; before, the end of its second.
+/// What the target's clock shows, since 1970; the end of its second where there are no parts of it, as before MySQL 5.6.
 fn clock(connection: &mut Connection) -> drover_db::Result<Option<Duration>> {
-    let row = match connection.first("SELECT UNIX_TIMESTAMP(), MICROSECOND(NOW(6))") {
-        Err(error) if matches!(error.code(), Some(1064)) => {
-            connection.first("SELECT UNIX_TIMESTAMP(), 999999")?
-        }
-        row => row?,
-    };
+    let row =
+        connection.first("SELECT UNIX_TIMESTAMP(), COALESCE(NULLIF(MICROSECOND(NOW(6)), 0), 999999)")?;
     Ok(row.and_then(|row| Some(Duration::from_secs(row.parse(0)?) + Duration::from_micros(row.parse(1)?))))
 }
 

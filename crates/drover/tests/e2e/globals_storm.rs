@@ -56,6 +56,8 @@ fn a_storm_of_settings(flavour: Flavour) {
             let at = chance.below(variables.len());
             let extremes: Vec<_> = variables[at].extremes.iter().map(String::as_str).collect();
             let (name, value) = (variables[at].name.clone(), chance.one_of(&extremes).to_owned());
+            // Set twice, what it was would be forgotten.
+            settings.retain(|(other, _)| *other != name);
             if can_be_set(servers[0], &name, &value) {
                 settings.push((name, value));
             } else {
