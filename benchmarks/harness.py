@@ -23,6 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SBTEST = "sbtest"  # the schema of the sysbench tables
 TABLES = 4
+# What only one vendor's servers let their clients do by default: all are measured doing the same.
+ALLOWED = ["--local-infile=1", "--max-allowed-packet=64M"]
 MYSQL_DIR = ROOT / ".servers" / "mysql-9.7"
 FLAVOURS = ["mariadb", "mysql"]
 MORE = {"mariadb-11": ROOT / ".servers" / "more" / "mariadb-11.8"}  # servers that are taken by their path only
@@ -119,7 +121,7 @@ def private_server(drover, flavour, options, role="bench"):
     name = f"{role}-{flavour}-{os.getpid()}"
     say(f"starting a private {flavour} server")
     which = ["--server", str(MORE[flavour])] if flavour in MORE else ["--flavour", flavour]
-    command = [drover, "--json", "sandbox", "start", *which, "--name", name, "--", *options]
+    command = [drover, "--json", "sandbox", "start", *which, "--name", name, "--", *ALLOWED, *options]
     started = json.loads(output_of(command))
     try:
         yield Server(started["socket"], options)

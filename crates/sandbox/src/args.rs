@@ -36,6 +36,7 @@ pub enum SandboxCommand {
 
 /// The options of `start`.
 #[derive(Debug, Clone, Default, Args)]
+#[command(disable_version_flag = true)]
 pub struct StartArgs {
     /// The vendor's server to start [default: the topology's, else mariadb if there is one, else mysql]
     #[arg(long, value_enum)]
@@ -52,6 +53,10 @@ pub struct StartArgs {
     /// The server program, or a directory that holds one [default: .servers/* here and above, then PATH]
     #[arg(long, value_name = "PATH")]
     pub server: Option<PathBuf>,
+
+    /// The version of the server to start, such as 5.7: one whose numbers begin so, the highest; also in .servers/more/*
+    #[arg(long, value_name = "VERSION", value_parser = version, conflicts_with = "server")]
+    pub version: Option<String>,
 
     /// Let the replica reach its source over a link of this rate only, such as 20Mbit, in each direction
     #[arg(long, value_name = "RATE", value_parser = read::bit_rate)]
@@ -134,6 +139,15 @@ impl LinkArgs {
     }
 }
 
+fn version(text: &str) -> Result<String, String> {
+    let is_version = text.split('.').all(|part| part.parse::<u32>().is_ok());
+    if is_version {
+        Ok(text.to_owned())
+    } else {
+        Err("a version has numbers and dots, such as 8.0.33".to_owned())
+    }
+}
+
 fn link_delay(text: &str) -> Result<Duration, String> {
     let delay = read::duration(text)?;
     let too_long = || format!("a delay can be {} s at most", MAX_DELAY.as_secs());
@@ -147,6 +161,7 @@ impl From<&StartArgs> for StartOptions {
             flavour: args.flavour,
             name: args.name.clone(),
             server: args.server.clone(),
+            version: args.version.clone(),
             server_options: args.server_options.clone(),
             ephemeral: args.ephemeral,
             root: None,

@@ -40,8 +40,17 @@ impl ServerBinaries {
     pub fn find(wanted: Option<Flavour>, path: Option<&Path>) -> Result<Self, Error> {
         match path {
             Some(path) => find::at(path, wanted),
-            None => find::anywhere(wanted),
+            None => find::anywhere(wanted, None),
         }
+    }
+
+    /// Finds a server whose version begins with these numbers, such as `5.7`: in `.servers/*` and `.servers/more/*` of the working directory and
+    /// its parents, else on `PATH`, in `/usr/sbin` and in `/usr/libexec`; of several the highest.
+    ///
+    /// # Errors
+    /// `NotFound` with the places searched and what was found there.
+    pub fn of_version(wanted: Option<Flavour>, version: &str) -> Result<Self, Error> {
+        find::anywhere(wanted, Some(version))
     }
 
     /// Asks the program at `server` what it is, unless this process has asked that same file before: it takes MySQL's 40 ms to say. Only
@@ -93,8 +102,7 @@ impl ServerBinaries {
 
     /// The numbers at the start of the version, for comparison: `[10, 11, 19]`.
     pub(crate) fn version_numbers(&self) -> Vec<u32> {
-        let end = self.version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.version.len());
-        self.version[..end].split('.').map_while(|part| part.parse().ok()).collect()
+        find::numbers(&self.version)
     }
 
     /// The server program, with symbolic links resolved.

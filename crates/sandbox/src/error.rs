@@ -10,10 +10,12 @@ use crate::{Flavour, SandboxName, Topology};
 #[non_exhaustive]
 pub enum Error {
     /// No server of the flavour asked for (`None`: of either) is on this host.
-    #[error("no {} server found; looked in {}", title(*wanted), looked_in.join(", "))]
+    #[error("no {} server{} found; looked in {}", title(*wanted), of_version(version.as_deref()), looked_in.join(", "))]
     NotFound {
         /// The flavour that was asked for.
         wanted: Option<Flavour>,
+        /// The version that was asked for.
+        version: Option<String>,
         /// The places searched, with what was found there and did not fit.
         looked_in: Vec<String>,
     },
@@ -295,7 +297,10 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotFound { .. } => Some(
+            Self::NotFound { version: Some(version), .. } => Some(format!(
+                "`scripts/servers {version}` fetches one, if it is known to it; or name one with --server PATH"
+            )),
+            Self::NotFound { version: None, .. } => Some(
                 "`scripts/setup` fetches both vendors' servers; or name one with --server PATH".to_owned(),
             ),
             Self::NotAServer { .. } => {
@@ -346,6 +351,10 @@ impl Error {
     }
 }
 
+fn of_version(version: Option<&str>) -> String {
+    version.map_or(String::new(), |version| format!(" of version {version}"))
+}
+
 fn title(wanted: Option<Flavour>) -> &'static str {
     wanted.map_or("MariaDB or MySQL", Flavour::title)
 }
@@ -379,8 +388,11 @@ mod tests {
 
     #[test]
     fn a_missing_server_says_where_it_was_looked_for() {
-        let error =
-            Error::NotFound { wanted: Some(Flavour::MySql), looked_in: vec!["/a".into(), "/b".into()] };
+        let error = Error::NotFound {
+            wanted: Some(Flavour::MySql),
+            version: None,
+            looked_in: vec!["/a".into(), "/b".into()],
+        };
         assert_eq!(error.to_string(), "no MySQL server found; looked in /a, /b");
         assert!(error.hint().unwrap().contains("scripts/setup"));
     }

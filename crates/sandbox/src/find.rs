@@ -69,12 +69,13 @@ pub(crate) fn at(path: &Path, wanted: Option<Flavour>) -> Result<ServerBinaries,
     }
 }
 
-/// The best server on this host.
-pub(crate) fn anywhere(wanted: Option<Flavour>) -> Result<ServerBinaries, Error> {
+/// The best server on this host; of a version, if one is wanted: that of all servers whose numbers begin so.
+pub(crate) fn anywhere(wanted: Option<Flavour>, version: Option<&str>) -> Result<ServerBinaries, Error> {
     let Some(flavour) = wanted else {
-        return anywhere(Some(Flavour::MariaDb)).or_else(|_| anywhere(Some(Flavour::MySql))).map_err(either);
+        let of = |flavour| anywhere(Some(flavour), version);
+        return of(Flavour::MariaDb).or_else(|_| of(Flavour::MySql)).map_err(either);
     };
-    let mut search = Search::new(wanted);
+    let mut search = Search { version: version.map(numbers).unwrap_or_default(), ..Search::new(wanted) };
     let here = env::current_dir().unwrap_or_default();
     if let Some(found) = in_servers_dirs(&here, &mut search).or_else(|| on_path(&mut search)) {
         return Ok(found);
@@ -83,17 +84,23 @@ pub(crate) fn anywhere(wanted: Option<Flavour>) -> Result<ServerBinaries, Error>
         vec![format!("{}/.servers and those of its parents", here.display()), "PATH".to_owned()];
     looked_in.extend(SYSTEM_DIRS.map(str::to_owned));
     looked_in.extend(search.rejected);
-    Err(Error::NotFound { wanted: Some(flavour), looked_in })
+    Err(Error::NotFound { wanted: Some(flavour), version: version.map(str::to_owned), looked_in })
 }
 
 fn either(error: Error) -> Error {
     match error {
-        Error::NotFound { looked_in, .. } => Error::NotFound { wanted: None, looked_in },
+        Error::NotFound { version, looked_in, .. } => Error::NotFound { wanted: None, version, looked_in },
         other => other,
     }
 }
 
-/// The highest version in the nearest `.servers` that has the flavour.
+/// The numbers at the start of a version.
+pub(crate) fn numbers(version: &str) -> Vec<u32> {
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
+    version[..end].split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+/// The highest version in the nearest `.servers` that has the flavour. Those below `more` are taken only if a version is asked for.
 fn in_servers_dirs(here: &Path, search: &mut Search) -> Option<ServerBinaries> {
     here.ancestors().find_map(|dir| {
         let servers = dir.join(".servers");
@@ -102,6 +109,8 @@ fn in_servers_dirs(here: &Path, search: &mut Search) -> Option<ServerBinaries> {
             search.rejected.push(format!("{} (somebody else put it where anyone can)", servers.display()));
             return None;
         }
+        let more = servers.join("more").read_dir().ok().filter(|_| !search.version.is_empty());
+        let trees = trees.chain(more.into_iter().flatten());
         let programs = trees.flatten().flat_map(|tree| servers_in_tree(&tree.path()));
         programs.filter_map(|program| search.accept(&program)).max_by_key(ServerBinaries::version_numbers)
     })
@@ -128,6 +137,8 @@ fn servers_in_tree(tree: &Path) -> Vec<PathBuf> {
 /// One search: what is wanted, and what was seen that did not fit.
 struct Search {
     wanted: Option<Flavour>,
+    /// The numbers that its version begins with.
+    version: Vec<u32>,
     seen: Vec<PathBuf>,
     rejected: Vec<String>,
     of_other_flavour: Option<ServerBinaries>,
@@ -135,7 +146,7 @@ struct Search {
 
 impl Search {
     fn new(wanted: Option<Flavour>) -> Self {
-        Self { wanted, seen: Vec::new(), rejected: Vec::new(), of_other_flavour: None }
+        Self { wanted, version: Vec::new(), seen: Vec::new(), rejected: Vec::new(), of_other_flavour: None }
     }
 
     /// The server at `program` if it is what is wanted. A program with several names is asked once.
@@ -146,13 +157,18 @@ impl Search {
         }
         self.seen.push(canonical);
         match ServerBinaries::probe(program) {
-            Ok(found) if self.wanted.is_none_or(|wanted| wanted == found.flavour()) => Some(found),
+            Ok(found) if self.fits(&found) => Some(found),
             Ok(other) => self.reject(program, other),
             Err(reason) => {
                 self.rejected.push(format!("{} ({reason})", program.display()));
                 None
             }
         }
+    }
+
+    fn fits(&self, found: &ServerBinaries) -> bool {
+        self.wanted.is_none_or(|wanted| wanted == found.flavour())
+            && found.version_numbers().starts_with(&self.version)
     }
 
     fn reject(&mut self, program: &Path, other: ServerBinaries) -> Option<ServerBinaries> {
@@ -186,6 +202,24 @@ mod tests {
             std::thread::yield_now();
         }
         program
+    }
+
+    #[test]
+    fn below_more_is_what_is_asked_for_by_its_version() {
+        let root = tempfile::tempdir().unwrap();
+        fake_server(&root.path().join(".servers/new"), "mysqld", "9.7.4");
+        fake_server(&root.path().join(".servers/more/a"), "mysqld", "5.7.22");
+        fake_server(&root.path().join(".servers/more/b"), "mysqld", "5.70.1");
+        let search = |version| {
+            let search = Search::new(Some(Flavour::MySql));
+            in_servers_dirs(root.path(), &mut Search { version: numbers(version), ..search })
+                .map(|found| found.version().to_owned())
+        };
+        assert_eq!(search("").as_deref(), Some("9.7.4"));
+        assert_eq!(search("5.7").as_deref(), Some("5.7.22"));
+        assert_eq!(search("5").as_deref(), Some("5.70.1"));
+        assert_eq!(search("9").as_deref(), Some("9.7.4"));
+        assert_eq!(search("5.7.2"), None);
     }
 
     #[test]

@@ -16,16 +16,15 @@ use crate::{Error, Flavour};
 const RESERVED: [&str; 4] = ["datadir", "socket", "daemonize", "no-defaults"];
 const RESERVED_SHORT: [char; 2] = ['h', 'S'];
 
-/// What both vendors know. Packets of 64 MiB are MySQL's default; MariaDB's would be 16 MiB.
-const COMMON: [&str; 9] = [
+/// What both vendors know. What a server lets its clients do is as its vendor ships it; but the directory for files that MySQL is built with
+/// comes with its package.
+const COMMON: [&str; 7] = [
     "--bind-address=127.0.0.1",
     "--skip-name-resolve",
     "--log-bin=binlog",
     "--sync-binlog=0",
     "--innodb-flush-log-at-trx-commit=2",
     "--innodb-buffer-pool-size=256M",
-    "--max-allowed-packet=64M",
-    "--local-infile=1",
     "--secure-file-priv=",
 ];
 

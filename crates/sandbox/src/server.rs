@@ -30,6 +30,8 @@ pub struct StartOptions {
     pub name: Option<SandboxName>,
     /// A server program or a directory that holds one; `None` searches, see [`ServerBinaries::find`].
     pub server: Option<PathBuf>,
+    /// The numbers that the server's version begins with, see [`ServerBinaries::of_version`]; not with `server`.
+    pub version: Option<String>,
     /// Server options beyond the sandbox's own, such as `--max-connections=17`. They come last, so they win.
     pub server_options: Vec<String>,
     /// Whether the server ends with this process and leaves nothing behind.
@@ -135,7 +137,10 @@ impl Server {
         prepare: impl FnOnce(&mut Setup) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         options::check(&options.server_options)?;
-        let binaries = ServerBinaries::find(options.flavour, options.server.as_deref())?;
+        let binaries = match &options.version {
+            Some(version) => ServerBinaries::of_version(options.flavour, version)?,
+            None => ServerBinaries::find(options.flavour, options.server.as_deref())?,
+        };
         let template = template::ensure(&binaries, &options.server_options, &template_cache()?)?;
         let mut setup = Setup::claim(options, binaries, port)?;
         match prepare(&mut setup).and_then(|()| setup.first_launch(&template)) {

@@ -19,7 +19,7 @@ use crate::{Error, Flavour, ServerBinaries, options};
 const KEPT: [&str; 2] = ["lower-case-table-names", "innodb-page-size"];
 
 /// Part of every template's name; to be raised when this code makes them differently.
-const GENERATION: u32 = 1;
+const GENERATION: u32 = 2;
 
 /// The order in which MariaDB's `mariadb-install-db` feeds its scripts to the server. Up to 10.x some of them are
 /// named `mysql_…`.
@@ -32,9 +32,13 @@ const MARIADB_SCRIPTS: [&str; 6] = [
     MARIADB_SYS,
 ];
 
+/// The same for MySQL before 5.7, which cannot initialise itself.
+const MYSQL_SCRIPTS: [&str; 3] =
+    ["mysql_system_tables.sql", "mysql_system_tables_data.sql", "fill_help_tables.sql"];
+
 /// `@auth_root_socket` NULL makes root@localhost an account with an empty password instead of one bound to the
 /// system's root.
-const MARIADB_FIRST: &str = "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n";
+const FIRST: &str = "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n";
 
 /// Servers before 10.6 have no schema `sys`.
 const MARIADB_SYS: &str = "mariadb_sys_schema.sql";
@@ -130,6 +134,7 @@ fn initialise(binaries: &ServerBinaries, kept: &[&String], datadir: &Path) -> Re
     let mut command = binaries.server_command();
     command.args(options::as_root()).arg(path_option("--datadir", datadir)).stdin(Stdio::null());
     match binaries.flavour() {
+        Flavour::MySql if is_scripted(binaries)? => command.arg("--bootstrap").stdin(mysql_scripts(binaries)?),
         Flavour::MySql => command.args(["--initialize-insecure", "--loose-innodb-redo-log-capacity=64M"]),
         Flavour::MariaDb => command.args(mariadb_bootstrap()).stdin(mariadb_scripts(binaries)?),
     };
@@ -165,7 +170,7 @@ fn mariadb_bootstrap() -> Vec<OsString> {
 fn mariadb_scripts(binaries: &ServerBinaries) -> Result<File, Error> {
     let missing = io::Error::new(ErrorKind::NotFound, "there is no share directory with MariaDB's messages");
     let share = binaries.share_dir().ok_or(missing).map_err(Error::io("use", binaries.basedir()))?;
-    let mut sql = MARIADB_FIRST.as_bytes().to_vec();
+    let mut sql = FIRST.as_bytes().to_vec();
     for name in MARIADB_SCRIPTS {
         let path = script_path(&share, name);
         if name == MARIADB_SYS && !path.is_file() {
@@ -175,6 +180,29 @@ fn mariadb_scripts(binaries: &ServerBinaries) -> Result<File, Error> {
         sql.push(b'\n');
     }
     sql.extend(mariadb_last(&sql).into_bytes());
+    nameless_file(&sql).map_err(Error::io("write to", &std::env::temp_dir()))
+}
+
+/// Whether a MySQL is made by scripts that come with it, as before 5.7: it knows no option that would do it.
+fn is_scripted(binaries: &ServerBinaries) -> Result<bool, Error> {
+    let mut command = binaries.server_command();
+    command.args(options::as_root()).args(["--verbose", "--help"]).stdin(Stdio::null());
+    let help = command.output().map_err(Error::io("run", binaries.server()))?;
+    Ok(!String::from_utf8_lossy(&help.stdout).contains("--initialize-insecure"))
+}
+
+/// All scripts as one nameless file, from its start. They make accounts for TCP and nameless ones, too.
+fn mysql_scripts(binaries: &ServerBinaries) -> Result<File, Error> {
+    let share = binaries.share_dir().unwrap_or_default();
+    let mut sql = FIRST.as_bytes().to_vec();
+    for path in MYSQL_SCRIPTS.map(|name| share.join(name)) {
+        sql.extend(fs::read(&path).map_err(Error::io("read", &path))?);
+        sql.push(b'\n');
+    }
+    sql.extend(
+        b"\nUSE mysql;\nDELETE FROM user WHERE User = '' OR Host <> 'localhost';\nDELETE FROM db;\n\
+          DELETE FROM proxies_priv WHERE Host <> 'localhost';\n",
+    );
     nameless_file(&sql).map_err(Error::io("write to", &std::env::temp_dir()))
 }
 

@@ -44,5 +44,6 @@ mod rot;
 mod rows_chosen;
 mod s3;
 mod sandbox;
+mod stock;
 mod untrusted;
 mod users;

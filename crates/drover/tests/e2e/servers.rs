@@ -79,9 +79,18 @@ pub(crate) fn start_mariadb_11(options: &[&str]) -> Server {
     start_at(Flavour::MariaDb, Some(place), &[unsynced(Flavour::MariaDb), options].concat())
 }
 
-/// The same of the server at that place, or else of the one that is found by itself.
+/// What one vendor's servers let their clients do by default and the other's do not, so that tests are the same on both. [`stock`] has none
+/// of it.
+const ALLOWED: [&str; 2] = ["--local-infile=1", "--max-allowed-packet=64M"];
+
+/// A private server as its vendor ships it.
+pub(crate) fn stock(flavour: Flavour) -> Server {
+    Server::start(&StartOptions::ephemeral(flavour)).unwrap()
+}
+
+/// The same as [`start`] of the server at that place, or else of the one that is found by itself.
 pub(crate) fn start_at(flavour: Flavour, server: Option<PathBuf>, options: &[&str]) -> Server {
-    let server_options = options.iter().map(|&option| option.to_owned()).collect();
+    let server_options = ALLOWED.iter().chain(options).map(|&option| option.to_owned()).collect();
     Server::start(&StartOptions { server, server_options, ..StartOptions::ephemeral(flavour) })
         .unwrap_or_else(|error| panic!("no {} server: {error}", flavour.title()))
 }

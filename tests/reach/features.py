@@ -1,0 +1,229 @@
+"""What drover does on one server, and from one to another. Each gives a Verdict; what was lost, or changed by what was refused, in silence is a fault."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from look import Difference, Schema
+
+HERE = Path(__file__).resolve().parent
+
+
+class Verdict:
+    """`yes`, `partly` (something was lost, and said), `no` (refused, nothing changed) or `FAULT`, with the reasons."""
+
+    def __init__(self, word, reasons=()):
+        self.word, self.reasons = word, list(dict.fromkeys(reasons))
+
+    def __str__(self):
+        return self.word + "".join(f"\n    {reason}" for reason in self.reasons)
+
+
+class Ended:
+    """What came of a command."""
+
+    def __init__(self, command, done):
+        self.command, self.code, self.out, self.err = command, done.returncode, done.stdout, done.stderr
+
+    @property
+    def error(self):
+        """Its first line of error, without the word."""
+        lines = [line for line in self.err.splitlines() if line.startswith("error: ")]
+        return lines[0].removeprefix("error: ") if lines else f"exit {self.code}: {self.err.strip()[-300:]}"
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+class Drover:
+    def __init__(self, binary):
+        self.binary = str(binary)
+
+    def run(self, *words, stdin=None, timeout=900):
+        command = [self.binary, *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", input=stdin, timeout=timeout)
+        return Ended(command, done)
+
+    def on(self, server, *words):
+        return self.run(*words, "--no-defaults", "-S", server.socket, "-u", "root")
+
+
+def schemas(server):
+    own = ("information_schema", "performance_schema", "mysql", "sys", "test")
+    return [name for name, in server.rows("SHOW DATABASES") if name not in own]
+
+
+def fill(server):
+    """The nasty schema, as much of it as this version takes."""
+    return server.feed((HERE / "nasty.sql").read_bytes())
+
+
+def unless_fault(ended, faults):
+    """The verdict on a command that is to do all, where nothing else is amiss."""
+    if faults:
+        return Verdict("FAULT", faults)
+    return Verdict("yes") if ended.code == 0 else Verdict("no", [ended.error])
+
+
+def losses(report):
+    """What a report says was lost, refused or left out."""
+    said = []
+    for name in ("lost", "refused", "left_out"):
+        said += [str(item) if isinstance(item, str) else " ".join(str(value) for value in item.values() if value) for item in report.get(name, [])]
+    return said
+
+
+def brought(ended, source, target, schema="nasty"):
+    """The verdict on what was brought over."""
+    if ended.code == 2:
+        changed = schemas(target)
+        return Verdict("FAULT" if changed else "no", [ended.error] + ([f"and has left {changed}"] if changed else []))
+    difference = Difference(Schema(source, schema), Schema(target, schema))
+    said = ended.out + ended.err
+    faults = [f"{what} is missing, and nothing says so" for what in difference.missing if what.split(" ", 1)[1].split(".")[0] not in said]
+    faults += [f"the rows of {table} are others, and nothing says so" for table in difference.wrong if table not in said]
+    if ended.code == 0 and difference:
+        faults += [f"exit code 0, and {what} is missing" for what in difference.missing]
+        faults += [f"exit code 0, and the rows of {table} are others" for table in difference.wrong]
+    if faults:
+        return Verdict("FAULT", faults)
+    if ended.code == 0:
+        return Verdict("yes")
+    return Verdict("partly", warnings(ended) or [ended.error])
+
+
+def warnings(ended):
+    """What its report says of losses: the lines that name an object."""
+    starts = ("warning: ", "lost", "refused", "left out", "differs", "not held")
+    lines = [line.strip() for line in (ended.err + ended.out).splitlines()]
+    return [line.removeprefix("warning: ") for line in lines if line.startswith(starts)]
+
+
+def copied(drover, source, target, work):
+    """First as it is; what is refused then must have changed nothing, and is left out in a second run."""
+    state = work / "state"
+    shutil.rmtree(state, ignore_errors=True)
+    command = ["copy", "nasty", "--no-defaults", "--from", source.url, "--to", target.url, "--state", state]
+    first = drover.run(*command)
+    if first.code != 2:
+        return brought(first, source, target)
+    refused = brought(first, source, target)
+    if refused.word == "FAULT":
+        return refused
+    shutil.rmtree(state, ignore_errors=True)
+    second = drover.run(*command, "--skip-refused")
+    verdict = brought(second, source, target)
+    if verdict.word == "yes":
+        verdict.word = "partly"
+    return Verdict(verdict.word, [*verdict.reasons, *([first.error] if verdict.word == "no" else [])])
+
+
+def logged(server, work):
+    """Has it write a log of its own, and gives its copy."""
+    server.rows("FLUSH LOGS")
+    log = server.rows("SHOW BINARY LOGS")[-1][0]
+    server.feed((HERE / "log.sql").read_bytes())
+    server.rows("FLUSH LOGS")
+    return Path(shutil.copy(server.datadir / log, work / log))
+
+
+def replayed(drover, source, target, log):
+    target.rows("DROP DATABASE IF EXISTS nasty")
+    trial = drover.on(target, "binlog", "replay", "--dry-run", log)
+    real = drover.on(target, "binlog", "replay", log)
+    if real.code == 0:
+        difference = Difference(Schema(source, "logged"), Schema(target, "logged"))
+        faults = [f"{what} is missing" for what in difference.missing] + [f"the rows of {table} are others" for table in difference.wrong]
+        return Verdict("FAULT", faults) if faults else Verdict("yes")
+    if trial.code == 0:
+        return Verdict("FAULT", [real.error, "and a dry run says that all can be applied"])
+    changed = [name for name in schemas(target) if name == "logged"]
+    return Verdict("FAULT" if changed else "no", [real.error, *(["and it has changed something"] if changed else [])])
+
+
+def own(drover, source, twin, log, work):
+    """Each feature on one server; `twin` is another one of its version."""
+    yield "dump", unless_fault(dump := drover.on(source, "dump", "nasty", "--users", "--out", work / "dump"), [])
+    if dump.code == 0:
+        restored = drover.on(twin, "restore", work / "dump", "--users")
+        yield "restore", brought(restored, source, twin)
+        yield "verify", unless_fault(drover.on(twin, "verify", work / "dump", "--users"), [])
+        yield "accounts", accounts(source, twin)
+    for what in ("ls", "stat", "sql", "cost"):
+        yield f"binlog {what}", unless_fault(drover.run("binlog", what, log), [])
+    yield "binlog ls --from-server", unless_fault(drover.on(source, "binlog", "ls", "--from-server", log.name), [])
+    yield "binlog extract", unless_fault(drover.run("binlog", "extract", "--out", work / "files", log), [])
+    yield "binlog replay", replayed(drover, source, twin, log)
+    yield "binlog sql, by the client", by_client(drover, source, twin, log)
+    yield "chunk", chunk(drover, source)
+    yield from work_off(drover, twin)
+    yield from tpcc(drover, twin)
+    yield "doctor", doctor(drover, source)
+
+
+def accounts(source, twin):
+    def grants(server):
+        return [server.rows(f"SHOW GRANTS FOR {who}") if server.can(f"SHOW GRANTS FOR {who}") else None for who in ("keeper@localhost", "guest@'10.%'")]
+    same = grants(source) == grants(twin)
+    return Verdict("yes") if same else Verdict("FAULT", [f"{grants(source)} became {grants(twin)}"])
+
+
+def by_client(drover, source, twin, log):
+    twin.rows("DROP DATABASE IF EXISTS logged")
+    text = drover.run("binlog", "sql", "--columns-of", source.url, log)
+    if text.code:
+        return Verdict("no", [text.error])
+    refused = twin.feed(text.out.encode())
+    difference = Difference(Schema(source, "logged"), Schema(twin, "logged")) if twin.can("USE logged") else True
+    if refused:
+        return Verdict("FAULT", refused)
+    return Verdict("FAULT", ["the rows are others"]) if difference else Verdict("yes")
+
+
+def chunk(drover, source):
+    source.rows("DROP DATABASE IF EXISTS chunked; CREATE DATABASE chunked; USE chunked; CREATE TABLE t (id INT PRIMARY KEY, v INT); "
+                "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0), (4, 0)")
+    try:
+        done = drover.on(source, "chunk", "-D", "chunked", "UPDATE t SET v = v + 1 WHERE id > 1")
+        if done.code:
+            return Verdict("no", [done.error])
+        right = source.value("SELECT GROUP_CONCAT(v ORDER BY id) FROM chunked.t") == "0,1,1,1"
+        return Verdict("yes") if right else Verdict("FAULT", ["other rows were changed"])
+    finally:
+        source.rows("DROP DATABASE chunked")
+
+
+def work_off(drover, server):
+    made = drover.on(server, "queue", "init", "-D", "jobs")
+    if made.code:
+        left = "jobs" in schemas(server) and server.rows("SHOW TABLES FROM jobs")
+        yield "queue", Verdict("FAULT" if left else "no", [made.error, *(["and tables are left"] if left else [])])
+        return
+    drover.on(server, "queue", "push", "-D", "jobs", "--kind", "1", *range(1, 101))
+    done = drover.on(server, "--json", "queue", "work", "-D", "jobs", "--until-empty", "--json-lines", "cat")
+    if done.code:
+        yield "queue", Verdict("no", [done.error])
+    else:
+        count = done.json["done"]
+        yield "queue", Verdict("yes") if count == 100 else Verdict("FAULT", [f"{count} of 100 tasks were done"])
+
+
+def tpcc(drover, server):
+    for words in (["load", "-w", "1"], ["run", "-c", "2", "--seconds", "1"], ["check"]):
+        done = drover.on(server, "bench", "tpcc", *words, "-D", "tpcc")
+        if done.code:
+            yield "bench tpcc", Verdict("no", [f"{words[0]}: {done.error}"])
+            return
+    yield "bench tpcc", Verdict("yes")
+
+
+def doctor(drover, server):
+    done = drover.on(server, "--json", "doctor")
+    if done.code == 2:
+        return Verdict("no", [done.error])
+    unknown = [check for check in done.json.get("checks", []) if check.get("status") == "unknown" and str(check.get("check", "")).startswith(("server", "binlog"))]
+    if unknown:
+        return Verdict("partly", [f"{check['check']}: {check.get('reason') or check.get('why') or check.get('seen')}" for check in unknown])
+    return Verdict("yes")

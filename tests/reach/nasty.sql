@@ -1,0 +1,134 @@
+-- What is hard, in statements that stand alone: a server that lacks one of them does not have that part. Fed to a source with --force, so each
+-- version has all that it can hold. No time, chance or name of a server may get into a row.
+SET NAMES utf8;
+SET SESSION sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO';
+SET time_zone = '+00:00';
+CREATE DATABASE nasty CHARACTER SET utf8 COLLATE utf8_general_ci;
+USE nasty;
+
+-- Numbers at their ends, digits of FLOAT and DOUBLE, and what has no value.
+CREATE TABLE numbers (id INT NOT NULL PRIMARY KEY, t TINYINT, tu TINYINT UNSIGNED, s SMALLINT, m MEDIUMINT, mu MEDIUMINT UNSIGNED, i INT(5) ZEROFILL, b BIGINT, bu BIGINT UNSIGNED, f FLOAT, fs FLOAT(7,3), d DOUBLE, ds DOUBLE(20,6), n DECIMAL(65,30), n0 DECIMAL(10,0), bits BIT(64), bit1 BIT(1), y YEAR) ENGINE=InnoDB;
+INSERT INTO numbers VALUES (0, -128, 255, -32768, -8388608, 16777215, 42, -9223372036854775808, 18446744073709551615, 3.4028235e38, 1234.567, 1.7976931348623157e308, 12345678901234.123456, '12345678901234567890123456789012345.123456789012345678901234567890', -9999999999, b'1111111111111111111111111111111111111111111111111111111111111111', b'1', 2155);
+INSERT INTO numbers VALUES (1, 127, 0, 32767, 8388607, 0, 99999, 9223372036854775807, 0, 1e-45, -0.001, 2.2250738585072014e-308, -0.000001, '-0.000000000000000000000000000001', 0, b'0', b'0', 1901);
+INSERT INTO numbers VALUES (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (-1, 0, 1, 0, 0, 1, 0, 0, 1, 0.1, 0.1, 0.1, 0.1, 0.1, 1, b'10', b'1', 0);
+INSERT INTO numbers (id, f, d) VALUES (3, 16777217, 9007199254740993), (4, 1.1, 1.1), (5, -1e-10, -1e-310), (6, 123456.789, 123456789.123456789);
+
+-- Times with and without a value, and dates that no calendar has.
+CREATE TABLE times (id INT NOT NULL PRIMARY KEY, d DATE, dt DATETIME, ts TIMESTAMP NULL, t TIME) ENGINE=InnoDB;
+INSERT INTO times VALUES (1, '0000-00-00', '0000-00-00 00:00:00', '0000-00-00 00:00:00', '-838:59:59'), (2, '2000-02-31', '2000-02-31 23:59:59', '1970-01-01 00:00:01', '838:59:59'), (3, '9999-12-31', '9999-12-31 23:59:59', '2038-01-19 03:14:07', '00:00:00'), (4, '0000-01-01', '1000-01-01 00:00:00', '2024-02-29 12:34:56', '-00:00:01'), (5, '2024-00-00', '2024-01-00 00:00:00', NULL, NULL);
+CREATE TABLE fractions (id INT NOT NULL PRIMARY KEY, dt DATETIME(6), ts TIMESTAMP(3) NULL, t TIME(2), e DATETIME(1)) ENGINE=InnoDB;
+INSERT INTO fractions VALUES (1, '2024-01-02 03:04:05.678901', '2024-01-02 03:04:05.678', '-12:34:56.78', '1999-12-31 23:59:59.9'), (2, NULL, NULL, NULL, NULL);
+
+-- Every byte, alone and behind a backslash, in each kind of text and bytes.
+CREATE TABLE bytes (id INT NOT NULL PRIMARY KEY, b VARBINARY(300), bb BINARY(8), l LONGBLOB, c VARCHAR(300) CHARACTER SET latin1, t TEXT CHARACTER SET latin1, u VARCHAR(100) CHARACTER SET utf8, ch CHAR(10) CHARACTER SET utf8) ENGINE=InnoDB;
+INSERT INTO bytes VALUES (1, 0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff, 0x00ff5c275c, REPEAT(0x5c0a0d0927225c5c00, 2000), 0x80ff5c27e9, 'tab\tline\nreturn\rzero\0back\\quote\'', 'žluťoučký', 'end  ');
+INSERT INTO bytes VALUES (2, '', '', '', '', '', '', ''), (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (4, '\\N', '\\N', '\\N', '\\N', 'NULL', '\\', '\\N');
+
+-- Character sets of several bytes, some with a backslash as a second byte.
+CREATE TABLE sets (id INT NOT NULL PRIMARY KEY, g VARCHAR(20) CHARACTER SET gbk, s VARCHAR(20) CHARACTER SET sjis, b VARCHAR(20) CHARACTER SET big5, u2 VARCHAR(20) CHARACTER SET ucs2, k VARCHAR(20) CHARACTER SET euckr, r VARCHAR(20) CHARACTER SET koi8r, a VARCHAR(20) CHARACTER SET ascii, l2 VARCHAR(20) CHARACTER SET latin2 COLLATE latin2_czech_cs) ENGINE=InnoDB;
+INSERT INTO sets VALUES (1, 0xd55c, 0x955c, 0xa55c, 0x005c4e2d, 0xb0a1, 0xd7c4, 'a\\b', 0xb9e8), (2, '', NULL, '', NULL, '', NULL, '', NULL);
+CREATE TABLE four_bytes (id INT NOT NULL PRIMARY KEY, t VARCHAR(50) CHARACTER SET utf8mb4, u32 VARCHAR(20) CHARACTER SET utf32, u16 VARCHAR(20) CHARACTER SET utf16) ENGINE=InnoDB;
+INSERT INTO four_bytes VALUES (1, 0xf09f9880e4b8ad, 0x0001f600, 0xd83dde00), (2, '', '', '');
+
+-- Members of ENUM and SET: the error value, the empty one, 64 of them.
+CREATE TABLE members (id INT NOT NULL PRIMARY KEY, e ENUM('', 'a', 'it''s', 'é') CHARACTER SET utf8, s SET('x', 'y', 'z w')) ENGINE=InnoDB;
+INSERT INTO members VALUES (1, '', ''), (2, 'a', 'x,z w'), (3, 'it''s', 'y'), (4, NULL, NULL), (5, 4, 7);
+INSERT IGNORE INTO members VALUES (6, 'none of them', 'x');
+CREATE TABLE many (id INT NOT NULL PRIMARY KEY, s SET('a','b','c','d','e','f','g','h','i','j','k','l','m','n','o','p','q','r','s','t','u','v','w','x','y','z','a1','b1','c1','d1','e1','f1','g1','h1','i1','j1','k1','l1','m1','n1','o1','p1','q1','r1','s1','t1','u1','v1','w1','x1','y1','z1','a2','b2','c2','d2','e2','f2','g2','h2','i2','j2','k2','l2')) ENGINE=InnoDB;
+INSERT INTO many VALUES (1, 'a,l2'), (2, 'l2'), (3, '');
+
+-- Engines.
+CREATE TABLE in_myisam (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, v VARCHAR(20), f FLOAT) ENGINE=MyISAM;
+INSERT INTO in_myisam VALUES (1, 'a', 1.1), (7, NULL, NULL);
+CREATE TABLE in_memory (id INT NOT NULL, v VARCHAR(20), KEY (id)) ENGINE=MEMORY;
+INSERT INTO in_memory VALUES (1, 'x'), (1, 'x');
+CREATE TABLE in_archive (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, v VARCHAR(20)) ENGINE=ARCHIVE;
+INSERT INTO in_archive VALUES (5, 'a'), (100, 'it''s');
+CREATE TABLE in_csv (id INT NOT NULL, v VARCHAR(40) NOT NULL) ENGINE=CSV;
+INSERT INTO in_csv VALUES (1, 'comma, "quote"'), (2, 'line\nfeed');
+CREATE TABLE in_aria (id INT NOT NULL PRIMARY KEY, v TEXT) ENGINE=Aria;
+INSERT INTO in_aria VALUES (1, 'a'), (2, NULL);
+CREATE TABLE squeezed (id INT NOT NULL PRIMARY KEY, v TEXT) ENGINE=InnoDB ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8;
+INSERT INTO squeezed VALUES (1, REPEAT('z', 5000));
+
+-- Keys at odd places, none, and a table in parts.
+CREATE TABLE no_key (a INT, b TEXT) ENGINE=InnoDB;
+INSERT INTO no_key VALUES (1, 'a'), (1, 'a'), (NULL, NULL);
+CREATE TABLE nullable_key (a INT, b VARCHAR(10), UNIQUE KEY (a, b)) ENGINE=InnoDB;
+INSERT INTO nullable_key VALUES (1, 'a'), (NULL, 'a'), (NULL, 'a'), (2, NULL);
+CREATE TABLE tenants (tenant INT NOT NULL, id INT NOT NULL AUTO_INCREMENT, v INT, PRIMARY KEY (tenant, id), KEY (id)) ENGINE=InnoDB;
+INSERT INTO tenants VALUES (1, 5, 1), (2, 6, 2), (1, 0, 3);
+CREATE TABLE `odd ``name` (`a b` INT NOT NULL PRIMARY KEY, `select` VARCHAR(5), `é` INT, KEY `the key` (`select`(2))) ENGINE=InnoDB;
+INSERT INTO `odd ``name` VALUES (1, 'x', 2);
+CREATE TABLE parts (id INT NOT NULL, at DATE NOT NULL, v VARCHAR(10), PRIMARY KEY (id, at)) ENGINE=InnoDB PARTITION BY RANGE (YEAR(at)) SUBPARTITION BY HASH (id) SUBPARTITIONS 2 (PARTITION p0 VALUES LESS THAN (2000), PARTITION p1 VALUES LESS THAN MAXVALUE);
+INSERT INTO parts VALUES (1, '1999-01-01', 'old'), (2, '2020-01-01', 'new');
+CREATE TABLE parts_in_myisam (id INT) ENGINE=MyISAM PARTITION BY HASH (id) PARTITIONS 2;
+INSERT INTO parts_in_myisam VALUES (1), (2), (3);
+CREATE TABLE parent (id INT NOT NULL PRIMARY KEY, of INT, CONSTRAINT itself FOREIGN KEY (of) REFERENCES parent (id)) ENGINE=InnoDB;
+CREATE TABLE a_child (id INT NOT NULL PRIMARY KEY, parent INT, CONSTRAINT upwards FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE SET NULL ON UPDATE CASCADE) ENGINE=InnoDB;
+INSERT INTO parent VALUES (1, NULL), (2, 1), (3, 3);
+INSERT INTO a_child VALUES (1, 1), (2, NULL);
+CREATE TABLE words (id INT NOT NULL PRIMARY KEY, v TEXT, FULLTEXT KEY (v)) ENGINE=MyISAM;
+INSERT INTO words VALUES (1, 'full text'), (2, 'of words');
+CREATE TABLE places (id INT NOT NULL PRIMARY KEY, g GEOMETRY NOT NULL, p POINT, SPATIAL KEY (g)) ENGINE=MyISAM;
+INSERT INTO places VALUES (1, GeomFromText('POINT(1.5 -2)'), NULL);
+INSERT INTO places VALUES (2, ST_GeomFromText('LINESTRING(0 0, 1 1)'), ST_GeomFromText('POINT(0 0)'));
+CREATE TABLE times_by_default (id INT NOT NULL PRIMARY KEY, made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, v VARCHAR(10) NOT NULL DEFAULT 'it''s' COMMENT 'a ; "comment"') ENGINE=InnoDB COMMENT='it''s; a `table`';
+INSERT INTO times_by_default VALUES (1, '2020-01-01 00:00:00', 'x');
+CREATE TABLE wide (id INT NOT NULL PRIMARY KEY, v LONGTEXT) ENGINE=InnoDB;
+INSERT INTO wide VALUES (1, REPEAT('0123456789', 30000)), (2, REPEAT('\\', 10000));
+
+-- What later versions brought.
+CREATE TABLE generated (a INT, g INT GENERATED ALWAYS AS (a + 1) VIRTUAL, p INT GENERATED ALWAYS AS (a * 2) STORED) ENGINE=InnoDB;
+CREATE TABLE generated (a INT, g INT AS (a + 1) VIRTUAL, p INT AS (a * 2) PERSISTENT) ENGINE=InnoDB;
+INSERT INTO generated (a) VALUES (1), (2), (NULL);
+CREATE TABLE json (id INT NOT NULL PRIMARY KEY, j JSON) ENGINE=InnoDB;
+INSERT INTO json VALUES (1, '{"a": [1, 2.5, null, "x\\"y"], "b": {"c": true}}'), (2, NULL), (3, '"text"'), (4, '[]');
+CREATE TABLE checked (id INT NOT NULL PRIMARY KEY, a INT, CONSTRAINT small CHECK (a < 10)) ENGINE=InnoDB;
+INSERT INTO checked VALUES (1, 5), (2, NULL);
+CREATE TABLE by_expression (id INT NOT NULL PRIMARY KEY, v VARCHAR(20) DEFAULT (CONCAT('a', 'b'))) ENGINE=InnoDB;
+INSERT INTO by_expression (id) VALUES (1);
+CREATE TABLE hidden (id INT NOT NULL PRIMARY KEY, v INT INVISIBLE DEFAULT 7) ENGINE=InnoDB;
+INSERT INTO hidden (id, v) VALUES (1, 8);
+CREATE TABLE of_nothing (id INT NOT NULL PRIMARY KEY, v VARCHAR(10), KEY lowered ((LOWER(v)))) ENGINE=InnoDB;
+INSERT INTO of_nothing VALUES (1, 'A');
+CREATE TABLE versioned (id INT NOT NULL PRIMARY KEY, v INT) ENGINE=InnoDB WITH SYSTEM VERSIONING;
+INSERT INTO versioned VALUES (1, 1), (2, 2);
+UPDATE versioned SET v = 3 WHERE id = 2;
+CREATE SEQUENCE counter START WITH 100 INCREMENT BY 10;
+SELECT NEXTVAL(counter) INTO @unused;
+CREATE TABLE own_types (id INT NOT NULL PRIMARY KEY, u UUID, i INET6) ENGINE=InnoDB;
+INSERT INTO own_types VALUES (1, '123e4567-e89b-12d3-a456-426655440000', '::1');
+CREATE TABLE addresses (id INT NOT NULL PRIMARY KEY, i INET4) ENGINE=InnoDB;
+INSERT INTO addresses VALUES (1, '10.0.0.1');
+CREATE TABLE vectors (id INT NOT NULL PRIMARY KEY, v VECTOR(3) NOT NULL) ENGINE=InnoDB;
+INSERT INTO vectors VALUES (1, 0x0000803f0000004000004040);
+CREATE TABLE newest (id INT NOT NULL PRIMARY KEY, v VARCHAR(20) COLLATE utf8mb4_0900_ai_ci) ENGINE=InnoDB;
+CREATE TABLE newest (id INT NOT NULL PRIMARY KEY, v VARCHAR(20) COLLATE utf8mb4_uca1400_ai_ci) ENGINE=InnoDB;
+INSERT INTO newest VALUES (1, 'a'), (2, 'é');
+CREATE TABLE newest_nopad (id INT NOT NULL PRIMARY KEY, v VARCHAR(20) COLLATE utf8mb4_unicode_520_nopad_ci) ENGINE=InnoDB;
+INSERT INTO newest_nopad VALUES (1, 'a '), (2, 'a');
+
+-- Programs and views, in modes of their own.
+CREATE VIEW few AS SELECT id, v FROM in_myisam WHERE id > 1;
+CREATE VIEW of_few AS SELECT COUNT(*) AS c FROM few;
+CREATE TRIGGER before_it BEFORE INSERT ON no_key FOR EACH ROW SET NEW.b = COALESCE(NEW.b, '-');
+CREATE TRIGGER after_it AFTER UPDATE ON no_key FOR EACH ROW SET @seen = OLD.a;
+CREATE FUNCTION twice(a INT) RETURNS INT DETERMINISTIC RETURN 2 * a;
+CREATE PROCEDURE counted(OUT c INT) READS SQL DATA SELECT COUNT(*) INTO c FROM numbers;
+CREATE PROCEDURE grouped() SELECT v, COUNT(*) FROM in_myisam GROUP BY v DESC;
+CREATE EVENT daily ON SCHEDULE EVERY 1 DAY STARTS '2020-01-01 00:00:00' DISABLE DO SET @a = 1;
+SET SESSION sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES';
+CREATE FUNCTION "of ansi"() RETURNS VARCHAR(20) CHARSET utf8 DETERMINISTIC RETURN 'back\slash' || '!';
+SET SESSION sql_mode = '';
+CREATE FUNCTION `of none`() RETURNS INT DETERMINISTIC RETURN 1 OR 0;
+
+-- Accounts.
+CREATE USER keeper@localhost IDENTIFIED BY 'a Pass_word1';
+GRANT SELECT, INSERT ON nasty.* TO keeper@localhost;
+GRANT UPDATE (v) ON nasty.in_myisam TO keeper@localhost;
+CREATE USER guest@'10.%';
+GRANT ALL ON `nasty\_x`.* TO guest@'10.%' WITH GRANT OPTION;
+CREATE ROLE readers;
+GRANT SELECT ON nasty.* TO readers;
+GRANT readers TO keeper@localhost;

@@ -1,0 +1,58 @@
+"""docs/servers.md, from what was found."""
+
+HEAD = """# Servers
+
+Does drover work with yours? Every cell was tried by `make reach`, which writes this page: each server is filled with a schema of all that its version can hold (tests/reach/nasty.sql), \
+and what comes out is compared by another program, not by drover. **yes**: all is there, byte for byte. **partly**: something cannot be kept there; drover says so before the first row, and \
+leaves it out with `--skip-refused`. **no**: refused, with the server's reason, and nothing is changed. A number leads to the reasons below.
+"""
+
+
+def faults(found):
+    own = [f"{name}: {feature}: {verdict}" for name, features in found["own"].items() for feature, verdict in features.items() if verdict.word == "FAULT"]
+    pairs = [f"{source} to {target}: {what}: {verdict}" for what in ("copy", "replay") for (source, target), verdict in found[what].items() if verdict.word == "FAULT"]
+    return own + pairs
+
+
+class Notes:
+    """The reasons, each with a number; the same reasons have the same one."""
+
+    def __init__(self):
+        self.numbers = {}
+
+    def cell(self, verdict):
+        if verdict is None:
+            return ""
+        if not verdict.reasons:
+            return verdict.word
+        return f"{verdict.word} [{self.numbers.setdefault(tuple(verdict.reasons), len(self.numbers) + 1)}]"
+
+    def text(self):
+        return "\n".join(f"{number}. " + "; ".join(reasons) for reasons, number in self.numbers.items())
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def title(name):
+    vendor, version = name.split("-")
+    return f"{'MySQL' if vendor == 'mysql' else 'MariaDB'} {version}"
+
+
+def pairs(found, what, notes):
+    sources = list(found["own"])
+    targets = list(dict.fromkeys(target for _, target in found[what]))
+    rows = [[title(source), *(notes.cell(found[what].get((source, target))) for target in targets)] for source in sources]
+    return table(["from \\ to", *map(title, targets)], rows)
+
+
+def text(found):
+    notes, names = Notes(), list(found["own"])
+    features = list(dict.fromkeys(feature for own in found["own"].values() for feature in own))
+    versions = table(["", *map(title, names)], [["tried", *(found["versions"][name] for name in names)]] +
+                     [[feature, *(notes.cell(found["own"][name].get(feature)) for name in names)] for feature in features])
+    parts = [HEAD, "## On one server\n", versions, "## `copy` (and `dump`, then `restore`) from one to another\n", pairs(found, "copy", notes),
+             "## `binlog replay` of one's logs on another\n", pairs(found, "replay", notes), "## Reasons\n", notes.text() + "\n"]
+    return "\n".join(parts)
