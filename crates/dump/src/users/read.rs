@@ -315,9 +315,24 @@ fn read_proxies(connection: &mut Connection, accounts: &mut [Account]) -> Result
     Ok(())
 }
 
+/// ER_NONEXISTING_GRANT
+const NO_SUCH_GRANT: u16 = 1141;
+
 fn read_grants(connection: &mut Connection, account: &mut Account) -> Result<()> {
     let what = format!("the grants of {}", account.who);
-    let lines = rows(connection, &format!("SHOW GRANTS FOR {}", account.who), &what)?;
+    let lines = match connection.query(format!("SHOW GRANTS FOR {}", account.who)) {
+        Err(error) if error.code() == Some(NO_SUCH_GRANT) => {
+            return Err(Error::with_hint(
+                format!(
+                    "accounts cannot be read: the server passes over {}, as one of a host by name where skip_name_resolve is ON: {error}",
+                    account.who
+                ),
+                "DROP USER it if nobody needs it, or start the server without skip_name_resolve",
+            ));
+        }
+        Err(_) => rows(connection, &format!("SHOW GRANTS FOR {}", account.who), &what)?,
+        Ok(lines) => lines,
+    };
     // MariaDB also lists what the account's roles may do.
     let own = lines.into_iter().filter_map(|row| parse(row.bytes(0)?)).filter(|(who, _)| *who == account.who);
     account.grants = grants::together(own.map(|(_, grant)| grant));
