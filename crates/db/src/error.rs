@@ -60,6 +60,14 @@ pub enum Error {
         /// What failed.
         why: String,
     },
+    /// The server's TLS is too old, or has no cipher that today's clients have.
+    #[error("no TLS with {to}: {offers}")]
+    TlsTooOld {
+        /// The address.
+        to: String,
+        /// What the server offers.
+        offers: String,
+    },
     /// The server asked for the password in a way that tells it to whoever listens, or to whoever takes the server's place.
     #[error("{to} asks for the password of '{user}' {way}")]
     Exposed {
@@ -69,6 +77,16 @@ pub enum Error {
         user: String,
         /// In which way.
         way: Exposure,
+    },
+    /// The account logs in by a plugin that drover does not have.
+    #[error("{to} has '{user}' log in by the authentication plugin '{plugin}', which drover does not have")]
+    Plugin {
+        /// The address.
+        to: String,
+        /// The user name that was sent.
+        user: String,
+        /// The plugin's name.
+        plugin: String,
     },
     /// The file that is to hold the server's public key cannot be used.
     #[error("cannot use the server's public key in {}: {source}", path.display())]
@@ -155,6 +173,13 @@ impl Error {
             }
             Self::Tls { .. } => {
                 "--ssl-mode says how much is asked of TLS, --ssl-ca names who signs the server's certificate"
+            }
+            Self::TlsTooOld { .. } => {
+                "--ssl-mode=DISABLED does without TLS, on a network that you trust; or use the Unix socket on the server's host, through an \
+                 SSH tunnel for example"
+            }
+            Self::Plugin { plugin, .. } if plugin == "mysql_old_password" => {
+                "the account's password is kept as before MySQL 4.1: set it anew there, with old_passwords = 0"
             }
             Self::Exposed { way, .. } => way.hint(),
             Self::ServerKey { .. } => {

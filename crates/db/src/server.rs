@@ -91,6 +91,13 @@ pub fn variable(connection: &mut Connection, name: &str) -> Result<Option<String
     }
 }
 
+/// Whether the server says that it has no such function. MySQL from 5.7 on calls that "No database selected" where no schema is chosen: it
+/// looks for a stored one.
+pub fn has_no_function(error: &crate::Error) -> bool {
+    // ER_SP_DOES_NOT_EXIST, ER_NO_DB_ERROR
+    matches!(error.code(), Some(1305 | 1046))
+}
+
 /// Whether the server takes names of schemas and tables in any case for the same (`lower_case_table_names` is not 0), as on Windows and
 /// where a managed server was made so.
 ///

@@ -384,8 +384,9 @@ fn unseen(path: &Path, error: &io::Error) -> Unseen {
 const TOO_LONG: [u16; 2] = [1969, 3024];
 /// Numbers of errors that say that an account may not see something.
 const DENIED: [u16; 5] = [1044, 1045, 1142, 1143, 1227];
-/// Numbers of errors that say that the server does not have something: database, column, table, variable, function.
-const MISSING: [u16; 6] = [1049, 1054, 1109, 1146, 1193, 1305];
+/// Numbers of errors that say that the server does not have something: database, column, table, variable, function; the first one is what
+/// MySQL from 5.7 on says of a function where no schema is chosen.
+const MISSING: [u16; 7] = [1046, 1049, 1054, 1109, 1146, 1193, 1305];
 
 /// How often it is asked again for what the server cannot show at the moment.
 const TRIES: usize = 5;

@@ -130,9 +130,21 @@ impl Facts {
     /// The status, and the server's time as one of its variables.
     fn status_of(&self, moment: Moment) -> Seen<Answer> {
         let moment = moment.name();
-        let time = self.evidence.ask(&format!("SELECT '{TIME}', UNIX_TIMESTAMP(NOW(6)) /* {moment} */"))?;
+        let time = self.evidence.ask(&format!("SELECT '{TIME}', UNIX_TIMESTAMP(NOW(6)) /* {moment} */"));
         let mut status = self.evidence.ask(&format!("SHOW GLOBAL STATUS /* {moment} */"))?;
-        status.rows.extend(time.rows);
+        match time {
+            Ok(time) => status.rows.extend(time.rows),
+            // MySQL before 5.6 knows whole seconds only.
+            Err(Unseen::Failed(_)) => {
+                let uptime = status
+                    .rows
+                    .iter()
+                    .find(|row| matches!(row.first(), Some(Some(name)) if name == "Uptime"));
+                let uptime = uptime.and_then(|row| row.get(1)?.clone());
+                status.rows.push(vec![Some(TIME.into()), uptime]);
+            }
+            Err(unseen) => return Err(unseen),
+        }
         Ok(status)
     }
 }

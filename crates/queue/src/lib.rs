@@ -69,6 +69,7 @@ pub use workers::{Hands, WebService, Work};
 pub fn init(shards: &Shards) -> Result<()> {
     for shard in &shards.shards {
         let mut connection = session::open_new(shard)?;
+        probe::times(&mut connection, shard)?;
         schema::create(&mut connection)?;
         probe::probe(&mut connection, shard)?;
     }

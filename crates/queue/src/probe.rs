@@ -19,6 +19,18 @@ pub(crate) fn probe(connection: &mut Connection, shard: &Shard) -> Result<()> {
     locks(connection, shard)
 }
 
+/// Whether the server has times with fractions of a second, without which no table of a queue can be made.
+pub(crate) fn times(connection: &mut Connection, shard: &Shard) -> Result<()> {
+    match connection.query("SELECT CAST(NULL AS DATETIME(3))") {
+        Err(error) if exact::is_unknown_syntax(&error) => Err(Error::with_hint(
+            shard.doing("the server has no DATETIME(3), which the queue's tables have: nothing was made"),
+            "a queue needs MySQL 5.6 or later, or MariaDB",
+        )),
+        Err(source) => Err(Error::Server { doing: shard.doing("asking for the server's types"), source }),
+        Ok(_) => Ok(()),
+    }
+}
+
 fn engines(connection: &mut Connection, shard: &Shard) -> Result<()> {
     let sql = "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
                AND TABLE_NAME LIKE 'queue\\_%' AND NOT ENGINE <=> 'InnoDB' LIMIT 1";

@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use drover_db::{Server, Vendor};
+use drover_db::{Connection, Server, Vendor, server};
 
 use crate::event::{Rows, TableMap};
 use crate::log::{Format, Header, Kind, Short};
@@ -20,6 +20,10 @@ pub(super) struct Target {
     pub(super) max_packet: usize,
     /// Whether a session that has prepared a transaction is free for another: MySQL's `xa_detach_on_prepare`.
     pub(super) detaches_prepared: bool,
+    /// Whether it has `gtid_next`, and with it knows events of rows of the second version: MySQL from 5.6 on.
+    pub(super) has_gtids: bool,
+    /// Whether tables that it makes have times in the format of before MySQL 5.6.4 and MariaDB 10.1.
+    pub(super) has_former_times: bool,
 }
 
 /// What a BINLOG statement has around the events, and other statements of ours may have beside it, in bytes.
@@ -34,9 +38,29 @@ impl Target {
     /// What a target's `max_allowed_packet` must be, in bytes.
     pub(super) const LEAST_PACKET: usize = 256 << 10;
 
+    /// Asks the server at the other end.
+    pub(super) fn of(connection: &mut Connection) -> drover_db::Result<Self> {
+        let server = Server::of(connection)?;
+        let max_packet = server::variable(connection, "max_allowed_packet")?;
+        let max_packet = max_packet.and_then(|value| value.parse().ok()).unwrap_or(1 << 20);
+        let detaches = server::variable(connection, "SESSION.xa_detach_on_prepare")?;
+        let detaches_prepared = detaches.is_some_and(|value| value == "1" || value == "ON");
+        let has_gtids = server::variable(connection, "SESSION.gtid_next")?.is_some();
+        let has_former_times = match server.vendor {
+            Vendor::MySql => !has_gtids,
+            Vendor::MariaDb => {
+                let is_later = server::variable(connection, "GLOBAL.mysql56_temporal_format")?;
+                is_later.is_none_or(|value| value == "0")
+            }
+        };
+        Ok(Self { detaches_prepared, has_gtids, has_former_times, ..Self::new(&server, max_packet) })
+    }
+
     /// Of this server, whose `max_allowed_packet` is so many bytes.
-    pub(super) fn new(server: &Server, max_packet: usize) -> Self {
-        Self { vendor: server.vendor, version: server.version.clone(), max_packet, detaches_prepared: false }
+    fn new(server: &Server, max_packet: usize) -> Self {
+        let (vendor, version) = (server.vendor, server.version.clone());
+        let (detaches_prepared, has_gtids, has_former_times) = (false, true, false);
+        Self { vendor, version, max_packet, detaches_prepared, has_gtids, has_former_times }
     }
 
     /// Whether it makes a table in one transaction with its rows: CREATE TABLE … START TRANSACTION, from MySQL 8.0.21 on.
@@ -65,7 +89,7 @@ impl Target {
     /// transaction unless it is told to make one itself.
     pub(super) fn begin_session(&self) -> Vec<Vec<u8>> {
         let mut statements = vec![binlog_statement(&self.format_description())];
-        if self.vendor == Vendor::MySql {
+        if self.vendor == Vendor::MySql && self.has_gtids {
             statements.push(b"SET @@session.gtid_next = 'AUTOMATIC'".to_vec());
         }
         statements
@@ -228,7 +252,7 @@ impl Batch {
         target: &Target,
         out: &mut Vec<Vec<u8>>,
     ) -> Result<(), Unfit> {
-        let Rewritten { kind, head, mut flags, masks, rows: bytes } = Rewritten::of(rows, target.vendor)?;
+        let Rewritten { kind, head, mut flags, masks, rows: bytes } = Rewritten::of(rows, target)?;
         let is_last = flags & Rows::STATEMENT_END != 0;
         flags &= !Rows::STATEMENT_END;
         let flags_at = head.len() - 2 * usize::from(kind_is_second(kind)) - 2;
@@ -304,6 +328,16 @@ fn kind_is_second(kind: Kind) -> bool {
     matches!(kind, Kind::WRITE_ROWS | Kind::UPDATE_ROWS | Kind::DELETE_ROWS | Kind::PARTIAL_UPDATE_ROWS)
 }
 
+/// The kind of the first version of events that do the same.
+fn first_version(kind: Kind) -> Option<Kind> {
+    match kind {
+        Kind::WRITE_ROWS | Kind::WRITE_ROWS_V1 => Some(Kind::WRITE_ROWS_V1),
+        Kind::UPDATE_ROWS | Kind::UPDATE_ROWS_V1 => Some(Kind::UPDATE_ROWS_V1),
+        Kind::DELETE_ROWS | Kind::DELETE_ROWS_V1 => Some(Kind::DELETE_ROWS_V1),
+        _ => None,
+    }
+}
+
 /// An event of rows in the version that the target takes.
 struct Rewritten<'a> {
     kind: Kind,
@@ -316,8 +350,10 @@ struct Rewritten<'a> {
 }
 
 impl<'a> Rewritten<'a> {
-    fn of(event: &RowsEvent<'a>, vendor: Vendor) -> Result<Self, Unfit> {
-        let kind = match (event.kind, vendor) {
+    fn of(event: &RowsEvent<'a>, target: &Target) -> Result<Self, Unfit> {
+        let is_first = target.vendor == Vendor::MySql && !target.has_gtids;
+        let kind = match (event.kind, target.vendor) {
+            (kind, _) if is_first => first_version(kind).ok_or(Unfit::Unknown(kind))?,
             // MySQL applies no events of the first version from 8.4 on: they differ in the length of the head alone.
             (Kind::WRITE_ROWS_V1, Vendor::MySql) => Kind::WRITE_ROWS,
             (Kind::UPDATE_ROWS_V1, Vendor::MySql) => Kind::UPDATE_ROWS,
@@ -421,10 +457,12 @@ mod tests {
             max_packet in Target::LEAST_PACKET..1 << 20,
             is_second: bool,
             is_mysql: bool,
+            has_gtids: bool,
         ) {
             let format = Format::of_tests("10.11.6-MariaDB");
             let (vendor, version) = if is_mysql { (Vendor::MySql, "9.7.0") } else { (Vendor::MariaDb, "10.11.6") };
-            let target = Target { vendor, version: version.into(), max_packet, detaches_prepared: is_mysql };
+            let server = Server { vendor, version: version.into(), comment: String::new() };
+            let target = Target { has_gtids, ..Target::new(&server, max_packet) };
             let kind = if is_second { Kind::WRITE_ROWS } else { Kind::WRITE_ROWS_V1 };
             let header = Header { kind, ..Header::default() };
             let map = TableMap::parse(TABLE, &format).unwrap();
@@ -444,7 +482,12 @@ mod tests {
                 }
             }
             batch.flush(&mut statements);
-            let (mut found, sent) = (Vec::new(), if is_mysql { Kind::WRITE_ROWS } else { kind });
+            let sent = match (is_mysql, has_gtids) {
+                (true, true) => Kind::WRITE_ROWS,
+                (true, false) => Kind::WRITE_ROWS_V1,
+                _ => kind,
+            };
+            let mut found = Vec::new();
             for statement in &statements {
                 let events = statement.len() - "BINLOG ''".len();
                 prop_assert!(events + AROUND <= max_packet, "{events} of {max_packet}");

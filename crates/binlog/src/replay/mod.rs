@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::thread;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Row, Server, Stop, Watched, quote, server};
+use drover_db::{Connection, Row, Stop, Watched, quote, server};
 use drover_report::Progress;
 use serde::Serialize;
 
@@ -158,7 +158,7 @@ pub fn replay(
 ) -> Result<ReplayReport> {
     let failed = |source| destination.failed("looking at the target", source);
     let (mut connection, _watched) = destination.connect()?;
-    let target = target(&mut connection).map_err(failed)?;
+    let target = Target::of(&mut connection).map_err(failed)?;
     if target.max_packet < Target::LEAST_PACKET {
         return Err(small_packets(target.max_packet));
     }
@@ -522,15 +522,6 @@ fn switch_on(connection: &mut Connection, event: &str) -> drover_db::Result<Stri
         quote::string(event)
     ))?;
     Ok(row.map(|row| alter_event(&row) + " ENABLE").unwrap_or_default())
-}
-
-fn target(connection: &mut Connection) -> drover_db::Result<Target> {
-    let server = Server::of(connection)?;
-    let max_packet = server::variable(connection, "max_allowed_packet")?;
-    let max_packet = max_packet.and_then(|value| value.parse().ok()).unwrap_or(1 << 20);
-    let detaches = server::variable(connection, "SESSION.xa_detach_on_prepare")?;
-    let detaches_prepared = detaches.is_some_and(|value| value == "1" || value == "ON");
-    Ok(Target { detaches_prepared, ..Target::new(&server, max_packet) })
 }
 
 fn small_packets(max_packet: usize) -> Error {

@@ -186,7 +186,12 @@ impl Sink<'_> {
     /// The columns of a table on the target, if rows of this log may have to be written otherwise for it.
     pub(super) fn kept(&mut self, table: &Table, is_mariadb: bool) -> Result<Option<Arc<Kept>>> {
         let is_other = (self.target.vendor == Vendor::MariaDb) != is_mariadb;
-        if !is_other && !table.may_be_versioned() {
+        let (on_mariadb, has_former) = (self.target.vendor == Vendor::MariaDb, self.target.has_former_times);
+        if !is_other
+            && !table.may_be_versioned()
+            && !table.has_old_times()
+            && !table.has_times_unlike(has_former)
+        {
             return Ok(None);
         }
         let key = (table.schema.clone(), table.name.clone());
@@ -196,27 +201,39 @@ impl Sink<'_> {
         let [schema, name] =
             [&table.schema, &table.name].map(|name| quote::string(&String::from_utf8_lossy(name)));
         let columns = format!(
-            "SELECT c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_OCTET_LENGTH, 0), t.TABLE_TYPE = 'SYSTEM VERSIONED' \
+            "SELECT c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_OCTET_LENGTH, 0), t.TABLE_TYPE = 'SYSTEM VERSIONED', \
+             c.DATA_TYPE IN ('time', 'datetime', 'timestamp') AND c.COLUMN_TYPE LIKE '%/* %' \
              FROM information_schema.COLUMNS c JOIN information_schema.TABLES t USING (TABLE_SCHEMA, TABLE_NAME) \
              WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} ORDER BY c.ORDINAL_POSITION"
         );
+        self.show_former_times()?;
         let rows = self.connection.query(columns);
         let rows = rows.map_err(|source| self.destination.failed("asking for a table's columns", source))?;
         let is_versioned = rows.rows.first().is_some_and(|row| row.string(3) == "1");
         let history = if is_versioned { Some(self.history(&schema, &name)?) } else { None };
+        let knows_later = on_mariadb || !has_former;
         let column = |row: Row| KeptColumn {
             name: row.string(0),
             data_type: row.string(1),
             most: row.string(2).parse().unwrap_or(0),
+            has_former_times: !knows_later || row.string(4) == "1",
         };
         let kept = Kept { columns: rows.into_iter().map(column).collect(), history };
         if let (true, Goes::ToWorkers(..)) = (kept.columns.is_empty(), &self.goes) {
             // The same transaction makes it: CREATE TABLE … SELECT.
-            return Ok(Some(Arc::new(Kept::as_made(table, is_mariadb))));
+            return Ok(Some(Arc::new(Kept::as_made(table, on_mariadb, has_former))));
         }
         let kept = Arc::new(kept);
         self.kept.insert(key, Arc::clone(&kept));
         Ok(Some(kept))
+    }
+
+    /// MySQL 5.6 and 5.7 tell of times in the format of before 5.6.4 when they are told to; others, MariaDB too, have none or always tell.
+    fn show_former_times(&mut self) -> Result<()> {
+        match self.connection.execute("SET @@session.show_old_temporals = ON") {
+            Err(drover_db::Error::Server(_)) => Ok(()),
+            set => set.map(drop).map_err(|source| self.destination.failed("making a session ready", source)),
+        }
     }
 
     /// How the target keeps the history of a table; its names are literals.

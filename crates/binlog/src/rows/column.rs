@@ -180,7 +180,7 @@ impl ColumnType {
         })
     }
 
-    /// The number and the metadata of one of [`Self::of_text`], whose values have at most so many bytes.
+    /// The number and the metadata of one of [`Self::of_text`], whose values have at most so many bytes, or of a time.
     pub(super) fn describe(self, most: u16) -> (u8, Vec<u8>) {
         match self {
             Self::Char(..) => {
@@ -188,6 +188,12 @@ impl ColumnType {
                 (number::STRING, vec![number::STRING ^ (high & 3) << 4, low])
             }
             Self::Blob(width) => (number::BLOB, vec![width]),
+            Self::OldTime => (number::TIME, Vec::new()),
+            Self::OldDateTime => (number::DATETIME, Vec::new()),
+            Self::OldTimestamp => (number::TIMESTAMP, Vec::new()),
+            Self::Time(digits) => (number::TIME2, vec![digits]),
+            Self::DateTime(digits) => (number::DATETIME2, vec![digits]),
+            Self::Timestamp(digits) => (number::TIMESTAMP2, vec![digits]),
             _ => (number::VARCHAR, most.to_le_bytes().to_vec()),
         }
     }

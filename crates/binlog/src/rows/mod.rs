@@ -6,6 +6,7 @@ pub(crate) mod decimal;
 mod defined;
 pub(crate) mod digits;
 mod image;
+mod retimed;
 mod retyped;
 mod table;
 mod temporal;

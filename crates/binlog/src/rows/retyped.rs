@@ -12,6 +12,7 @@ use super::address::{push_inet4, push_inet6, push_uuid};
 use super::column::{Column, ColumnType};
 use super::defined::is_of;
 use super::image::{Field, Row, RowReader, is_set};
+use super::retimed::{push_retimed, retimed};
 use super::table::Table;
 use super::value::{Value, inflate};
 
@@ -37,13 +38,14 @@ impl KeptHistory {
 }
 
 impl Kept {
-    /// A table that a server of the other vendor is about to make, of a definition in the log: MariaDB takes JSON for LONGTEXT.
-    pub(crate) fn as_made(table: &Table, is_mariadb: bool) -> Self {
+    /// A table that a server, of MariaDB or not, is about to make, of a definition in the log: MariaDB takes JSON for LONGTEXT.
+    pub(crate) fn as_made(table: &Table, on_mariadb: bool, has_former_times: bool) -> Self {
         let column = |column: &Column| {
-            let is_json = !is_mariadb && matches!(column.kind, ColumnType::Json(_));
+            let is_json = on_mariadb && matches!(column.kind, ColumnType::Json(_));
             let (data_type, most) = if is_json { ("longtext", u32::MAX.into()) } else { ("", 0) };
             let name = column.name.as_deref().unwrap_or_default();
-            KeptColumn { name: String::from_utf8_lossy(name).into_owned(), data_type: data_type.into(), most }
+            let name = String::from_utf8_lossy(name).into_owned();
+            KeptColumn { name, data_type: data_type.into(), most, has_former_times }
         };
         Self { columns: table.columns.iter().map(column).collect(), history: Some(KeptHistory::AS_LOGGED) }
     }
@@ -65,6 +67,8 @@ pub(crate) struct KeptColumn {
     pub(crate) data_type: String,
     /// The most bytes that its text has; 0 for what is no text.
     pub(crate) most: u64,
+    /// Whether times would be in the format of before MySQL 5.6.4 and MariaDB 10.1.
+    pub(crate) has_former_times: bool,
 }
 
 /// How rows of a table are written.
@@ -90,6 +94,8 @@ enum Becomes {
     Gone,
     /// This, behind a length of so many bytes.
     Other(To, u8),
+    /// The same time as one of this type.
+    Retimed(ColumnType),
     /// The time until which a row is valid: where that is the log's last one, the server's.
     Until { never: [u8; 7], is: [u8; 7] },
 }
@@ -174,7 +180,15 @@ impl Retyped {
         }
         self.nullable[index / 8] |= u8::from(column.is_nullable) << (index % 8);
         let mut column = column.clone();
+        let time = kept.and_then(|kept| retimed(column.kind, kept.has_former_times));
         match kept.and_then(|kept| other(&column, kept, is_mariadb)) {
+            _ if let Some(kind) = time => {
+                let (number, described) = kind.describe(0);
+                self.types.push(number);
+                self.metadata.extend(described);
+                self.becomes.push(Becomes::Retimed(kind));
+                column.kind = kind;
+            }
             Some((to, kind, most)) => {
                 let width = match kind {
                     ColumnType::Char(width, _) | ColumnType::Text(width) | ColumnType::Blob(width) => width,
@@ -318,6 +332,12 @@ impl Retyped {
                         }
                         damaged => damaged,
                     })?;
+                }
+                (Becomes::Retimed(to), Field::Value(value)) => {
+                    let bytes = image.get(range).ok_or(Short)?;
+                    if !push_retimed(value, bytes, to, out) {
+                        return Err(Untellable::Damaged);
+                    }
                 }
                 (becomes, _) => {
                     let bytes = image.get(range).ok_or(Short)?;
@@ -476,6 +496,7 @@ mod tests {
             name: name.into(),
             data_type: data_type.into(),
             most,
+            has_former_times: false,
         };
         Kept { columns: columns.iter().map(column).collect(), history: None }
     }

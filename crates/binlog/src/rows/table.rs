@@ -9,6 +9,7 @@ use crate::event::TableMap;
 use crate::log::{Cursor, Format, Short};
 
 use super::column::{Column, ColumnType};
+use super::retimed::retimed;
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +85,11 @@ impl Table {
     pub(crate) fn has_old_times(&self) -> bool {
         use ColumnType::{OldDateTime, OldTime, OldTimestamp};
         self.columns.iter().any(|column| matches!(column.kind, OldDateTime | OldTime | OldTimestamp))
+    }
+
+    /// Whether it has times that are written in another format than the log's for a server that keeps them so.
+    pub(crate) fn has_times_unlike(&self, is_former: bool) -> bool {
+        self.columns.iter().any(|column| retimed(column.kind, is_former).is_some())
     }
 
     /// Whether the log tells the columns' names.

@@ -181,6 +181,17 @@ fn double(name: &str) -> String {
     format!("({name} * 1e0)")
 }
 
+impl ReadColumn {
+    /// Has documents told by their size too from what loading makes of them: MySQL 5.7 prints a DOUBLE without a fraction as a whole number.
+    pub fn tell_by_size(&mut self) {
+        let read = self.column.read.as_deref().filter(|read| read.ends_with(" AS JSON)"));
+        if let (Some(stored), Some(read)) = (&self.stored, read) {
+            let is_same = format!("JSON_STORAGE_SIZE({stored}) = JSON_STORAGE_SIZE({read})");
+            self.stored = Some(format!("IF({is_same}, {stored}, CONCAT({stored}, ' '))"));
+        }
+    }
+}
+
 impl Column {
     /// Has the column read in a way that each server takes: dumps of earlier versions have FLOAT cast.
     pub fn read_anywhere(&mut self) {

@@ -55,6 +55,21 @@ impl Numbering {
         Ok(chosen)
     }
 
+    /// Whether the server has a view that it does not show this account, as it lacks PROCESS.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub fn are_hidden(connection: &mut Connection) -> Result<bool> {
+        for numbering in Self::ALL {
+            match connection.query(format!("{} LIMIT 0", numbering.all())) {
+                Err(error) if is_hidden(&error) => return Ok(true),
+                Err(error) if !is_refused(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+
     /// Whether one table is found without looking at all.
     pub fn has_index(self) -> bool {
         self == Self::FILES

@@ -147,8 +147,8 @@ impl<'a> Login<'a> {
     }
 
     fn lacks(&self, plugin: &AuthPlugin<'_>) -> Error {
-        let name = String::from_utf8_lossy(plugin.as_bytes());
-        protocol(self.options, &format!("the authentication plugin '{name}', which drover does not have"))
+        let plugin = String::from_utf8_lossy(plugin.as_bytes()).into_owned();
+        Error::Plugin { to: self.options.address.to_string(), user: self.options.user.clone(), plugin }
     }
 
     fn step(&self, procedure: &mut AuthProc, challenge: &[u8]) -> Result<Option<Vec<u8>>> {

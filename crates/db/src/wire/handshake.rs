@@ -10,7 +10,7 @@ use super::authentication::Login;
 use super::packet::{ERROR, Packets};
 use super::reply::server_error;
 use super::stream::Stream;
-use super::tls;
+use super::tls::{self, Refusal};
 use crate::options::{Address, ConnectOptions, SslMode};
 use crate::{Error, Result};
 
@@ -123,7 +123,11 @@ fn start_tls(
     packets.write(&request).map_err(|error| failed(error.to_string()))?;
     packets.map_stream(|stream| match stream {
         Stream::Plain(socket) => {
-            tls::secure(socket, host, &options.ssl).map(|tls| Stream::Tls(Box::new(tls))).map_err(failed)
+            let secured = tls::secure(socket, host, &options.ssl).map(|tls| Stream::Tls(Box::new(tls)));
+            secured.map_err(|refusal| match refusal {
+                Refusal::TooOld(offers) => Error::TlsTooOld { to: options.address.to_string(), offers },
+                Refusal::Other(why) => failed(why),
+            })
         }
         other => Ok(other),
     })

@@ -55,7 +55,7 @@ fn open(
     let is_late = attempt.deadline().left().is_err();
     let mut connection = match made {
         _ if attempt.is_ended() => return Err(Error::Interrupted { to: to() }),
-        Err(Error::Lost { .. } | Error::Tls { .. }) if is_late => {
+        Err(Error::Lost { .. } | Error::Tls { .. } | Error::TlsTooOld { .. }) if is_late => {
             return Err(Error::TooSlow { to: to(), limit: options.connect_timeout });
         }
         made => made?,

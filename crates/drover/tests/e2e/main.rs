@@ -40,6 +40,7 @@ mod one_server;
 mod options;
 mod queue;
 mod reach;
+mod reach_old;
 mod rot;
 mod rows_chosen;
 mod s3;

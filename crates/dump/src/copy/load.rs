@@ -11,7 +11,7 @@ use crate::dump::destination::Destination;
 use crate::dump::ranges::Range;
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Key};
-use crate::restore::inflow::{self, Inflow, Rows, Way};
+use crate::restore::inflow::{Inflow, Rows, Way};
 use crate::restore::load::{ATTEMPTS, Expected, Refusal, is_deadlock};
 use crate::restore::rows_only;
 use crate::restore::staging::{Staging, also_failed};
@@ -35,8 +35,8 @@ pub(super) struct Loads<'a> {
     file: String,
     /// Where more of it goes.
     inflow: Option<Inflow>,
-    /// Whether it goes there as values.
-    is_values: bool,
+    /// How it goes there.
+    way: Way,
     /// Why it could not be begun, or not gone on with, where another attempt may go well.
     put_off: Option<Error>,
     attempts: usize,
@@ -61,7 +61,7 @@ impl<'a> Loads<'a> {
             again,
             file: String::new(),
             inflow: None,
-            is_values: false,
+            way: target.way(),
             put_off: None,
             attempts: 0,
             invalid: None,
@@ -95,14 +95,14 @@ impl<'a> Loads<'a> {
             None => (&self.target.name, &table.computed[..]),
         };
         let rows = Rows { columns: &table.columns, computed, target, file: &self.file };
-        self.is_values = way == Way::Values;
+        self.way = way;
         self.inflow = Some(Inflow::begin(self.connection, way, rows).doing(|| self.doing())?);
         Ok(())
     }
 
     /// Whether another attempt to load the chunk may go well after this error.
     fn may_go_well(&self, error: &Error) -> bool {
-        is_deadlock(error) || (self.is_values && inflow::is_refused(error))
+        is_deadlock(error) || self.target.has_other_way(self.way, error)
     }
 
     fn send(&mut self, text: &[u8]) -> Result<()> {
@@ -166,7 +166,7 @@ impl<'a> Loads<'a> {
             Refusal::InvalidText(error) if self.invalid.is_none() => self.invalid = Some(error),
             Refusal::Other(error) if is_deadlock(&error) && self.attempts < ATTEMPTS => self.attempts += 1,
             // A file may hold what values cannot be, or is refused in words that say why.
-            Refusal::Other(error) if self.may_go_well(&error) => self.target.take_no_values(),
+            Refusal::Other(error) if self.may_go_well(&error) => self.target.turn_from(self.way),
             other => {
                 let error = Error::from(other);
                 return Err(match self.invalid.take() {

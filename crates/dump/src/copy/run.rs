@@ -229,7 +229,8 @@ impl Copy<'_> {
         let skip = self.args.target.skip_refused;
         let prepared =
             Prepared::new(self.store(), self.to, self.stop, self.progress, &view.manifest, target, skip)?;
-        let Prepared { mut manifest, translator, .. } = prepared.without_refused(skip)?;
+        let Prepared { mut manifest, translator, untried, .. } = prepared.without_refused(skip)?;
+        view.manifest.warnings.extend(untried);
         if let Some(translator) = &translator {
             view.manifest = translator.without_refused(&view.manifest);
         }

@@ -192,7 +192,7 @@ pub(crate) fn partitions(connection: &mut Connection, table: &Name) -> Result<Ve
 }
 
 /// ER_PARSE_ERROR
-const PARSE_ERROR: u16 = 1064;
+pub(crate) const PARSE_ERROR: u16 = 1064;
 
 /// The statement that creates a table, as the server gives it.
 pub(crate) fn create_table(connection: &mut Connection, table: &Name) -> Result<Vec<u8>> {

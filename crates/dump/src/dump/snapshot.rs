@@ -305,21 +305,18 @@ fn lock(coordinator: &mut Connection, wish: &Wish<'_>, warnings: &mut Vec<String
         Staged::Refused => {}
     }
     limit_silence(coordinator, wish.max_lock_time)?;
-    if global_read_lock(coordinator, wish)? {
-        return Ok(Some(Lock::GlobalRead));
-    }
-    warnings.push(
-        "the account may not hold back all writers (it lacks RELOAD): the tables that are dumped were locked instead"
-            .into(),
-    );
+    let Some(refusal) = global_read_lock(coordinator, wish)? else { return Ok(Some(Lock::GlobalRead)) };
+    warnings.push(format!(
+        "the account may not hold back all writers ({refusal}): the tables that are dumped were locked instead"
+    ));
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     lock_tables(coordinator, wish.tables, wish)?;
     Ok(Some(Lock::Tables))
 }
 
 /// Tries for a second at a time, with pauses: while it waits all writers wait, and among them one may hold the row that
-/// another's statement waits for, which the lock waits for. Whether the account may have it at all.
-fn global_read_lock(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<bool> {
+/// another's statement waits for, which the lock waits for. Where the account may not have it at all, the server's words.
+fn global_read_lock(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<String>> {
     const LOCK: &str = "FLUSH TABLES WITH READ LOCK";
     let give_up = Instant::now() + Duration::from_secs(wish.lock_timeout);
     session::limit_lock_wait(coordinator, 1)?;
@@ -330,12 +327,12 @@ fn global_read_lock(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<boo
                 std::thread::sleep(Duration::from_millis(200));
             }
             Err(error) if waits::is_timeout(&error) => return Err(in_the_way(coordinator, LOCK, wish)),
-            Err(error) if is_refusal(&error) => return Ok(false),
+            Err(error) if is_refusal(&error) => return Ok(Some(format!("{LOCK}: {error}"))),
             Err(error) => return Err(error).doing(|| LOCK),
         }
     }
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
-    Ok(true)
+    Ok(None)
 }
 
 /// Whether the server has MariaDB's own lock for backups, which came with 10.4, allowed or not: of a stage that was not begun only

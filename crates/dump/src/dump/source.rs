@@ -124,7 +124,7 @@ impl View {
                 table.files = chunks.remove(&Name::new(&schema.name, &table.name)).unwrap_or_default();
             }
         }
-        manifest.warnings.extend(about_rows(manifest.row_format, &manifest.schemas));
+        manifest.warnings.extend(about_rows(manifest.row_format, &manifest.server, &manifest.schemas));
         if manifest.tables().flat_map(|(_, table)| &table.files).any(|chunk| chunk.earlier.is_some()) {
             manifest.earlier_snapshots = earlier;
         }
@@ -409,12 +409,16 @@ impl<'a> Source<'a> {
         }
         let chosen =
             Numbering::choose(coordinator, &tables).doing(|| "asking for InnoDB's numbers of tables")?;
-        Ok(match chosen {
-            None => (None, Some(not_told_apart(&tables))),
-            Some((numbering, left_out)) => {
-                (Some(numbering), (!left_out.is_empty()).then(|| not_told_apart(&left_out)))
-            }
-        })
+        let (numbering, left_out) = match chosen {
+            None => (None, tables),
+            Some((numbering, left_out)) => (Some(numbering), left_out),
+        };
+        if left_out.is_empty() {
+            return Ok((numbering, None));
+        }
+        let are_hidden =
+            Numbering::are_hidden(coordinator).doing(|| "asking for InnoDB's numbers of tables")?;
+        Ok((numbering, Some(not_told_apart(&left_out, are_hidden))))
     }
 
     /// How many rows of the past each table has, whose rows of now are read.

@@ -59,7 +59,11 @@ impl TablePlan {
             }
             RowFormat::Tsv | RowFormat::Sql => table::to_read(&facts, versioned),
         };
-        let columns: Vec<_> = columns.into_iter().map(|column| as_written(column, format, &masks)).collect();
+        let mut columns: Vec<_> =
+            columns.into_iter().map(|column| as_written(column, format, &masks)).collect();
+        if columns.iter().any(|column| column.stored.is_some()) && hides_doubles(connection)? {
+            columns.iter_mut().for_each(ReadColumn::tell_by_size);
+        }
         // Rows of the past have the keys of living ones, and an engine that does not keep the rows in the order of a key is
         // slow to read in it.
         let can_be_cut = !versioned && relation.is_clustered();
@@ -201,6 +205,16 @@ impl TablePlan {
 }
 
 /// Whether every row is sure to be handed out whole, whatever its values: see [`BUFFER`]. Text is read as it is.
+/// Whether the server prints a DOUBLE without a fraction in JSON as a whole number, as MySQL 5.7 does, and can tell the size of a document, as
+/// it can from 5.7.22 on.
+fn hides_doubles(connection: &mut Connection) -> Result<bool> {
+    match connection.first("SELECT CAST(CAST(3e0 AS JSON) AS CHAR) = '3' AND JSON_STORAGE_SIZE('1') > 0") {
+        Ok(row) => Ok(row.is_some_and(|row| row.string(0) == "1")),
+        Err(error) if error.code().is_some() => Ok(false),
+        Err(error) => Err(error).doing(|| "trying how JSON is printed"),
+    }
+}
+
 fn are_short(facts: &[ColumnFacts]) -> bool {
     /// What CHAR, VARCHAR, BINARY and VARBINARY columns add up to at most (both servers' limit of a row's size).
     const OTHER_TEXT: usize = 65_535;
@@ -281,8 +295,15 @@ impl<'a> Bounds<'a> {
 
     /// The server's guess of how many rows there are; not more than half of the table's. MySQL makes none where it is forced.
     pub(crate) fn guess(self, connection: &mut Connection, table: &Table, name: &Name) -> Result<u64> {
-        let sql = format!("EXPLAIN FORMAT=TRADITIONAL SELECT 1 {}", self.hinted("USE", table, name));
-        let plan = connection.query(sql).doing(|| format!("looking for a border in {name}"))?;
+        let select = format!("SELECT 1 {}", self.hinted("USE", table, name));
+        let plan = match connection.query(format!("EXPLAIN FORMAT=TRADITIONAL {select}")) {
+            // MySQL before 5.6 and MariaDB before 10.1 have one format only.
+            Err(error) if error.code() == Some(catalog::PARSE_ERROR) => {
+                connection.query(format!("EXPLAIN {select}"))
+            }
+            plan => plan,
+        };
+        let plan = plan.doing(|| format!("looking for a border in {name}"))?;
         let rows = plan.column("rows").and_then(|at| plan.first()?.parse(at));
         Ok(rows.unwrap_or(0))
     }

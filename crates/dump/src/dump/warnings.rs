@@ -1,20 +1,24 @@
 //! What a reader of a dump should know, in words.
 
-use drover_db::quote;
+use drover_db::{Server, Vendor, quote};
 
 use super::catalog::Name;
 use super::select::LeftOut;
 use crate::format::manifest::{RowFormat, Schema, Table};
 
 /// What loading cannot keep is said for each table; of zeros a copy says more ([`lost_zeros`]).
-fn retyped(schemas: &[Schema]) -> Vec<String> {
+fn retyped(server: &Server, schemas: &[Schema]) -> Vec<String> {
     const JSON: &str = "JSON with a DECIMAL inside, which loading makes a DOUBLE: 1.10 becomes 1.1, and digits beyond the 17th \
                         are lost";
+    const OR_DOUBLE: &str =
+        "; or with a DOUBLE without a fraction, which this server prints as a whole number: 3.0 becomes 3";
     let say = |(name, table): (Name, &Table)| {
         let rows = rows_retyped(table);
+        let or_double =
+            if server.vendor == Vendor::MySql && server.numbers() < (8, 0, 0) { OR_DOUBLE } else { "" };
         let or_zero = if has_zeros_read(table) { "; or a negative zero" } else { "" };
         (rows > 0 && is_read(table, |read| read.ends_with(" AS JSON)")))
-            .then(|| format!("table {name}: {rows} rows hold {JSON}{or_zero}"))
+            .then(|| format!("table {name}: {rows} rows hold {JSON}{or_double}{or_zero}"))
     };
     tables(schemas).filter_map(say).collect()
 }
@@ -39,9 +43,9 @@ pub(crate) fn lost_zeros(schemas: &[Schema]) -> impl Iterator<Item = (Name, u64)
 }
 
 /// What is known of the rows when they have been read.
-pub(super) fn about_rows(format: RowFormat, schemas: &[Schema]) -> Vec<String> {
+pub(super) fn about_rows(format: RowFormat, server: &Server, schemas: &[Schema]) -> Vec<String> {
     let invalid = invalid_text(format, schemas);
-    retyped(schemas).into_iter().chain(invalid).chain(long_statements(schemas)).collect()
+    retyped(server, schemas).into_iter().chain(invalid).chain(long_statements(schemas)).collect()
 }
 
 /// What is no text in its own character set, and what of it the row files cannot hold.
@@ -87,12 +91,16 @@ fn tables(schemas: &[Schema]) -> impl Iterator<Item = (Name, &Table)> {
 }
 
 /// That nothing tells these tables from others of the same definition that take their names while rows are read.
-pub(super) fn not_told_apart(tables: &[Name]) -> String {
+pub(super) fn not_told_apart(tables: &[Name], are_hidden: bool) -> String {
     let first: Vec<_> = tables.iter().take(3).map(Name::to_string).collect();
     let more = tables.len().saturating_sub(first.len());
     let more = if more == 0 { String::new() } else { format!(" and {more} more tables") };
+    let which = match are_hidden {
+        true => "does not show this account the numbers (the privilege PROCESS does)",
+        false => "shows no numbers",
+    };
     format!(
-        "the server does not show this account the numbers of {}{more} (the privilege PROCESS does): if a table takes the name of \
+        "the server {which} of {}{more}: if a table takes the name of \
          another one of the same definition (RENAME TABLE, EXCHANGE PARTITION) while rows are read, its rows are taken for that one's",
         first.join(", ")
     )

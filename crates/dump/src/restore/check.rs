@@ -171,10 +171,12 @@ pub(crate) struct Prepared {
     pub(crate) manifest: Manifest,
     pub(crate) translator: Option<Translator>,
     outcome: Outcome,
+    /// Why the schema was not tried, where it should have been.
+    pub(crate) untried: Option<String>,
 }
 
 impl Prepared {
-    /// Translates the dump, and tries it on a target of another vendor or in a cluster, or on any if `always`.
+    /// Translates the dump, and tries it on a target of another vendor or version or in a cluster, or on any if `always`.
     pub(crate) fn new(
         store: &Store,
         options: &ConnectOptions,
@@ -186,7 +188,12 @@ impl Prepared {
     ) -> Result<Self> {
         if !manifest.contents.has_definitions() {
             // The tables are there: nothing is to be written otherwise.
-            return Ok(Self { manifest: manifest.clone(), translator: None, outcome: Outcome::default() });
+            return Ok(Self {
+                manifest: manifest.clone(),
+                translator: None,
+                outcome: Outcome::default(),
+                untried: None,
+            });
         }
         let server = Server::of(connection).doing(|| "asking for the server's version")?;
         let cluster = Cluster::of(connection)?;
@@ -199,10 +206,10 @@ impl Prepared {
             Some(translator) => translator.manifest(manifest)?,
             None => manifest.clone(),
         };
-        let crosses = translator.as_ref().is_some_and(Translator::crosses);
-        if !(crosses || always) || !manifest.contents.has_definitions() {
-            return Ok(Self { manifest: translated, translator, outcome: Outcome::default() });
-        }
+        let Some(of_another) = &translator else {
+            return Ok(Self { manifest: translated, translator, outcome: Outcome::default(), untried: None });
+        };
+        let may_be_untried = !always && !of_another.crosses();
         let trial = Trial {
             store,
             manifest: &translated,
@@ -211,11 +218,21 @@ impl Prepared {
             cluster,
             progress,
         };
-        let outcome = trial.run(options, stop)?;
+        let mut untried = None;
+        let outcome = match trial.run(options, stop) {
+            // What one version takes another one mostly does: who may make no schema is not turned away for it.
+            Err(Error::Server { source, .. }) if may_be_untried && is_denied(&source) => {
+                untried = Some(format!(
+                    "the target is of another version, and the schema was not tried on it before the first row: {source}"
+                ));
+                Outcome::default()
+            }
+            outcome => outcome?,
+        };
         if let Some(translator) = &translator {
             outcome.refused.iter().for_each(|(file, _, reason)| translator.refuse(file, reason));
         }
-        Ok(Self { manifest: translated, translator, outcome })
+        Ok(Self { manifest: translated, translator, outcome, untried })
     }
 
     /// The same without what the target refuses; an error that lists it, unless it may be skipped.
@@ -231,6 +248,12 @@ impl Prepared {
         self.manifest = translator.without_refused(&self.manifest);
         Ok(self)
     }
+}
+
+/// Whether the account lacks a privilege.
+fn is_denied(error: &drover_db::Error) -> bool {
+    // ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR
+    matches!(error.code(), Some(1044 | 1142 | 1227))
 }
 
 fn refusal(refused: &[Refusal]) -> Error {

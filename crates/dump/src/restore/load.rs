@@ -129,15 +129,13 @@ impl Load<'_> {
     }
 
     fn attempt(&self, connection: &mut Connection) -> Result<()> {
-        let way = self.target.way();
-        let mut result = self.attempt_by(connection, way);
-        if let (Way::Values, Err(error)) = (way, &result)
-            && inflow::is_refused(error)
-        {
-            self.target.take_no_values();
-            result = self.attempt_by(connection, self.target.way());
+        loop {
+            let way = self.target.way();
+            match self.attempt_by(connection, way) {
+                Err(error) if self.target.has_other_way(way, &error) => self.target.turn_from(way),
+                result => return result,
+            }
         }
-        result
     }
 
     fn attempt_by(&self, connection: &mut Connection, way: Way) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::translate::Translator;
 
 /// Warnings that say only that an older way of writing is going out of use: integer display widths, names of character
 /// sets, collations, options and sql_modes. They come for nearly every object of an older server.
-const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
+pub(super) const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
 
 /// A schema that no server makes under the name that it is to have: a directory had it that no CREATE DATABASE made.
 #[derive(Debug, PartialEq, Eq)]

@@ -94,7 +94,7 @@ pub fn restore(
     let skip = args.target.skip_refused;
     let translated = Prepared::new(store, options, stop, progress, &manifest, &mut coordinator, skip)
         .and_then(|prepared| prepared.without_refused(skip));
-    let Prepared { manifest, translator, .. } = match translated {
+    let Prepared { manifest, translator, untried, .. } = match translated {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
         other => other?,
     };
@@ -123,7 +123,8 @@ pub fn restore(
     match restore.run(&mut coordinator, args.threads) {
         Err(_) if stop.is_requested() => Err(Error::Stopped),
         Err(error) => Err(error),
-        Ok(report) => Ok(RestoreReport {
+        Ok(mut report) => Ok(RestoreReport {
+            warnings: untried.into_iter().chain(std::mem::take(&mut report.warnings)).collect(),
             seconds: started.elapsed().as_secs_f64(),
             paused_seconds: guard.paused().as_secs_f64(),
             ..report

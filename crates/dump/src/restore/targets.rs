@@ -45,6 +45,9 @@ pub(crate) struct Target<'a> {
     /// Whether rows come as values, until the server refuses some, and how else.
     takes_values: AtomicBool,
     otherwise: Way,
+    /// Whether the server has no use for a file of them, and how they come then.
+    takes_no_file: AtomicBool,
+    instead: Option<Way>,
 }
 
 impl<'a> Target<'a> {
@@ -57,7 +60,19 @@ impl<'a> Target<'a> {
         foreign_keys: Vec<Vec<u8>>,
     ) -> Self {
         let (takes_values, otherwise) = (AtomicBool::new(false), Way::File(Charset::Binary));
-        Self { name, table, bytes, keeps, keys, foreign_keys, takes_values, otherwise }
+        let (takes_no_file, instead) = (AtomicBool::new(false), None);
+        Self {
+            name,
+            table,
+            bytes,
+            keeps,
+            keys,
+            foreign_keys,
+            takes_values,
+            otherwise,
+            takes_no_file,
+            instead,
+        }
     }
 
     /// Chooses how rows come in.
@@ -69,17 +84,35 @@ impl<'a> Target<'a> {
             false => Charset::Binary,
         };
         self.otherwise = takes.otherwise(charset, self.table, &self.name)?;
+        self.instead = takes.inserts(self.table);
         Ok(())
     }
 
     /// How rows come in.
     pub(crate) fn way(&self) -> Way {
-        if self.takes_values.load(Ordering::Relaxed) { Way::Values } else { self.otherwise }
+        match self.instead {
+            _ if self.takes_values.load(Ordering::Relaxed) => Way::Values,
+            Some(way) if self.takes_no_file.load(Ordering::Relaxed) => way,
+            _ => self.otherwise,
+        }
+    }
+
+    /// Whether rows that were refused on this way may be taken on another one.
+    pub(crate) fn has_other_way(&self, way: Way, error: &Error) -> bool {
+        match way {
+            Way::Values => inflow::is_refused(error),
+            Way::File(_) => self.instead.is_some() && inflow::is_unfilled(error),
+            Way::Inserts(_) => false,
+        }
     }
 
     /// From now on rows come otherwise.
-    pub(crate) fn take_no_values(&self) {
-        self.takes_values.store(false, Ordering::Relaxed);
+    pub(crate) fn turn_from(&self, way: Way) {
+        match way {
+            Way::Values => self.takes_values.store(false, Ordering::Relaxed),
+            Way::File(_) => self.takes_no_file.store(true, Ordering::Relaxed),
+            Way::Inserts(_) => {}
+        }
     }
 
     /// What building the indexes costs, in the progress's unit.

@@ -221,7 +221,7 @@ impl Trial<'_> {
 
     /// What a table may be made without, so that its rows at least can be restored: one constraint or key, then all.
     fn candidates(&self, parts: &CreateTable) -> Vec<Vec<usize>> {
-        if !self.translator.is_some_and(Translator::crosses) {
+        if !self.translator.is_some_and(Translator::is_other) {
             return Vec::new();
         }
         let places = |kinds: &[Kind]| -> Vec<usize> {
@@ -251,7 +251,7 @@ impl Trial<'_> {
             }
         }
         for (place, reason) in refused.into_iter().rev() {
-            match self.translator.filter(|translator| translator.crosses()) {
+            match self.translator.filter(|translator| translator.is_other()) {
                 Some(translator) => translator.leave_out(&made.table.script.file, &[place], &reason),
                 None => {
                     let label = format!("a foreign key of {}", made.target);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::grants::{Grant, Scope, Who, like, parse};
+use drover_db::server::has_no_function;
 use drover_db::{Connection, ServerError, Vendor};
 use serde::Serialize;
 
@@ -15,6 +16,7 @@ use crate::format::manifest::Manifest;
 use crate::store::Store;
 use crate::users::compare::{self, Expected};
 use crate::users::facts::Facts;
+use crate::users::sql::Form;
 use crate::users::translate::{NoLogin, NotHeld, Translated, escaped, translate, unescaped};
 use crate::users::{Account, Accounts, read, sql};
 use crate::{Error, Result};
@@ -151,7 +153,10 @@ impl Users {
                 let unknown = compare::PASSWORD_UNKNOWN;
                 (format!("{}: it was there already and keeps its password; {unknown}", login.why), None)
             } else {
-                let what = format!("{}: it is locked, and has no password", login.why);
+                let what = match self.facts.makes_whole() {
+                    true => format!("{}: it is locked, and has no password", login.why),
+                    false => format!("{}: it has a password that nobody knows", login.why),
+                };
                 (what, Some(login.statement.clone()))
             };
             self.report.not_held.push(NotHeld::new(who, what, statement));
@@ -215,12 +220,16 @@ impl Users {
 
     /// Whether the account could be made.
     fn create_one(&mut self, connection: &mut Connection, account: &Account) -> Result<bool> {
-        for statement in sql::create(account, self.facts.vendor) {
+        for statement in sql::create(account, self.facts.form()) {
             match connection.execute(&statement) {
                 Ok(_) => {}
+                Err(error)
+                    if !self.facts.makes_whole()
+                        && error.code() == Some(CANNOT_USER)
+                        && statement.starts_with("CREATE ") => {}
                 Err(drover_db::Error::Server(error)) => {
                     let what = format!("it was not created: {}", without_secrets(&error, account));
-                    let statement = without_hashes(account, self.facts.vendor);
+                    let statement = without_hashes(account, self.facts.form());
                     self.report.not_held.push(NotHeld::new(&account.who, what, Some(statement)));
                     return Ok(false);
                 }
@@ -356,9 +365,11 @@ fn load(store: &Store, manifest: &Manifest) -> Result<Accounts> {
 
 /// The account that is logged in, and its roles that are active.
 fn current(connection: &mut Connection) -> Result<(Who, Vec<Who>)> {
-    let row = connection
-        .first("SELECT CURRENT_USER(), CURRENT_ROLE()")
-        .doing(|| "asking for the account in use")?;
+    let row = match connection.first("SELECT CURRENT_USER(), CURRENT_ROLE()") {
+        Err(error) if has_no_function(&error) => connection.first("SELECT CURRENT_USER(), 'NONE'"),
+        row => row,
+    };
+    let row = row.doing(|| "asking for the account in use")?;
     let (user, roles) = row.map(|row| (row.string(0), row.string(1))).unwrap_or_default();
     let (name, host) = user.rsplit_once('@').unwrap_or((&user, ""));
     // MySQL gives `a`@`%`,`b`@`%`, MariaDB the bare name of one role.
@@ -457,12 +468,15 @@ fn without_secrets(error: &ServerError, account: &Account) -> String {
     }
 }
 
+/// ER_CANNOT_USER: an account is there already, of which a server without IF NOT EXISTS says so.
+const CANNOT_USER: u16 = 1396;
+
 /// The statement that a person would need, with a password in place of the hashes.
-fn without_hashes(account: &Account, vendor: Vendor) -> String {
+fn without_hashes(account: &Account, form: Form) -> String {
     let mut plain = Account { ways: Vec::new(), further: Vec::new(), ..account.clone() };
     plain.older_password.0.clear();
     let who = format!(" {}", account.who);
-    let statement = sql::create(&plain, vendor).join("; ");
+    let statement = sql::create(&plain, form).join("; ");
     if account.is_role {
         statement
     } else {

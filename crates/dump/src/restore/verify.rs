@@ -11,10 +11,9 @@ use serde::Serialize;
 
 use super::args::VerifyArgs;
 use super::events::{End, as_where_it_runs};
-use super::files;
 use super::objects::{Scripts, each};
 use super::rename::{Case, Renames};
-use super::users;
+use super::{files, patches, users};
 use crate::ddl::without_auto_increment;
 use crate::dump::catalog::{self, Name};
 use crate::dump::chosen;
@@ -29,7 +28,7 @@ use crate::progress::{Progress, Share};
 use crate::rows::{self, Meter, Sums};
 use crate::session::{self, Purpose};
 use crate::store::Store;
-use crate::translate::Translator;
+use crate::translate::{Translator, version};
 use crate::{Error, Result, pool};
 
 /// Something that is not as the dump has it.
@@ -338,14 +337,15 @@ impl Verify<'_> {
         if !self.manifest.contents.has_definitions() {
             return Ok(());
         }
-        let version = |server: &Server| (server.vendor, server.numbers().0, server.numbers().1);
         if version(server) != version(&self.manifest.server) {
             self.compare_columns(connection, report)?;
             return self.find_programs(connection, report);
         }
+        let patched = patches::may_differ(server, &self.manifest.server);
+        let written = |texts: Vec<Vec<u8>>| if patched { patches::as_of_any(texts) } else { texts };
         for (schema, table) in self.manifest.tables() {
             let name = self.renames.relation(&schema.name, &table.name);
-            let shown = |create: &[u8]| vec![as_shown(&without_auto_increment(create))];
+            let shown = |create: &[u8]| written(vec![as_shown(&without_auto_increment(create))]);
             let now = catalog::create_table(connection, &name).map(|create| shown(&create));
             let then = self.script(&table.script)?.pop().map(|create| shown(&create));
             self.compare(report, &name, now, then.unwrap_or_default())?;
@@ -353,8 +353,8 @@ impl Verify<'_> {
         for kind in KINDS {
             for (schema, object) in each(self.manifest, kind) {
                 let name = Name::new(self.renames.schema(&schema.name), &object.name);
-                let now = defined(connection, &name, object);
-                let then = self.script(&object.script)?;
+                let now = defined(connection, &name, object).map(written);
+                let then = written(self.script(&object.script)?);
                 if object.kind == "EVENT" && self.has_dropped(connection, &then, &now)? {
                     report.definitions += 1;
                     continue;

@@ -37,12 +37,20 @@ const LANGUAGES: [(&str, &str); 20] = [
 /// The nearest to `name` among those that the target `has`.
 pub(super) fn nearest(name: &str, has: impl Fn(&str) -> bool) -> Option<Nearest> {
     let (set, rest) = name.split_once('_')?;
+    let other_name = match set {
+        "utf8mb3" => Some(format!("utf8_{rest}")),
+        "utf8" => Some(format!("utf8mb3_{rest}")),
+        _ => None,
+    };
+    if let Some(name) = other_name.filter(|name| has(name)) {
+        return Some(Nearest { name, reason: "the same under the target's name".into(), loses: false });
+    }
     candidates(set, rest).into_iter().find(|candidate| has(&candidate.name))
 }
 
 fn candidates(set: &str, rest: &str) -> Vec<Nearest> {
     if let Some((language, strength)) = of_uca_9(rest) {
-        return to_mariadb(set, language, strength);
+        return [to_mariadb(set, language, strength), to_older_mysql(set, language, strength)].concat();
     }
     if let Some(rest) = rest.strip_prefix("uca1400_") {
         return to_mysql(set, rest);
@@ -54,7 +62,10 @@ fn candidates(set: &str, rest: &str) -> Vec<Nearest> {
     };
     let no_pad = "the target has no such collation that takes spaces at the end for a difference: they no longer count";
     match rest {
-        "0900_bin" => vec![candidate("nopad_bin", "the same order under the target's name", false)],
+        "0900_bin" => vec![
+            candidate("nopad_bin", "the same order under the target's name", false),
+            candidate("bin", no_pad, true),
+        ],
         "nopad_bin" => vec![
             candidate("0900_bin", "the same order under the target's name", false),
             candidate("bin", no_pad, true),
@@ -100,6 +111,31 @@ fn to_mariadb(set: &str, language: &str, strength: &str) -> Vec<Nearest> {
             loses: foreign || strength != "ai_ci",
         },
     ]
+}
+
+/// MySQL before 8.0 has one strength for each language, and counts no spaces at the end. Where accents or case were a difference, only the
+/// bytes tell as many texts apart.
+fn to_older_mysql(set: &str, language: &str, strength: &str) -> Vec<Nearest> {
+    let candidate = |name: String, reason: &str| Nearest { name, reason: reason.into(), loses: true };
+    let bytes = candidate(
+        format!("{set}_bin"),
+        "the target has no such collation with accents or case: the bytes count, but for spaces at the end",
+    );
+    if strength != "ai_ci" {
+        return vec![bytes];
+    }
+    let known = LANGUAGES.iter().find(|(short, _)| *short == language).map(|(_, long)| *long);
+    let foreign =
+        if known.is_none() && !language.is_empty() { ", and has no rules for that language" } else { "" };
+    let older = |unicode: &str| {
+        format!(
+            "weights are those of Unicode {unicode} instead of 9; spaces at the end no longer count{foreign}"
+        )
+    };
+    let of_language = known.map(|long| candidate(format!("{set}_{long}_ci"), &older("4")));
+    let of_none = [("unicode_520_ci", "5.2"), ("unicode_ci", "4")]
+        .map(|(name, unicode)| candidate(format!("{set}_{name}"), &older(unicode)));
+    of_language.into_iter().chain(of_none).chain([bytes]).collect()
 }
 
 /// `rest` is what follows `uca1400_`, such as `swedish_nopad_as_ci`.
@@ -154,13 +190,42 @@ mod tests {
             ("utf8mb4_es_trad_0900_ai_ci", "utf8mb4_uca1400_spanish2_nopad_ai_ci", false),
             ("utf8mb4_ja_0900_as_cs_ks", "utf8mb4_uca1400_nopad_as_cs", true),
             ("utf8mb4_0900_bin", "utf8mb4_nopad_bin", false),
-            ("utf8mb3_tolower_ci", "utf8mb3_general_ci", true),
         ] {
             assert_eq!(name(from, &[]), Some((to.into(), loses)), "{from}");
         }
+        assert_eq!(
+            name("utf8mb3_tolower_ci", &["utf8mb3_general_ci"]),
+            Some(("utf8mb3_general_ci".into(), true))
+        );
         let older = ["utf8mb4_unicode_520_nopad_ci"];
         assert_eq!(name("utf8mb4_0900_ai_ci", &older), Some((older[0].into(), false)));
         assert_eq!(name("gb18030_chinese_ci", &older), None);
+    }
+
+    #[test]
+    fn from_mysql_to_an_older_one() {
+        let of_5_7 = [
+            "utf8_general_ci",
+            "utf8mb4_bin",
+            "utf8mb4_czech_ci",
+            "utf8mb4_unicode_520_ci",
+            "utf8mb4_unicode_ci",
+        ];
+        for (from, to, loses) in [
+            ("utf8mb4_0900_ai_ci", "utf8mb4_unicode_520_ci", true),
+            ("utf8mb4_cs_0900_ai_ci", "utf8mb4_czech_ci", true),
+            ("utf8mb4_ja_0900_as_cs_ks", "utf8mb4_bin", true),
+            ("utf8mb4_0900_as_ci", "utf8mb4_bin", true),
+            ("utf8mb4_0900_bin", "utf8mb4_bin", true),
+            ("utf8mb3_general_ci", "utf8_general_ci", false),
+        ] {
+            assert_eq!(name(from, &of_5_7), Some((to.into(), loses)), "{from}");
+        }
+        assert_eq!(name("utf8mb4_0900_ai_ci", &of_5_7[4..]), Some(("utf8mb4_unicode_ci".into(), true)));
+        assert_eq!(
+            name("utf8_general_ci", &["utf8mb3_general_ci"]),
+            Some(("utf8mb3_general_ci".into(), false))
+        );
     }
 
     #[test]

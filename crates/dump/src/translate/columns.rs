@@ -76,11 +76,34 @@ fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
     }
     text_type(column, notes);
     if !target.has_vectors {
-        vector(column, "MySQL has vectors from 9.0 on: the bytes are kept, and not checked", notes);
+        vector(column, NO_VECTORS, notes);
     }
     default(column, notes);
     Fate::Kept
 }
+
+/// Rewrites one column for another version of MySQL.
+pub(super) fn for_other_version(column: &mut Phrase, target: &Target, notes: &mut Notes) {
+    if !target.has_vectors {
+        vector(column, NO_VECTORS, notes);
+    }
+    // From 8.0.11 on the shorter name is the one that is printed: manual, "Spatial Data Types".
+    if target.is_mysql_before((8, 0, 11)) {
+        geometry_collection(column, notes);
+    }
+    // Expressions came with 8.0.13: manual, "Data Type Default Values".
+    if target.is_mysql_before((8, 0, 13))
+        && let Some(word) = column.find(&["DEFAULT"])
+        && column.token(column.code(word.end)).is_symbol(b'(')
+    {
+        let text = column.cut(word.start..column.closed(column.code(word.end)));
+        let reason = "the target's version takes no expression as a default: a row must be given its value";
+        notes.add(&text, "", Why::lost(reason));
+    }
+    character_set(column, target, notes);
+}
+
+const NO_VECTORS: &str = "MySQL has vectors from 9.0 on: the bytes are kept, and not checked";
 
 /// UUID and INET become the text that clients saw all along.
 fn text_type(column: &mut Phrase, notes: &mut Notes) {
@@ -183,11 +206,7 @@ fn value_end(column: &Phrase, first: usize) -> usize {
 fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
     words::introducers(column);
     words::functions(column, target, notes);
-    let at = column.code(1);
-    if type_of(column) == "geomcollection" {
-        notes.add("geomcollection", "geometrycollection", Why::kept("the same type under the target's name"));
-        column.replace(at..at + 1, b"geometrycollection");
-    }
+    geometry_collection(column, notes);
     if type_of(column) == "json" {
         let reason = "MariaDB keeps JSON as the text that MySQL prints, checked when it is written; it is compared as text";
         notes.add("json", "json (longtext)", Why::kept(reason));
@@ -210,6 +229,14 @@ fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate 
     }
     invisible(column, notes);
     generated(column, notes)
+}
+
+fn geometry_collection(column: &mut Phrase, notes: &mut Notes) {
+    if type_of(column) == "geomcollection" {
+        let at = column.code(1);
+        notes.add("geomcollection", "geometrycollection", Why::kept("the same type under the target's name"));
+        column.replace(at..at + 1, b"geometrycollection");
+    }
 }
 
 /// Cuts an attribute, with its value if the word alone is none.
@@ -254,7 +281,7 @@ fn character_set(column: &mut Phrase, target: &Target, notes: &mut Notes) {
     let Some(found) = column.find(&["CHARACTER", "SET"]) else { return };
     let name = column.code(found.end);
     let set = String::from_utf8_lossy(column.token(name).text).to_ascii_lowercase();
-    if target.character_sets.contains(&set) || set == "utf8" {
+    if target.character_sets.contains(&set) || set == "utf8" || set == "utf8mb3" {
         return;
     }
     let at = column.code(1);

@@ -212,6 +212,15 @@ fn for_mariadb(item: &mut Phrase, notes: &mut Notes) -> bool {
     true
 }
 
+/// Notes what another version of MySQL does not do with a key or a constraint that it takes.
+pub(super) fn for_other_version(item: &Phrase, target: &Target, notes: &mut Notes) {
+    // Before 8.0.16 a CHECK was read and forgotten: manual, "CHECK Constraints".
+    if target.is_mysql_before((8, 0, 16)) && item.find(&["CHECK"]).is_some() {
+        let text = String::from_utf8_lossy(&item.to_text()).into_owned();
+        notes.add(&text, "", Why::lost("the target's version reads a CHECK and does not keep it"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

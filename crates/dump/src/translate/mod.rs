@@ -15,7 +15,7 @@ mod words;
 
 pub(crate) use rows::Current;
 pub use translator::Refusal;
-pub(crate) use translator::{Translator, without};
+pub(crate) use translator::{Translator, version, without};
 
 use serde::Serialize;
 

@@ -16,6 +16,34 @@ pub(super) fn rewrite(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
     engines(tail, target, notes);
 }
 
+/// Rewrites the options and partitions of a table for another version of MySQL.
+pub(super) fn for_other_version(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
+    let mut at = 0;
+    while at < tail.len() {
+        if !tail.token(at).is_word("TABLESPACE") {
+            at += 1;
+            continue;
+        }
+        let next = tail.code(at + 1);
+        let name = if tail.token(next).is_symbol(b'=') { tail.code(next + 1) } else { next };
+        let is_there = tail
+            .token(name)
+            .name()
+            .is_some_and(|name| target.tablespaces.contains(&*String::from_utf8_lossy(&name)));
+        if is_there || tail.token(name).name().is_none() {
+            at += 1;
+            continue;
+        }
+        let text = tail.cut(at..name + 1);
+        notes.add(
+            &text,
+            "",
+            Why::kept("the target has no such tablespace: the table gets a file of its own"),
+        );
+    }
+    engines(tail, target, notes);
+}
+
 fn for_mysql(tail: &mut Phrase, notes: &mut Notes) {
     if let Some(found) = tail.find(&["WITH", "SYSTEM", "VERSIONING"]) {
         tail.cut(found);
@@ -117,9 +145,9 @@ fn option(tail: &mut Phrase, name: &str, notes: &mut Notes, decide: impl Fn(&str
     }
 }
 
-/// An engine that the target does not have becomes InnoDB. MySQL partitions tables of InnoDB only.
+/// An engine that the target does not have becomes InnoDB. MySQL from 8.0 on partitions tables of InnoDB only.
 fn engines(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
-    let partitioned = target.vendor == Vendor::MySql && tail.find(&["PARTITION", "BY"]).is_some();
+    let partitioned = target.partitions_innodb_only && tail.find(&["PARTITION", "BY"]).is_some();
     let mut noted = false;
     for at in 0..tail.len() {
         if !tail.token(at).is_word("ENGINE") || !tail.token(tail.code(at + 1)).is_symbol(b'=') {

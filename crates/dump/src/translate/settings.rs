@@ -21,6 +21,12 @@ pub(super) fn rewrite(
     let mut phrase = Phrase::of(text, dialect);
     words::collations(&mut phrase, target, notes);
     let (old, new) = servers;
+    if old.vendor == new.vendor && text.starts_with(b"CREATE DATABASE ") {
+        let text = words::open_comments(text, new);
+        words::unread_comments(&text, target, notes);
+        phrase = Phrase::of(&text, dialect);
+        words::collations(&mut phrase, target, notes);
+    }
     if old.vendor != new.vendor {
         if text.starts_with(b"CREATE DATABASE ") {
             phrase = Phrase::of(&words::open_comments(text, old), dialect);

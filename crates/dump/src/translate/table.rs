@@ -20,6 +20,9 @@ pub(super) fn rewrite(
     checks: &mut BTreeSet<String>,
     notes: &mut Notes,
 ) -> Vec<u8> {
+    if old.vendor == target.vendor && target.vendor == Vendor::MySql {
+        return for_other_version(text, target, notes);
+    }
     if old.vendor == target.vendor {
         let mut whole = Phrase::of(text, Dialect::default());
         words::collations(&mut whole, target, notes);
@@ -31,6 +34,27 @@ pub(super) fn rewrite(
     parts.items = rewrite_items(items, target, checks, notes);
     let mut tail = Phrase::of(&parts.tail, Dialect::default());
     options::rewrite(&mut tail, target, notes);
+    words::collations(&mut tail, target, notes);
+    parts.tail = tail.to_text();
+    parts.to_text()
+}
+
+/// The same for another version of MySQL.
+fn for_other_version(text: &[u8], target: &Target, notes: &mut Notes) -> Vec<u8> {
+    let text = words::open_comments(text, &target.server);
+    words::unread_comments(&text, target, notes);
+    let Some(mut parts) = CreateTable::parse(&text) else { return text };
+    for item in &mut parts.items {
+        let mut phrase = Phrase::of(item, Dialect::default());
+        words::collations(&mut phrase, target, notes);
+        match is_column(&phrase) {
+            true => columns::for_other_version(&mut phrase, target, notes),
+            false => keys::for_other_version(&phrase, target, notes),
+        }
+        *item = phrase.to_text();
+    }
+    let mut tail = Phrase::of(&parts.tail, Dialect::default());
+    options::for_other_version(&mut tail, target, notes);
     words::collations(&mut tail, target, notes);
     parts.tail = tail.to_text();
     parts.to_text()

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use drover_db::{Connection, Server, Vendor};
 
 use crate::Result;
+use crate::dump::catalog::PARSE_ERROR;
 use crate::error::Doing;
 
 /// Modes that some version of either vendor lacks. Others are left as they are.
@@ -37,12 +38,19 @@ const MODES: [&str; 22] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) vendor: Vendor,
+    pub(super) server: Server,
     pub(super) collations: BTreeSet<String>,
     pub(super) character_sets: BTreeSet<String>,
     /// Storage engines that are switched on, in capitals.
     pub(super) engines: BTreeSet<String>,
     /// Modes of [`MODES`] that it does not know.
     pub(super) unknown_modes: BTreeSet<String>,
+    /// MySQL from 8.0 on partitions tables of InnoDB only: before, a plugin did it for any engine.
+    pub(super) partitions_innodb_only: bool,
+    /// MySQL before 5.6 reads a table as a whole only, and no partition by its name.
+    pub(super) reads_partitions: bool,
+    /// The tablespaces that tables can be put into by name, as far as the account sees them.
+    pub(super) tablespaces: BTreeSet<String>,
     /// MySQL from 9.0 on has the type VECTOR.
     pub(super) has_vectors: bool,
 }
@@ -51,6 +59,10 @@ impl Target {
     pub(crate) fn ask(connection: &mut Connection, server: &Server) -> Result<Self> {
         Ok(Self {
             vendor: server.vendor,
+            server: server.clone(),
+            partitions_innodb_only: server.vendor == Vendor::MySql && !has_partition_plugin(connection)?,
+            reads_partitions: reads_partitions(connection)?,
+            tablespaces: tablespaces(connection, server.vendor)?,
             collations: collations(connection)?,
             character_sets: column(
                 connection,
@@ -64,6 +76,11 @@ impl Target {
 
     pub(super) fn has_collation(&self, name: &str) -> bool {
         self.collations.contains(name)
+    }
+
+    /// Whether it is a MySQL before that version.
+    pub(super) fn is_mysql_before(&self, version: (u32, u32, u32)) -> bool {
+        self.vendor == Vendor::MySql && self.server.numbers() < version
     }
 
     pub(super) fn has_engine(&self, name: &str) -> bool {
@@ -90,6 +107,37 @@ fn collations(connection: &mut Connection) -> Result<BTreeSet<String>> {
 fn engines(connection: &mut Connection) -> Result<BTreeSet<String>> {
     let sql = "SELECT UPPER(ENGINE) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')";
     column(connection, sql)
+}
+
+fn has_partition_plugin(connection: &mut Connection) -> Result<bool> {
+    let sql = "SELECT 1 FROM information_schema.PLUGINS WHERE PLUGIN_NAME = 'partition' AND PLUGIN_STATUS = 'ACTIVE'";
+    Ok(connection.first(sql).doing(|| sql)?.is_some())
+}
+
+/// Where the syntax is known, the table is not partitioned.
+fn reads_partitions(connection: &mut Connection) -> Result<bool> {
+    match connection.query("SELECT 1 FROM information_schema.ENGINES PARTITION (p) LIMIT 0") {
+        Ok(_) => Ok(true),
+        Err(error) if error.code().is_some() => Ok(error.code() != Some(PARSE_ERROR)),
+        Err(error) => Err(error).doing(|| "asking for partitions"),
+    }
+}
+
+/// Before 5.7 no table could be put into one; its table of them had another name there, and only an account with PROCESS sees either.
+fn tablespaces(connection: &mut Connection, vendor: Vendor) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::from(["innodb_system".to_owned(), "innodb_file_per_table".to_owned()]);
+    if vendor == Vendor::MariaDb {
+        return Ok(names);
+    }
+    for table in ["INNODB_TABLESPACES", "INNODB_SYS_TABLESPACES"] {
+        let sql = format!("SELECT NAME FROM information_schema.{table} WHERE SPACE_TYPE = 'General'");
+        match column(connection, &sql) {
+            Ok(found) => names.extend(found),
+            Err(crate::Error::Server { source, .. }) if source.code().is_some() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(names)
 }
 
 /// Each mode is tried; the session is set up again afterwards.
@@ -133,8 +181,13 @@ impl Target {
             }
             Vendor::MariaDb => &["TIME_TRUNCATE_FRACTIONAL"],
         };
+        let version = if vendor == Vendor::MySql { "9.7.4" } else { "11.8.2-MariaDB" };
         Self {
             vendor,
+            server: Server { vendor, version: version.into(), comment: String::new() },
+            partitions_innodb_only: vendor == Vendor::MySql,
+            reads_partitions: true,
+            tablespaces: set(&["innodb_system", "innodb_file_per_table"]),
             collations: set(&[&common, own].concat()),
             character_sets: set(&["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"]),
             engines: set(match vendor {

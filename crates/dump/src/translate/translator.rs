@@ -64,7 +64,6 @@ impl Translator {
         manifest: &Manifest,
         server: &Server,
     ) -> Result<Option<Self>> {
-        let version = |server: &Server| (server.vendor, server.numbers().0, server.numbers().1);
         if version(server) == version(&manifest.server) {
             return Ok(None);
         }
@@ -98,6 +97,11 @@ impl Translator {
     ) -> Result<Option<Self>> {
         let mut connection = session::open(options, Purpose::Restore)?;
         Self::new(&mut connection, store, manifest, server)
+    }
+
+    /// Whether the target is of another vendor or version.
+    pub(crate) fn is_other(&self) -> bool {
+        version(&self.old) != version(&self.new)
     }
 
     /// Whether the target is of another vendor.
@@ -172,7 +176,8 @@ impl Translator {
     /// The manifest of what goes to the target: without objects that it has no kind of, columns as they are there.
     pub(crate) fn manifest(&self, manifest: &Manifest) -> Result<Manifest> {
         let mut changed = manifest.clone();
-        if !self.crosses() {
+        let is_rewritten = self.crosses() || self.is_other() && self.target.vendor == Vendor::MySql;
+        if !is_rewritten {
             return Ok(changed);
         }
         for schema in &mut changed.schemas {
@@ -236,7 +241,8 @@ impl Translator {
         if let Some(engine) = table::engine(&rewritten) {
             table.engine = engine;
         }
-        if !table.partitions.is_empty() && !has_partitions(&rewritten) {
+        let is_read_whole = !has_partitions(&rewritten) || !self.target.reads_partitions;
+        if !table.partitions.is_empty() && is_read_whole {
             table.partitions.clear();
             // Its files were cut within each partition.
             table.key = None;
@@ -340,6 +346,12 @@ impl Translator {
         state.current.insert(table.script.file.clone(), current);
         Ok(())
     }
+}
+
+/// What servers must have in common to print definitions alike, but for details.
+pub(crate) fn version(server: &Server) -> (Vendor, u32, u32) {
+    let (major, minor, _) = server.numbers();
+    (server.vendor, major, minor)
 }
 
 /// The manifest without the objects of some scripts.

@@ -87,6 +87,22 @@ pub(super) fn open_comments(text: &[u8], old: &Server) -> Vec<u8> {
     out
 }
 
+/// Notes what stands in comments that only a later version of the same vendor reads.
+pub(super) fn unread_comments(text: &[u8], target: &Target, notes: &mut Notes) {
+    for comment in tokens(text, Dialect::default()).filter(|token| token.kind == Kind::Comment) {
+        let Some((only, version, code)) = version_comment(comment.text) else { continue };
+        let code = String::from_utf8_lossy(code).trim().to_owned();
+        if executes(target.vendor, number(&target.server), only, version) {
+            continue;
+        }
+        let why = match code.ends_with("ENCRYPTION='N'") {
+            true => Why::kept("not to encrypt is what it does anyway"),
+            false => Why::lost("the target's version does not know it, and passes over it"),
+        };
+        notes.add(&code, "", why);
+    }
+}
+
 /// How long the mark is with which a comment begins that the server takes for code; 0 if it is no such comment.
 fn opening(comment: &[u8], server: &Server) -> usize {
     match version_comment(comment) {

@@ -28,7 +28,7 @@ pub(crate) struct Lost {
 }
 
 /// Gives the account ways to log in that the target has; one that has none left is locked, with a hash that no password
-/// has, so that unlocking it alone lets nobody in.
+/// has, so that unlocking it alone lets nobody in. So has one that is locked, for a server that can lock none.
 pub(crate) fn translate(account: &mut Account, facts: &Facts) -> Lost {
     let mut lost = Lost::default();
     let held: Vec<_> = account.ways.iter().filter_map(|way| held(way, facts)).collect();
@@ -39,14 +39,18 @@ pub(crate) fn translate(account: &mut Account, facts: &Facts) -> Lost {
     if held.is_empty() && !account.ways.is_empty() {
         lost.what.push(format!("the server has no plugin {}", missing(&account.ways).join(", ")));
         lost.login = true;
-    } else if further.len() < account.further.len() || facts.vendor == Vendor::MariaDb && !further.is_empty()
-    {
+    } else if further.len() < account.further.len() || has_one_only(facts) && !further.is_empty() {
         lost.what
             .push("the server cannot ask for all of its factors, and one alone is less than it had".into());
         lost.login = true;
     }
+    if account.locked && !facts.makes_whole() && !lost.login {
+        lost.what.push("the server cannot lock an account".into());
+        lost.login = true;
+    }
     if lost.login {
-        (account.ways, account.further, account.locked) = (vec![unusable(facts)], Vec::new(), true);
+        (account.ways, account.further, account.locked) =
+            (vec![unusable(facts)], Vec::new(), facts.makes_whole());
     } else {
         let kept = if facts.vendor == Vendor::MySql { 1 } else { held.len() };
         lost.what.extend(
@@ -61,11 +65,16 @@ pub(crate) fn translate(account: &mut Account, facts: &Facts) -> Lost {
         );
         (account.ways, account.further) = (held.into_iter().take(kept).collect(), further);
     }
-    if !account.older_password.0.is_empty() && (facts.vendor == Vendor::MariaDb || lost.login) {
+    if !account.older_password.0.is_empty() && (has_one_only(facts) || lost.login) {
         account.older_password.0.clear();
         lost.what.push("its older password, which held beside the current one, is gone".into());
     }
     lost
+}
+
+/// Whether an account has one password, and nothing beside it: MariaDB, and MySQL before 8.0.14.
+fn has_one_only(facts: &Facts) -> bool {
+    facts.vendor == Vendor::MariaDb || facts.lacking.contains("user_attributes")
 }
 
 /// The same way to log in by a plugin that the server has.
@@ -107,7 +116,8 @@ mod tests {
 
     fn facts(vendor: Vendor, plugins: &[&str]) -> Facts {
         let plugins = plugins.iter().map(|&plugin| plugin.to_owned()).collect();
-        Facts { vendor, privileges: Default::default(), plugins, partial_revokes: false }
+        let (privileges, lacking) = Default::default();
+        Facts { vendor, privileges, plugins, partial_revokes: false, lacking }
     }
 
     fn account(ways: &[(&str, &str)]) -> Account {

@@ -31,7 +31,7 @@ pub(crate) fn differences(expected: &Expected<'_>, now: &Account, vendor: Vendor
         differs(other_plugin, "authentication plugin");
         differs(!other_plugin && then.secrets().ne(now.secrets()), "password");
     }
-    let as_made = || now.locked && (&then.ways, &then.further) == (&now.ways, &now.further);
+    let as_made = || now.locked == then.locked && (&then.ways, &then.further) == (&now.ways, &now.further);
     let is_unknown = !expected.login && !as_made();
     if expected.login || is_unknown {
         differs(expected.locked != now.locked || then.is_role != now.is_role, "ACCOUNT LOCK");

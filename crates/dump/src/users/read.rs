@@ -100,8 +100,7 @@ fn mysql_account(row: &Named<'_>) -> Result<Account> {
         None => Value::Null,
         Some(text) => serde_json::from_str(&text).map_err(|_| damaged("mysql.user.User_attributes"))?,
     };
-    account.ways =
-        vec![Factor { plugin: row.string("plugin"), hash: Secret(row.bytes("authentication_string")) }];
+    account.ways = vec![mysql_way(row)];
     account.further = further_factors(&attributes);
     account.older_password = Secret(text_of(&attributes["additional_password"]).into_bytes());
     account.require = match row.string("ssl_type").as_str() {
@@ -136,6 +135,22 @@ fn mysql_account(row: &Named<'_>) -> Result<Account> {
     };
     account.attribute = attributes.get("metadata").map(Value::to_string);
     Ok(as_role(account))
+}
+
+/// Before MySQL 5.7 the hash of its own plugins is in a column of its own, and before 5.6 no plugin is named for them.
+fn mysql_way(row: &Named<'_>) -> Factor {
+    const OLDEST_HASH: usize = 16; // digits
+    let (plugin, hash, older) =
+        (row.string("plugin"), row.bytes("authentication_string"), row.bytes("Password"));
+    let plugin = match &*plugin {
+        "" if older.len() == OLDEST_HASH => "mysql_old_password",
+        "" => "mysql_native_password",
+        plugin => plugin,
+    };
+    let is_there = ["mysql_native_password", "mysql_old_password"].contains(&plugin);
+    // Who logs in is held to that column, whatever the other one says (found with 5.5.34 and 5.6.14).
+    let is_there = is_there && row.columns.column("Password").is_some();
+    Factor::new(plugin, if is_there { &older } else { &hash })
 }
 
 fn further_factors(attributes: &Value) -> Vec<Factor> {
@@ -300,9 +315,24 @@ fn read_proxies(connection: &mut Connection, accounts: &mut [Account]) -> Result
     Ok(())
 }
 
+/// ER_NONEXISTING_GRANT
+const NO_SUCH_GRANT: u16 = 1141;
+
 fn read_grants(connection: &mut Connection, account: &mut Account) -> Result<()> {
     let what = format!("the grants of {}", account.who);
-    let lines = rows(connection, &format!("SHOW GRANTS FOR {}", account.who), &what)?;
+    let lines = match connection.query(format!("SHOW GRANTS FOR {}", account.who)) {
+        Err(error) if error.code() == Some(NO_SUCH_GRANT) => {
+            return Err(Error::with_hint(
+                format!(
+                    "accounts cannot be read: the server passes over {}, as one of a host by name where skip_name_resolve is ON: {error}",
+                    account.who
+                ),
+                "DROP USER it if nobody needs it, or start the server without skip_name_resolve",
+            ));
+        }
+        Err(_) => rows(connection, &format!("SHOW GRANTS FOR {}", account.who), &what)?,
+        Ok(lines) => lines,
+    };
     // MariaDB also lists what the account's roles may do.
     let own = lines.into_iter().filter_map(|row| parse(row.bytes(0)?)).filter(|(who, _)| *who == account.who);
     account.grants = grants::together(own.map(|(_, grant)| grant));

@@ -5,13 +5,39 @@ use drover_db::{Vendor, quote};
 
 use super::model::{Account, Accounts, Factor, Limits, PasswordRules, Require, Secret};
 
+/// How the statements are written that make an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    MariaDb,
+    MySql,
+    /// CREATE USER takes the password alone, and GRANT what else an account has.
+    MySqlBefore57,
+}
+
+impl Form {
+    /// That of the vendor's servers of today.
+    pub(crate) fn of(vendor: Vendor) -> Self {
+        match vendor {
+            Vendor::MariaDb => Self::MariaDb,
+            Vendor::MySql => Self::MySql,
+        }
+    }
+
+    fn vendor(self) -> Vendor {
+        match self {
+            Self::MariaDb => Vendor::MariaDb,
+            Self::MySql | Self::MySqlBefore57 => Vendor::MySql,
+        }
+    }
+}
+
 /// The statements that make all accounts, in an order in which each finds what it names; those on tables and routines last.
 pub(crate) fn script(accounts: &Accounts) -> Vec<String> {
     let vendor = accounts.vendor;
     let all = &accounts.accounts;
     let (roles, users): (Vec<_>, Vec<_>) = all.iter().partition(|account| account.is_role);
     let mut statements: Vec<_> =
-        roles.into_iter().chain(users).flat_map(|account| create(account, vendor)).collect();
+        roles.into_iter().chain(users).flat_map(|account| create(account, Form::of(vendor))).collect();
     statements.extend(all.iter().flat_map(|account| memberships(account, vendor)));
     let grants = |on_objects: bool| {
         let of = move |account: &Account| -> Vec<_> {
@@ -30,13 +56,16 @@ pub(crate) fn is_on_object(grant: &Grant) -> bool {
 }
 
 /// The statements that make the account as one that may do nothing yet; they hold secrets.
-pub(crate) fn create(account: &Account, vendor: Vendor) -> Vec<String> {
-    let who = &account.who;
+pub(crate) fn create(account: &Account, form: Form) -> Vec<String> {
+    let (who, vendor) = (&account.who, form.vendor());
     if who.is_public() {
         return Vec::new(); // it is always there
     }
     if account.is_role {
         return vec![format!("CREATE ROLE IF NOT EXISTS {who}")];
+    }
+    if form == Form::MySqlBefore57 {
+        return create_and_grant(account);
     }
     let older = !account.older_password.0.is_empty();
     let mut identified = identified(account, vendor);
@@ -60,6 +89,22 @@ pub(crate) fn create(account: &Account, vendor: Vendor) -> Vec<String> {
         attribute.unwrap_or_default()
     );
     [first].into_iter().chain(after).collect()
+}
+
+fn create_and_grant(account: &Account) -> Vec<String> {
+    let who = &account.who;
+    // With WITH … AS the hash comes into a column that no server of then looks at: everybody is let in without a password.
+    let identified = match account.ways.first() {
+        Some(way) if ["mysql_native_password", "mysql_old_password"].contains(&&*way.plugin) => {
+            let hash = literal(&way.hash, Vendor::MySql);
+            if way.hash.0.is_empty() { String::new() } else { format!(" IDENTIFIED BY PASSWORD {hash}") }
+        }
+        _ => identified(account, Vendor::MySql),
+    };
+    let more = require(&account.require) + &limits(&account.limits);
+    let grant = (!more.is_empty()).then(|| format!("GRANT USAGE ON *.* TO {who}{more}"));
+    let expire = account.password.expired.then(|| format!("ALTER USER {who} PASSWORD EXPIRE"));
+    [format!("CREATE USER {who}{identified}")].into_iter().chain(grant).chain(expire).collect()
 }
 
 fn identified(account: &Account, vendor: Vendor) -> String {
@@ -91,10 +136,10 @@ fn factor(factor: &Factor, vendor: Vendor) -> String {
     }
 }
 
-/// MariaDB takes a string only, which its hashes are; MySQL's salts are any bytes.
+/// MariaDB takes a string only, and so does MySQL before 8.0.17, whose salts are of any seven bits.
 fn literal(secret: &Secret, vendor: Vendor) -> String {
     let text = std::str::from_utf8(&secret.0).ok();
-    match text.filter(|text| vendor == Vendor::MariaDb || text.bytes().all(|byte| byte.is_ascii_graphic())) {
+    match text.filter(|text| vendor == Vendor::MariaDb || text.is_ascii()) {
         Some(text) => quote::string(text),
         None => quote::hex(&secret.0),
     }
@@ -189,11 +234,26 @@ mod tests {
     #[test]
     fn an_account_of_mariadb() {
         assert_eq!(
-            create(&account(), Vendor::MariaDb),
+            create(&account(), Form::MariaDb),
             [
                 "CREATE USER IF NOT EXISTS `o'dd`@`%` IDENTIFIED VIA `unix_socket` OR `mysql_native_password` USING '*0A' \
                  REQUIRE SUBJECT '/CN=a' AND ISSUER '/CN=''b' WITH MAX_USER_CONNECTIONS -1 MAX_STATEMENT_TIME 1.5 \
                  ACCOUNT LOCK PASSWORD EXPIRE INTERVAL 3 DAY",
+                "ALTER USER `o'dd`@`%` PASSWORD EXPIRE"
+            ]
+        );
+    }
+
+    #[test]
+    fn before_5_7_an_account_is_made_by_two_statements() {
+        let mut account = account();
+        account.ways.remove(0);
+        assert_eq!(
+            create(&account, Form::MySqlBefore57),
+            [
+                "CREATE USER `o'dd`@`%` IDENTIFIED BY PASSWORD '*0A'",
+                "GRANT USAGE ON *.* TO `o'dd`@`%` REQUIRE SUBJECT '/CN=a' AND ISSUER '/CN=''b' WITH MAX_USER_CONNECTIONS -1 \
+                 MAX_STATEMENT_TIME 1.5",
                 "ALTER USER `o'dd`@`%` PASSWORD EXPIRE"
             ]
         );
@@ -207,11 +267,11 @@ mod tests {
         account.attribute = Some("{\"a\": \"it's\"}".into());
         account.password.failed_logins = Some((3, -1));
         assert_eq!(
-            create(&account, Vendor::MySql),
+            create(&account, Form::MySql),
             [
                 "CREATE USER IF NOT EXISTS `a`@`h` IDENTIFIED WITH `caching_sha2_password` AS '$A$B' \
                  FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME UNBOUNDED ATTRIBUTE '{\"a\": \"it''s\"}'",
-                "ALTER USER `a`@`h` IDENTIFIED WITH `caching_sha2_password` AS X'24412401' RETAIN CURRENT PASSWORD"
+                "ALTER USER `a`@`h` IDENTIFIED WITH `caching_sha2_password` AS '$A$\u{1}' RETAIN CURRENT PASSWORD"
             ]
         );
     }

@@ -78,7 +78,10 @@ impl Work<'_> {
         let mut account = Account { who, ..original.clone() };
         match self.facts.vendor {
             Vendor::MariaDb => self.rules_of_mysql(&mut account),
-            Vendor::MySql => self.limits_of_mariadb(&mut account),
+            Vendor::MySql => {
+                self.limits_of_mariadb(&mut account);
+                self.rules_of_later_mysql(&mut account);
+            }
         }
         self.login(&mut account);
         self.memberships(&mut account);
@@ -142,7 +145,10 @@ impl Work<'_> {
         let was_locked = account.locked;
         let lost = authentication::translate(account, self.facts);
         let unlock = if was_locked { "" } else { " ACCOUNT UNLOCK" };
-        let statement = format!("ALTER USER {} IDENTIFIED BY 'a new password'{unlock}", account.who);
+        let statement = match self.facts.makes_whole() {
+            true => format!("ALTER USER {} IDENTIFIED BY 'a new password'{unlock}", account.who),
+            false => format!("SET PASSWORD FOR {} = PASSWORD('a new password')", account.who),
+        };
         if lost.login {
             let login = NoLogin { why: lost.what.join("; "), statement, locked: was_locked };
             self.without_login.insert(account.who.clone(), login);
@@ -175,6 +181,35 @@ impl Work<'_> {
                 "MariaDB takes an address with /BITS for a name that no host has; write a netmask",
                 None,
             );
+        }
+    }
+
+    /// What the server has no column for.
+    fn rules_of_later_mysql(&mut self, account: &mut Account) {
+        let mut gone = Vec::new();
+        let mut without = |column: &str, was_set: &mut dyn FnMut() -> bool, name: &'static str| {
+            if self.facts.lacking.contains(column) && was_set() {
+                gone.push(name);
+            }
+        };
+        let rules = &mut account.password;
+        without("password_expired", &mut || std::mem::take(&mut rules.expired), "PASSWORD EXPIRE");
+        without("password_lifetime", &mut || rules.lifetime.take().is_some(), "PASSWORD EXPIRE INTERVAL");
+        without("password_reuse_history", &mut || rules.history.take().is_some(), "PASSWORD HISTORY");
+        without(
+            "password_reuse_time",
+            &mut || rules.reuse_interval.take().is_some(),
+            "PASSWORD REUSE INTERVAL",
+        );
+        without(
+            "password_require_current",
+            &mut || rules.require_current.take().is_some(),
+            "PASSWORD REQUIRE CURRENT",
+        );
+        without("user_attributes", &mut || rules.failed_logins.take().is_some(), "FAILED_LOGIN_ATTEMPTS");
+        without("user_attributes", &mut || account.attribute.take().is_some(), "COMMENT or ATTRIBUTE");
+        if !gone.is_empty() {
+            self.lost(&account.who, format!("the server has no {}", gone.join(", ")), None);
         }
     }
 
@@ -258,7 +293,20 @@ impl Work<'_> {
         if self.facts.partial_revokes {
             grants.extend(revokes);
         }
-        together(grants.into_iter().filter(|grant| !grant.privileges.is_empty()))
+        let grants = together(grants.into_iter().filter(|grant| !grant.privileges.is_empty()));
+        match self.facts.vendor == Vendor::MySql && self.facts.lacking.contains("create_role_priv") {
+            true => grants.into_iter().map(|grant| self.as_all(grant)).collect(),
+            false => grants,
+        }
+    }
+
+    /// MySQL before 8.0 shows all of its privileges on everything as ALL PRIVILEGES.
+    fn as_all(&self, grant: Grant) -> Grant {
+        let has = |name: &String| grant.privileges.iter().any(|privilege| privilege.name == *name);
+        match grant.on == Scope::Global && !grant.revoked && self.facts.privileges.iter().all(has) {
+            true => Grant { privileges: vec![Privilege::new("ALL PRIVILEGES")], ..grant },
+            false => grant,
+        }
     }
 
     /// A privilege on all schemas but some is not granted at all where it would be one on all.
@@ -403,7 +451,7 @@ mod tests {
     fn facts(vendor: Vendor, partial_revokes: bool, privileges: &[&str]) -> Facts {
         let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let plugins = set(&["mysql_native_password", "caching_sha2_password"]);
-        Facts { vendor, privileges: set(privileges), plugins, partial_revokes }
+        Facts { vendor, privileges: set(privileges), plugins, partial_revokes, lacking: BTreeSet::new() }
     }
 
     fn grant(on: Scope, names: &[&str]) -> Grant {

@@ -5,7 +5,7 @@ use drover_report::size;
 
 use super::logs;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
-use crate::evidence::Seen;
+use crate::evidence::{Seen, Unseen};
 use crate::facts::Facts;
 use crate::places;
 
@@ -29,7 +29,16 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         return Ok(Outcome::not_here("it writes no binary log"));
     }
     let (rate, seconds) = logs::growth(facts)?;
-    let folder = places::of_binary_log(facts)?;
+    let folder = match places::of_binary_log(facts) {
+        // MySQL before 5.6 does not tell where they are.
+        Err(Unseen::Missing) => {
+            let grew = size::rate((rate * seconds) as u64, seconds);
+            let unknown = vec!["how full their file system is: not there".to_owned()];
+            let seen = format!("the log grew by {grew} over {seconds:.1} s");
+            return Ok(Outcome { unknown, ..Outcome::fine(seen) });
+        }
+        folder => folder?,
+    };
     let space = facts.evidence.space(&folder)?;
     let seen = [
         format!("the log grew by {} over {seconds:.1} s", size::rate((rate * seconds) as u64, seconds)),

@@ -58,7 +58,11 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 
 /// Results that are of logs that have this server's name.
 fn of_this_server(facts: &Facts) -> Seen<Vec<(String, Value)>> {
-    let basename = facts.variable("log_bin_basename")?;
+    let basename = match facts.variable("log_bin_basename") {
+        // MySQL before 5.6 does not tell how its logs are called: no result is known to be of them.
+        Err(Unseen::Missing) => return Ok(Vec::new()),
+        basename => basename?,
+    };
     let name = basename.rsplit('/').next().unwrap_or(&basename).to_owned();
     let is_ours = |told: &Value| {
         let log = told["logs"][0]["name"].as_str().unwrap_or_default();

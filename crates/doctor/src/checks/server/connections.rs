@@ -3,7 +3,7 @@
 use drover_report::size;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
-use crate::evidence::Seen;
+use crate::evidence::{Seen, Unseen};
 use crate::facts::Facts;
 
 pub(crate) const CHECK: Check = Check {
@@ -22,13 +22,22 @@ const NEAR: f64 = 0.9;
 fn look(facts: &Facts) -> Seen<Outcome> {
     let most = facts.number("max_connections")?;
     let used = facts.status("Max_used_connections")?;
-    let refused = facts.status("Connection_errors_max_connections")?;
-    let (rate, seconds) = facts.growth("Connection_errors_max_connections")?;
+    // MySQL before 5.6 does not count them.
+    let refused = facts.status("Connection_errors_max_connections");
+    let (rate, seconds) = match facts.growth("Connection_errors_max_connections") {
+        Err(Unseen::Missing) => (0.0, 0.0),
+        growth => growth?,
+    };
     let seen = format!("there were up to {used:.0} sessions at a time; max_connections is {most:.0}");
     let now = facts.status("Threads_connected")?;
     if rate == 0.0 && used < NEAR * most {
-        return Ok(Outcome::fine(seen));
+        let unknown = refused.err().map(|unseen| format!("how many clients were refused: {unseen}"));
+        return Ok(Outcome { unknown: unknown.into_iter().collect(), ..Outcome::fine(seen) });
     }
+    let refused = match refused {
+        Ok(refused) => format!("; {} were refused since the server started", size::count(refused as u64)),
+        Err(_) => String::new(),
+    };
     let finding = if rate > 0.0 {
         Finding::observed(
             Weight::Red,
@@ -45,16 +54,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         )
     };
     let more = (most * 1.5).ceil();
-    Ok(Outcome::found(
-        finding
-            .seen(seen)
-            .seen(format!(
-                "{now:.0} are connected now; {} were refused since the server started",
-                size::count(refused as u64)
-            ))
-            .sql(
-                format!("SET GLOBAL max_connections = {more:.0}"),
-                Some(format!("SET GLOBAL max_connections = {most:.0}")),
-            ),
-    ))
+    Ok(Outcome::found(finding.seen(seen).seen(format!("{now:.0} are connected now{refused}")).sql(
+        format!("SET GLOBAL max_connections = {more:.0}"),
+        Some(format!("SET GLOBAL max_connections = {most:.0}")),
+    )))
 }

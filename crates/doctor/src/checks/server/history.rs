@@ -4,7 +4,7 @@ use drover_db::Vendor;
 use drover_report::size;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
-use crate::evidence::Seen;
+use crate::evidence::{Seen, Unseen};
 use crate::facts::Facts;
 
 pub(crate) const CHECK: Check = Check {
@@ -29,19 +29,23 @@ const LENGTH: &str = "SELECT COUNT AS length FROM information_schema.INNODB_METR
                       STATUS = 'enabled'";
 
 fn look(facts: &Facts) -> Seen<Outcome> {
-    let length = length(facts)?;
+    let (length, unknown) = match length(facts) {
+        Ok(length) => (Some(length), Vec::new()),
+        // MySQL before 5.6 tells it in a text only.
+        Err(Unseen::Missing) => (None, vec!["how long the history list is: not there".to_owned()]),
+        Err(unseen) => return Err(unseen),
+    };
     let oldest = facts.ask(OLDEST)?;
     let number = |column| oldest.first(column).and_then(|value| value.parse::<u64>().ok());
     let (id, age) = (number("id"), number("age").unwrap_or(0));
-    let seen = format!(
-        "{} transactions of which old rows are kept; the oldest open one is {} old",
-        size::count(length),
-        size::span(age)
-    );
-    Ok(match judge(length, id, age) {
+    let kept =
+        length.map(|length| format!("{} transactions of which old rows are kept; ", size::count(length)));
+    let seen = format!("{}the oldest open one is {} old", kept.unwrap_or_default(), size::span(age));
+    let outcome = match judge(length.unwrap_or(0), id, age) {
         Some(finding) => Outcome::found(finding.seen(seen)),
         None => Outcome::fine(seen),
-    })
+    };
+    Ok(Outcome { unknown, ..outcome })
 }
 
 /// What is wrong with a history of that length, whose oldest open transaction is that of session `id`, `age` seconds old.
@@ -80,7 +84,7 @@ fn length(facts: &Facts) -> Seen<u64> {
         Vendor::MariaDb => Ok(facts.status("Innodb_history_list_length")? as u64),
         Vendor::MySql => {
             let answer = facts.ask(LENGTH)?;
-            answer.first("length").and_then(|length| length.parse().ok()).ok_or(crate::Unseen::Missing)
+            answer.first("length").and_then(|length| length.parse().ok()).ok_or(Unseen::Missing)
         }
     }
 }

@@ -27,7 +27,9 @@ const ACCOUNTS: [&str; 3] = [
      FROM mysql.global_priv WHERE COALESCE(JSON_VALUE(Priv, '$.is_role'), '0') NOT IN ('1', 'true') AND \
      COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') NOT IN ('1', 'true') LIMIT 10000",
     "SELECT User AS user, Host AS host, plugin AS plugin, NULL AS others FROM mysql.user WHERE account_locked = 'N' LIMIT 10000",
-    "SELECT User AS user, Host AS host, plugin AS plugin, NULL AS others FROM mysql.user LIMIT 10000",
+    // MySQL 5.5 names no plugin for its own passwords, and 5.6 none for some accounts.
+    "SELECT User AS user, Host AS host, COALESCE(NULLIF(plugin, ''), 'mysql_native_password') AS plugin, NULL AS others FROM mysql.user \
+     LIMIT 10000",
 ];
 
 /// What is behind plugins that this server has loaded from a library.
@@ -109,6 +111,7 @@ fn outcome(accounts: &[Account], libraries: &BTreeMap<String, String>, target: &
 
 fn finding(plugin: &str, names: &[&str], library: Option<&String>, target: &Snapshot) -> Finding {
     let many = things(names.len() as u64, "account");
+    let log = if names.len() == 1 { "logs" } else { "log" };
     let advice = match library {
         Some(library) => format!(
             "see whether {target} comes with {library} too and have it loaded there, or give the accounts another plugin before"
@@ -120,7 +123,7 @@ fn finding(plugin: &str, names: &[&str], library: Option<&String>, target: &Snap
     };
     Finding::observed(
         Weight::Yellow,
-        format!("{many} log in by {plugin}, which {target} does not have by itself"),
+        format!("{many} {log} in by {plugin}, which {target} does not have by itself"),
         advice,
     )
     .about(plugin)

@@ -8,7 +8,7 @@ use super::against::{compare, first};
 use super::inventory::{Inventory, told};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::checks::schemas::{OWN, hidden};
-use crate::evidence::Seen;
+use crate::evidence::{Seen, Unseen};
 use crate::facts::Facts;
 use crate::target::{self, Snapshot};
 
@@ -51,7 +51,11 @@ const KEYWORDS: &str = "SELECT WORD AS name FROM information_schema.KEYWORDS LIM
 fn look(facts: &Facts) -> Seen<Outcome> {
     compare(
         facts,
-        |facts| (names(facts), here(facts)),
+        |facts| {
+            let names = names(facts);
+            let here = here(facts, &names);
+            (names, here)
+        },
         |(names, here), target| Ok(outcome(names?, &here?, target)),
     )
 }
@@ -79,7 +83,14 @@ struct Here {
     unclear: BTreeSet<String>,
 }
 
-fn here(facts: &Facts) -> Seen<Here> {
+/// A server that does not list its keywords is asked for each that is used as a name: one that is not reserved may be one.
+fn asked(facts: &Facts, names: &Seen<Inventory>) -> BTreeSet<String> {
+    let used = names.iter().flat_map(|names| &names.used).map(|used| &used.name);
+    let is_reserved = |word: &&String| facts.ask(&format!("SELECT 1 AS {word}")).is_err();
+    used.collect::<BTreeSet<_>>().into_iter().filter(is_reserved).cloned().collect()
+}
+
+fn here(facts: &Facts, names: &Seen<Inventory>) -> Seen<Here> {
     let words = |sql| -> Seen<BTreeSet<String>> {
         let answer = facts.ask(sql)?;
         Ok(answer.rows.iter().filter_map(|row| answer.value(row, "name").map(str::to_uppercase)).collect())
@@ -89,6 +100,10 @@ fn here(facts: &Facts) -> Seen<Here> {
     }
     match words(RESERVED) {
         Ok(reserved) => Ok(Here { reserved, unclear: BTreeSet::new() }),
+        // MySQL before 8.0 has no such list, and some later ones cannot show it (found with 8.0.12).
+        Err(Unseen::Missing) if words(KEYWORDS).is_err() => {
+            Ok(Here { reserved: asked(facts, names), unclear: BTreeSet::new() })
+        }
         Err(_) => Ok(Here { reserved: BTreeSet::new(), unclear: words(KEYWORDS)? }),
     }
 }
