@@ -43,7 +43,7 @@ const QUESTIONS: [&str; 9] = [
     "SELECT EVENT_NAME, EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()",
 ];
 
-fn sql(server: &Server, schema: &str, text: &str) -> Vec<Vec<String>> {
+pub(crate) fn sql(server: &Server, schema: &str, text: &str) -> Vec<Vec<String>> {
     let mut client = Command::new("mariadb");
     client.args([
         "--no-defaults",
@@ -64,7 +64,7 @@ fn contents(server: &Server, schema: &str) -> Vec<Vec<Vec<String>>> {
     answers
 }
 
-fn old(name: &str, flavour: Flavour) -> Server {
+pub(crate) fn old(name: &str, flavour: Flavour) -> Server {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(name);
     start_at(
         flavour,
