@@ -129,7 +129,9 @@ fn proof(restore: &RestoreReport) -> Vec<String> {
         None => "verified  no: --no-verify was given".to_owned(),
     };
     let users = restore.users.iter().flat_map(|users| accounts(users, "created"));
-    crate::translation::restored(restore).into_iter().chain(users).chain([verified]).collect()
+    let definers = definers(restore.definers_changed, "changed");
+    let told = crate::translation::restored(restore).into_iter().chain(definers);
+    told.chain(users).chain([verified]).collect()
 }
 
 pub(crate) fn foreign(restore: &ForeignReport) -> String {
@@ -139,12 +141,14 @@ pub(crate) fn foreign(restore: &ForeignReport) -> String {
     };
     let differs: String =
         restore.differences.iter().map(|what| format!("\ndiffers   {}", one_line(what))).collect();
+    let definers =
+        definers(restore.definers_changed, "changed").map(|line| format!("\n{line}")).unwrap_or_default();
     format!(
         "restored  {} into {}, {} as the server counted them\n\
          from      {}\n\
          loaded    {}\n\
          text      {} in {}, {} ({})\n\
-         verified  no: this dump holds no digests{rows}{differs}",
+         verified  no: this dump holds no digests{definers}{rows}{differs}",
         things(restore.tables.len() as u64, "table"),
         restore.server,
         things(restore.rows, "row"),
@@ -155,6 +159,11 @@ pub(crate) fn foreign(restore: &ForeignReport) -> String {
         seconds(restore.seconds),
         rate(restore.bytes, restore.seconds),
     )
+}
+
+/// How many views and programs get another definer.
+pub(crate) fn definers(changed: usize, word: &str) -> Option<String> {
+    (changed > 0).then(|| format!("definers  {} {word}", things(changed as u64, "object")))
 }
 
 /// What became of the accounts, and what a person has to do for them.

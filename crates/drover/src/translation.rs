@@ -34,7 +34,8 @@ pub(crate) fn check(check: &CheckReport) -> String {
             .collect()
     };
     let users = check.users.iter().flat_map(|users| accounts(users, "to be created")).collect();
-    [vec![first], refused(&check.refused), users, lines("lost", true), lines("rewritten", false)]
+    let definers = crate::report::definers(check.definers_changed, "to be changed").into_iter().collect();
+    [vec![first], refused(&check.refused), definers, users, lines("lost", true), lines("rewritten", false)]
         .concat()
         .join("\n")
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::definer::TRUST;
 use crate::store;
 
 /// Lock wait timeout, deadlock, limits on a statement's time, interrupted, out of memory, shutdown.
@@ -107,10 +108,9 @@ fn server_hint(error: &drover_db::Error) -> Option<String> {
         Some(1044 | 1142 | 1143 | 1227 | 1370) => {
             Some("grant the account that privilege, or use another account".into())
         }
-        Some(1418 | 1419) => Some(
-            "the server writes a binary log and trusts no such functions or triggers: SET GLOBAL log_bin_trust_function_creators = ON"
-                .into(),
-        ),
+        Some(1418 | 1419) => {
+            Some(format!("the server writes a binary log and trusts no such functions or triggers: {TRUST}"))
+        }
         Some(1114 | 1021) => Some("the server's disk or tablespace is full: free some space there".into()),
         _ => error.hint(),
     }

@@ -5,6 +5,7 @@
 
 mod copy;
 mod ddl;
+mod definer;
 mod dump;
 mod error;
 mod foreign;
@@ -22,6 +23,7 @@ mod translate;
 mod users;
 
 pub use copy::{CopyArgs, CopyReport, check_copy, copy, renames as copy_renames};
+pub use definer::Definer;
 pub use drover_report::{Progress, ProgressSnapshot};
 pub use dump::{DumpArgs, DumpReport, SourceArgs, dump};
 pub use error::{Error, Result};

@@ -134,7 +134,9 @@ fn initialise(binaries: &ServerBinaries, kept: &[&String], datadir: &Path) -> Re
     let mut command = binaries.server_command();
     command.args(options::as_root()).arg(path_option("--datadir", datadir)).stdin(Stdio::null());
     match binaries.flavour() {
-        Flavour::MySql if is_scripted(binaries)? => command.arg("--bootstrap").stdin(mysql_scripts(binaries)?),
+        Flavour::MySql if is_scripted(binaries)? => {
+            command.arg("--bootstrap").stdin(mysql_scripts(binaries)?)
+        }
         Flavour::MySql => command.args(["--initialize-insecure", "--loose-innodb-redo-log-capacity=64M"]),
         Flavour::MariaDb => command.args(mariadb_bootstrap()).stdin(mariadb_scripts(binaries)?),
     };

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use drover_db::Connection;
 use drover_db::grants::Held;
-use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
+use drover_db::sql::program::Program;
+use drover_db::sql::{Dialect, Token, tokens_in_comments};
 
 use super::definitions::stands_in;
 
@@ -56,7 +57,7 @@ impl Rights {
 
     /// What the target would refuse of a statement, or later of the program that it makes, as far as that can be told.
     pub(super) fn refusals(&mut self, text: &[u8], dialect: Dialect) -> Vec<Refusal> {
-        let code: Vec<_> = tokens_in_comments(text, dialect).filter(Token::is_code).collect();
+        let code: Vec<_> = tokens_in_comments(text, dialect).filter(Token::is_code).take(4).collect();
         let is = |at: usize, words: &[&str]| {
             code.get(at).is_some_and(|token| words.iter().any(|word| token.is_word(word)))
         };
@@ -66,15 +67,14 @@ impl Rights {
             self.made.push_str(&String::from_utf8_lossy(text).to_lowercase());
             return Vec::new();
         }
-        if !is(0, &["CREATE"]) {
-            return Vec::new();
-        }
-        let kinds = ["FUNCTION", "TRIGGER", "PROCEDURE", "EVENT", "VIEW", "PACKAGE"];
-        let Some(kind) = code.iter().position(|token| kinds.iter().any(|kind| token.is_word(kind))) else {
-            return Vec::new();
-        };
-        let definer = definer(&code[..kind]).and_then(|definer| self.definer_refusal(definer));
-        definer.into_iter().chain(self.trust_refusal(&code, kind)).collect()
+        let Some(program) = Program::parse(text, dialect) else { return Vec::new() };
+        // A role of MariaDB has no host.
+        let definer = program
+            .definer
+            .as_ref()
+            .and_then(|who| Some((who.name.clone(), who.host.as_ref()?.to_lowercase())));
+        let definer = definer.and_then(|definer| self.definer_refusal(definer));
+        definer.into_iter().chain(self.trust_refusal(&program)).collect()
     }
 
     fn definer_refusal(&self, definer: (String, String)) -> Option<Refusal> {
@@ -98,12 +98,12 @@ impl Rights {
         Some((what, "CREATE USER it there; drover restore --users makes the accounts of a dump"))
     }
 
-    fn trust_refusal(&self, code: &[Token<'_>], kind: usize) -> Option<Refusal> {
-        let is_function = code[kind].is_word("FUNCTION");
-        if self.trusts || !(is_function || code[kind].is_word("TRIGGER")) || is_loadable(code) {
+    fn trust_refusal(&self, program: &Program) -> Option<Refusal> {
+        let is_function = program.word == "FUNCTION";
+        if self.trusts || !(is_function || program.word == "TRIGGER") || program.is_loadable {
             return None;
         }
-        if is_function && !is_safe(&code[kind..]) {
+        if is_function && !program.is_safe {
             let what = "the target writes a binary log, and takes no function that is neither DETERMINISTIC nor NO SQL nor \
                         READS SQL DATA (1418)";
             return Some((what.into(), TRUST));
@@ -122,44 +122,6 @@ fn accounts(connection: &mut Connection) -> drover_db::Result<Option<BTreeSet<(S
         Err(drover_db::Error::Server(_)) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// `DEFINER = name @ host`.
-fn definer(code: &[Token<'_>]) -> Option<(String, String)> {
-    let at = code.iter().position(|token| token.is_word("DEFINER"))?;
-    let [_, name, separator, host] = code.get(at + 1..at + 5)? else { return None };
-    // A role of MariaDB has no host.
-    if !separator.is_symbol(b'@') {
-        return None;
-    }
-    Some((word(name)?, word(host)?.to_lowercase()))
-}
-
-fn word(token: &Token<'_>) -> Option<String> {
-    let text = match token.kind {
-        Kind::String => token.within_quotes()?.to_vec(),
-        _ => token.name()?,
-    };
-    Some(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// A function out of a library: it is in no log's way.
-fn is_loadable(code: &[Token<'_>]) -> bool {
-    code.iter().any(|token| token.is_word("SONAME"))
-}
-
-/// Whether a function's head says that it does no harm to a log of statements. Source: `sql/sp.cc`, `sp_create_routine()`.
-fn is_safe(code: &[Token<'_>]) -> bool {
-    let head = code.iter().take_while(|token| !token.is_word("BEGIN") && !token.is_word("RETURN"));
-    let head: Vec<_> = head.collect();
-    let follows = |at: usize, word: &str| head.get(at + 1).is_some_and(|token| token.is_word(word));
-    head.iter().enumerate().any(|(at, token)| {
-        let is_negated =
-            at.checked_sub(1).and_then(|at| head.get(at)).is_some_and(|before| before.is_word("NOT"));
-        token.is_word("DETERMINISTIC") && !is_negated
-            || token.is_word("NO") && follows(at, "SQL")
-            || token.is_word("READS") && follows(at, "SQL")
-    })
 }
 
 #[cfg(test)]

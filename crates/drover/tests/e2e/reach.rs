@@ -66,7 +66,7 @@ fn contents(server: &Server, schema: &str) -> Vec<Vec<Vec<String>>> {
     answers
 }
 
-fn old(name: &str, flavour: Flavour) -> Server {
+pub(crate) fn old(name: &str, flavour: Flavour) -> Server {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(name);
     start_at(
         flavour,

@@ -14,6 +14,7 @@ use super::earlier::{Earlier, relations};
 use super::rows::{Filled, Filling};
 use super::same;
 use super::state::{self, Standing, State};
+use crate::definer::Definers;
 use crate::dump::catalog::Name;
 use crate::dump::hold;
 use crate::dump::journal::{self, Journal, Kept, Wanted};
@@ -28,7 +29,7 @@ use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, T
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::restore::begun::Begun;
-use crate::restore::check::Prepared;
+use crate::restore::check::{Preparation, Prepared, may_create};
 use crate::restore::rename::{Case, Renames};
 use crate::restore::run::Restore;
 use crate::restore::steps::{Steps, lock_schemas};
@@ -168,6 +169,8 @@ struct Plan {
     manifest: Manifest,
     translator: Option<Translator>,
     renames: Renames,
+    definers: Definers,
+    definers_changed: usize,
 }
 
 /// The rows that are to come, and what an earlier run has copied of them.
@@ -227,8 +230,18 @@ impl Copy<'_> {
     fn plan(&self, mut view: View, target: &mut Connection) -> Result<Plan> {
         view.manifest.copied = true;
         let skip = self.args.target.skip_refused;
-        let prepared =
-            Prepared::new(self.store(), self.to, self.stop, self.progress, &view.manifest, target, skip)?;
+        let (store, users) = (self.store(), self.args.source.users);
+        let definers = Definers::of(&self.args.target.definer, target)?;
+        let definers_changed = may_create(store, &view.manifest, &definers, target, skip, users)?;
+        let preparation = Preparation {
+            store,
+            options: self.to,
+            stop: self.stop,
+            progress: self.progress,
+            definers: &definers,
+            always: skip,
+        };
+        let prepared = preparation.run(&view.manifest, target)?;
         let Prepared { mut manifest, translator, untried, .. } = prepared.without_refused(skip)?;
         view.manifest.warnings.extend(untried);
         if let Some(translator) = &translator {
@@ -242,7 +255,7 @@ impl Copy<'_> {
             |name: &Name| view.manifest.tables().any(|(schema, table)| is_table(name, schema, table));
         view.plans.retain(|plan| is_held(&plan.relation.name));
         read_whole(&mut view, &mut manifest);
-        Ok(Plan { view, manifest, translator, renames })
+        Ok(Plan { view, manifest, translator, renames, definers, definers_changed })
     }
 
     /// Changes the target.
@@ -254,7 +267,8 @@ impl Copy<'_> {
         target: &mut Connection,
     ) -> Result<CopyReport> {
         let Rows { taken, mut kept, wanted } = rows;
-        let restore = self.restore(&plan.manifest, &plan.renames, plan.translator.as_ref());
+        let changes = (plan.definers_changed, &plan.definers);
+        let restore = self.restore(&plan.manifest, &plan.renames, changes, plan.translator.as_ref());
         let steps = state.steps(target)?;
         let made = relations(&plan.manifest, &plan.renames).iter().map(ToString::to_string).collect();
         if !(steps.is_there && restore.resume) {
@@ -304,6 +318,7 @@ impl Copy<'_> {
         &'r self,
         manifest: &'r Manifest,
         renames: &'r Renames,
+        (definers_changed, definers): (usize, &'r Definers),
         translator: Option<&'r Translator>,
     ) -> Restore<'r> {
         Restore {
@@ -314,6 +329,8 @@ impl Copy<'_> {
             store: self.store(),
             manifest,
             renames,
+            definers,
+            definers_changed,
             translator,
             guard: self.guard,
             stop: self.stop,
@@ -358,7 +375,8 @@ impl Copy<'_> {
             Some(translator) => translator.manifest(&manifest)?,
             None => manifest.clone(),
         };
-        let restore = self.restore(&held, &renames, translator.as_ref());
+        let definers = Definers::of(&self.args.target.definer, target)?;
+        let restore = self.restore(&held, &renames, (0, &definers), translator.as_ref());
         lock_schemas(target, &held, &renames)?;
         let verify = restore.verify(&held, self.source.threads)?;
         let mut warnings = Vec::new();
@@ -374,6 +392,7 @@ impl Copy<'_> {
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds: 0.0,
+            definers_changed: 0,
             mixed: None,
             warnings,
             users: None,

@@ -9,6 +9,7 @@ use super::references::References;
 use super::script::Statement;
 use super::tally::Tally;
 use super::target::Target;
+use crate::definer::Definers;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::guard::Guard;
@@ -36,6 +37,7 @@ pub(super) struct Context<'a> {
     pub(super) progress: &'a Progress,
     pub(super) guard: &'a Guard<'a>,
     pub(super) renames: Renames,
+    pub(super) definers: Definers,
     pub(super) drop_existing: bool,
     /// Where files that are loaded by name lie.
     pub(super) dir: Option<&'a Path>,

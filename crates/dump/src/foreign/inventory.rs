@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use drover_db::sql::program::Program;
 use drover_db::{Connection, Stop};
 
 use super::context::{Context, NOT_MADE, reads_other};
@@ -36,6 +37,8 @@ pub(super) struct Inventory {
     pub(super) triggered: BTreeMap<Name, Statement>,
     /// Routines, events and triggers: the word for DROP, and the name.
     pub(super) programs: BTreeSet<(&'static str, Name)>,
+    /// What it creates with a definer, by what it is called.
+    pub(super) with_definers: BTreeMap<String, Program>,
     /// What it changes after it was made, and a statement that does.
     pub(super) changed: BTreeMap<Name, Statement>,
     /// The columns that its foreign keys refer to.
@@ -93,6 +96,10 @@ impl Inventory {
                 self.readable.insert(name.clone());
             }
             self.created.insert(name);
+        }
+        if let Some(label) = statement.program()? {
+            let program = Program::parse(&statement.text, statement.dialect);
+            self.with_definers.extend(program.map(|program| (label, program)));
         }
         for name in statement.reads()? {
             self.read.entry(name).or_insert_with(|| statement.clone());
@@ -180,6 +187,7 @@ impl Inventory {
             *self.filled.entry(name).or_default() += bytes;
         }
         self.programs.extend(other.programs);
+        self.with_definers.extend(other.with_definers);
         self.triggered.extend(other.triggered);
         self.readable.extend(other.readable);
         self.read.extend(other.read);

@@ -14,6 +14,7 @@ use super::input;
 use super::replicated;
 use super::script::{Statement, use_statement};
 use super::target::Made;
+use crate::definer::{CURRENT_USER, ER_SPECIFIC_ACCESS_DENIED};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::kind::Kind;
@@ -60,7 +61,8 @@ impl Player<'_, '_> {
             }
             self.context.target.add_schema(&schema);
         }
-        let text = self.context.renames.statement(&statement.text, statement.dialect);
+        let text = self.redefined(statement)?;
+        let text = self.context.renames.statement(&text, statement.dialect);
         match &statement.kind {
             Kind::CreateProgram(word, name) => {
                 self.run_program(word, &statement.name(name)?, statement, &text)
@@ -70,6 +72,16 @@ impl Player<'_, '_> {
             }
             _ => self.run_as(statement, &text),
         }
+    }
+
+    /// The text of a statement, of a view or program with its new definer.
+    fn redefined<'s>(&self, statement: &'s Statement) -> Result<Cow<'s, [u8]>> {
+        let Some(label) = statement.program()? else { return Ok((&statement.text[..]).into()) };
+        let text = self.context.definers.statement(&statement.text, statement.dialect);
+        if matches!(text, Cow::Owned(_)) {
+            self.context.tally.lock().redefined.insert(label);
+        }
+        Ok(text)
     }
 
     /// Makes a program. It keeps the sql_mode of the session, which a script that sets none leaves to the server.
@@ -361,6 +373,7 @@ fn row_file(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
 pub(super) fn failed(statement: &Statement, source: drover_db::Error) -> Error {
     let hint = match source.code() {
         Some(ER_TABLE_EXISTS) => Some("--drop-existing drops what the dump also holds"),
+        Some(ER_SPECIFIC_ACCESS_DENIED) if matches!(statement.program(), Ok(Some(_))) => Some(CURRENT_USER),
         // So MariaDB says, while it fills an empty table and unique_checks is off, that a key is there twice.
         Some(ER_ERROR_DURING_COMMIT) => {
             Some("two of the rows have the same key: this server tells no more of it here")

@@ -21,6 +21,7 @@ use super::stream::{self, Loaded};
 use super::tables::{self, File};
 use super::tally::{ForeignReport, ForeignTable, Tally};
 use super::target::Target;
+use crate::definer::{Asked, Definers};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::guard::{self, Guard, Side};
@@ -374,6 +375,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         progress,
         guard,
         renames,
+        definers: Definers::of(&args.target.definer, coordinator)?,
         drop_existing,
         dir,
         tally,
@@ -384,6 +386,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;
     if let Some(inventory) = &found.inventory {
         replicated::check(coordinator, &context, inventory)?;
+        Asked::of(coordinator, &context.definers, &inventory.with_definers, false)?.into_result()?;
         inventory.make_room(coordinator, &context)?;
     }
     let _local_infile = match found.has_row_files {
@@ -474,6 +477,7 @@ fn report(context: &Context<'_>, found: Found, server: Server, loaded: Loaded) -
         warnings: counts.warnings.clone(),
         row_warnings: counts.row_warnings,
         differences,
+        definers_changed: counts.redefined.len(),
         left_out: counts.left_out.iter().cloned().chain(others).collect(),
         verified: false,
     }

@@ -93,6 +93,17 @@ impl Statement {
         }
     }
 
+    /// What a view or stored program is called that is created.
+    pub(super) fn program(&self) -> Result<Option<String>> {
+        let (word, name) = match &self.kind {
+            Kind::CreateView(name) => ("VIEW", name),
+            Kind::CreateTrigger { name, .. } => ("TRIGGER", name),
+            Kind::CreateProgram(word, name) => (*word, name),
+            _ => return Ok(None),
+        };
+        Ok(Some(format!("{} {}", word.to_lowercase(), self.name(name)?)))
+    }
+
     /// Whether a default schema matters to the statement.
     pub(super) fn needs_schema(&self) -> bool {
         !matches!(

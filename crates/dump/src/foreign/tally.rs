@@ -41,6 +41,8 @@ pub struct ForeignReport {
     pub row_warnings: u64,
     /// Where the dump tells a number of rows and the server counted another one.
     pub differences: Vec<String>,
+    /// Views and stored programs that got another definer: `--definer`.
+    pub definers_changed: usize,
     /// Statements of the dump that were not run, and why.
     pub left_out: Vec<String>,
     /// Always false: such a dump holds no digests that rows could be compared with.
@@ -77,6 +79,8 @@ pub(super) struct Counts {
     pub(super) warnings: Vec<String>,
     pub(super) row_warnings: u64,
     pub(super) left_out: BTreeSet<String>,
+    /// What got another definer.
+    pub(super) redefined: BTreeSet<String>,
 }
 
 /// Counters that all workers share.

@@ -6,6 +6,7 @@ use drover_db::options::{ConnectOptions, Logged, ServerArgs};
 
 use super::events::Events;
 use super::rename::Rename;
+use crate::definer::Definer;
 use crate::guard::GuardArgs;
 use crate::store::StoreArgs;
 
@@ -23,6 +24,11 @@ pub struct TargetArgs {
     /// Try everything on the target first, and leave out what it does not take instead of changing nothing
     #[arg(long)]
     pub skip_refused: bool,
+
+    /// What becomes of the definers of views, triggers, routines and events: `keep`, `current-user` (the account that fills the target) or
+    /// an account as USER@HOST. What the account may not create is told before anything is changed
+    #[arg(long, value_name = "WHICH", default_value = "keep")]
+    pub definer: Definer,
 
     /// Do not read the tables back to compare them with what was sent
     #[arg(long)]
@@ -117,6 +123,11 @@ pub struct VerifyArgs {
     /// Compare schema OLD of the dump with schema NEW of the server (repeatable)
     #[arg(long, value_name = "OLD=NEW")]
     pub into: Vec<Rename>,
+
+    /// The definers that the restore or copy was to give (--definer): `keep`, `current-user` (the account that verifies) or an account as
+    /// USER@HOST
+    #[arg(long, value_name = "WHICH", default_value = "keep", conflicts_with = "no_server")]
+    pub definer: Definer,
 
     /// The server is the one that was dumped: of tables dumped with --where, compare only the rows for which the condition
     /// holds. Without it a table must hold just the rows that the dump has

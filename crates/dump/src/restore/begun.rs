@@ -47,7 +47,12 @@ const MAY_BE_A_REPLICA: &str = "scheduled events run on the target from now on: 
 
 impl<'a> Restore<'a> {
     pub(super) fn scripts(&self) -> Scripts<'a> {
-        Scripts { store: self.store, renames: self.renames, translator: self.translator }
+        Scripts {
+            store: self.store,
+            renames: self.renames,
+            definers: self.definers,
+            translator: self.translator,
+        }
     }
 
     /// Whether the target has all tables, views and sequences, and they are to be proved.
@@ -150,6 +155,7 @@ impl<'a> Restore<'a> {
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds,
+            definers_changed: self.definers_changed,
             mixed: filled.mixed(),
             warnings: grouped(&begun.warnings),
             rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
@@ -217,6 +223,7 @@ impl<'a> Restore<'a> {
             store: self.store,
             manifest: filled,
             renames: self.renames,
+            definers: self.definers,
             translator: self.translator,
             is_source: false,
             progress: self.progress,

@@ -1,21 +1,25 @@
 //! `drover restore --check`, and what a restore to another vendor does before it begins: the dump as the target takes it.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::sql::program::Program;
 use drover_db::{Connection, Server, Stop, quote, server};
 use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
 use super::begun::NO_FILES;
 use super::cluster::Cluster;
-use super::objects::{ImpossibleSchema, Scripts};
+use super::objects::{ImpossibleSchema, Scripts, each};
 use super::rename::{Case, Renames};
 use super::run::grouped;
 use super::trial::{Outcome, Trial, both_mysql};
 use super::users::{Users, UsersReport};
+use crate::definer::{Asked, Definers};
 use crate::error::Doing;
-use crate::format::manifest::Manifest;
+use crate::format::manifest::{Manifest, Object, Schema};
+use crate::format::script::dialect;
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
 use crate::store::Store;
@@ -34,6 +38,8 @@ pub struct CheckReport {
     pub server: Server,
     /// Schemas, tables, views and programs that were tried.
     pub objects: usize,
+    /// Views and stored programs that would get another definer: `--definer`.
+    pub definers_changed: usize,
     /// What is written otherwise for this server, or left out.
     pub rewrites: Vec<Rewrite>,
     /// What cannot be made there at all.
@@ -88,10 +94,14 @@ pub(crate) fn try_on_target(
     let options = &args.options(options);
     let mut connection = session::open(options, Purpose::Restore)?;
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
-    let prepared = Prepared::new(store, options, stop, progress, &manifest, &mut connection, true);
-    let Prepared { translator, outcome, .. } = match prepared {
+    let definers = &Definers::of(&args.definer, &mut connection)?;
+    let asked = ask(store, &manifest, definers, &mut connection, users)?;
+    let preparation = Preparation { store, options, stop, progress, definers, always: true };
+    let Prepared { translator, outcome, .. } = match preparation.run(&manifest, &mut connection) {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
-        other => other?,
+        // An account that may create nothing for others can often make no schemas to try things in either.
+        Err(error) => return Err(asked.error().unwrap_or(error)),
+        Ok(prepared) => prepared,
     };
     let mut refused: Vec<_> = outcome
         .refused
@@ -99,6 +109,8 @@ pub(crate) fn try_on_target(
         .map(|(_, object, reason)| Refusal { object, reason: one_line(&reason) })
         .collect();
     refused.extend(translator.iter().flat_map(Translator::refused));
+    refused.retain(|one| !asked.refused.iter().any(|known| known.object == one.object));
+    refused.extend(asked.refused.iter().cloned());
     refused.extend(impossible_schemas(&mut connection, args, store, &manifest)?);
     refused.sort();
     refused.dedup();
@@ -109,6 +121,7 @@ pub(crate) fn try_on_target(
         |warning: &String| accounts.as_ref().is_some_and(|users| users.comes_as_definer(warning));
     warnings.retain(|warning| !is_to_come(warning));
     let mut warnings = grouped(&warnings);
+    warnings.extend(asked.hints.iter().cloned());
     let local_infile =
         server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
     let has_rows = manifest.contents.has_rows();
@@ -119,6 +132,7 @@ pub(crate) fn try_on_target(
         from: manifest.server,
         server,
         objects: outcome.tried,
+        definers_changed: asked.changed,
         rewrites: translator.map(|translator| translator.rewrites()).unwrap_or_default(),
         refused,
         users: accounts.map(Users::report),
@@ -157,12 +171,53 @@ fn impossible_schemas(
         return Ok(Vec::new());
     }
     let renames = &Renames::new(&args.into, manifest, Case::of(connection)?)?;
-    let scripts = Scripts { store, renames, translator: None };
+    let scripts = Scripts { store, renames, definers: &Definers::default(), translator: None };
     let refusal = |schema: &ImpossibleSchema<'_>| Refusal {
         object: format!("schema {}", quote::identifier(schema.new)),
         reason: format!("no server makes a schema of this name; {}", schema.way_out()),
     };
     Ok(scripts.impossible_schemas(connection, manifest)?.iter().map(refusal).collect())
+}
+
+/// Refuses a dump with views and programs that the account may not create; how many get another definer. With `skip` the trial finds and
+/// leaves out what is refused.
+pub(crate) fn may_create(
+    store: &Store,
+    manifest: &Manifest,
+    definers: &Definers,
+    connection: &mut Connection,
+    skip: bool,
+    users: bool,
+) -> Result<usize> {
+    let asked = ask(store, manifest, definers, connection, users)?;
+    if skip { Ok(asked.changed) } else { asked.into_result() }
+}
+
+/// Asks whether the account may create the views and programs of a dump. A view that was broken then is none that must be there now.
+fn ask(
+    store: &Store,
+    manifest: &Manifest,
+    definers: &Definers,
+    connection: &mut Connection,
+    users: bool,
+) -> Result<Asked> {
+    if !manifest.contents.has_definitions() {
+        return Ok(Asked::default());
+    }
+    let (renames, as_dumped) = (&Renames::default(), &Definers::default());
+    let scripts = Scripts { store, renames, definers: as_dumped, translator: None };
+    let kinds: [fn(&Schema) -> &Vec<Object>; 4] =
+        [|s| &s.views, |s| &s.routines, |s| &s.triggers, |s| &s.events];
+    let objects = kinds.into_iter().flat_map(|kind| each(manifest, kind));
+    let mut programs = BTreeMap::new();
+    for (schema, object) in objects.filter(|(_, object)| !object.broken) {
+        let statements = scripts.read(&object.script)?;
+        let dialect = dialect(&statements);
+        let program = statements.iter().find_map(|text| Program::parse(text, dialect));
+        let name = quote::qualified(&schema.name, &object.name);
+        programs.extend(program.map(|program| (format!("{} {name}", object.kind.to_lowercase()), program)));
+    }
+    Asked::of(connection, definers, &programs, users)
 }
 
 /// A dump as the target takes it.
@@ -175,20 +230,24 @@ pub(crate) struct Prepared {
     pub(crate) untried: Option<String>,
 }
 
-impl Prepared {
-    /// Translates the dump, and tries it on a target of another vendor or version or in a cluster, or on any if `always`.
-    pub(crate) fn new(
-        store: &Store,
-        options: &ConnectOptions,
-        stop: &Stop,
-        progress: &Progress,
-        manifest: &Manifest,
-        connection: &mut Connection,
-        always: bool,
-    ) -> Result<Self> {
+/// How a dump is made ready for a target.
+pub(crate) struct Preparation<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) options: &'a ConnectOptions,
+    pub(crate) stop: &'a Stop,
+    pub(crate) progress: &'a Progress,
+    pub(crate) definers: &'a Definers,
+    /// Whether it is tried on any target.
+    pub(crate) always: bool,
+}
+
+impl Preparation<'_> {
+    /// Translates the dump, and tries it on a target of another vendor or version or in a cluster.
+    pub(crate) fn run(&self, manifest: &Manifest, connection: &mut Connection) -> Result<Prepared> {
+        let Self { store, options, stop, progress, definers, always } = *self;
         if !manifest.contents.has_definitions() {
             // The tables are there: nothing is to be written otherwise.
-            return Ok(Self {
+            return Ok(Prepared {
                 manifest: manifest.clone(),
                 translator: None,
                 outcome: Outcome::default(),
@@ -207,12 +266,18 @@ impl Prepared {
             None => manifest.clone(),
         };
         let Some(of_another) = &translator else {
-            return Ok(Self { manifest: translated, translator, outcome: Outcome::default(), untried: None });
+            return Ok(Prepared {
+                manifest: translated,
+                translator,
+                outcome: Outcome::default(),
+                untried: None,
+            });
         };
         let may_be_untried = !always && !of_another.crosses();
         let trial = Trial {
             store,
             manifest: &translated,
+            definers,
             translator: translator.as_ref(),
             both_mysql: both_mysql(server.vendor, manifest.server.vendor),
             cluster,
@@ -232,9 +297,11 @@ impl Prepared {
         if let Some(translator) = &translator {
             outcome.refused.iter().for_each(|(file, _, reason)| translator.refuse(file, reason));
         }
-        Ok(Self { manifest: translated, translator, outcome, untried })
+        Ok(Prepared { manifest: translated, translator, outcome, untried })
     }
+}
 
+impl Prepared {
     /// The same without what the target refuses; an error that lists it, unless it may be skipped.
     pub(crate) fn without_refused(mut self, skip: bool) -> Result<Self> {
         let Some(translator) = &self.translator else { return Ok(self) };

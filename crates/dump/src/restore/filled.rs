@@ -8,6 +8,7 @@ use drover_db::{Server, Stop};
 
 use super::rename::{Case, Renames};
 use super::verify::{Difference, Verify, VerifyReport};
+use crate::definer::Definers;
 use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::manifest::{Contents, Manifest, Table};
@@ -49,7 +50,9 @@ pub fn first_unlike(
     }
     let mut some = whole.clone();
     some.schemas.iter_mut().flat_map(|schema| &mut schema.tables).for_each(only_smallest);
-    let verify = |manifest| Verify { store, manifest, renames, translator, is_source: false, progress };
+    let definers = &Definers::default();
+    let verify =
+        |manifest| Verify { store, manifest, renames, definers, translator, is_source: false, progress };
     let report = Mutex::new(VerifyReport::default());
     let mut connections = session::open_many(options, Purpose::Dump, threads)?;
     for connection in &mut connections {

@@ -17,6 +17,7 @@ pub(crate) mod rename;
 pub(crate) mod rows_only;
 pub(crate) mod run;
 pub(crate) mod scratch;
+mod shown;
 pub(crate) mod staging;
 pub(crate) mod steps;
 pub(crate) mod targets;

@@ -5,9 +5,10 @@ use drover_db::{Connection, quote};
 use super::rename::Renames;
 use super::views;
 use crate::Result;
+use crate::definer::Definers;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Script};
-use crate::format::script::parse;
+use crate::format::script::{dialect, parse};
 use crate::kind::{is_odd, on_disk};
 use crate::session::{self, Purpose};
 use crate::store::Store;
@@ -38,12 +39,13 @@ impl ImpossibleSchema<'_> {
 pub(super) struct Scripts<'a> {
     pub(super) store: &'a Store,
     pub(super) renames: &'a Renames,
+    pub(super) definers: &'a Definers,
     /// What rewrites them for a target of another vendor or version.
     pub(super) translator: Option<&'a Translator>,
 }
 
 impl Scripts<'_> {
-    /// The statements of a script, with the new names.
+    /// The statements of a script, with the new names and definers.
     pub(super) fn read(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
         let text = script.read(self.store)?;
         let statements = parse(&self.store.path(&script.file), &text)?;
@@ -51,7 +53,8 @@ impl Scripts<'_> {
             Some(translator) => translator.script(&script.file, statements),
             None => statements,
         };
-        Ok(self.renames.script(statements))
+        let dialect = dialect(&statements);
+        Ok(self.renames.script(self.definers.statements(statements, dialect)))
     }
 
     /// Runs statements that belong to one script; what the server warns of is added to `warnings`.

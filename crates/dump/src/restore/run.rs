@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
 use super::begun::Begun;
-use super::check::Prepared;
+use super::check::{Preparation, Prepared, may_create};
 use super::load::Load;
 use super::rename::{Case, Renames};
 use super::rows_only;
@@ -18,6 +18,7 @@ use super::steps::{Steps, lock_schemas};
 use super::targets::{Coming, Target, is_transactional, kill};
 use super::users::UsersReport;
 use super::verify::{self, VerifyReport};
+use crate::definer::Definers;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, RowFormat};
 use crate::format::row_file;
@@ -47,6 +48,8 @@ pub struct RestoreReport {
     pub paused_seconds: f64,
     /// The part of it in which rows were loaded and indexes built, in seconds.
     pub load_seconds: f64,
+    /// Views and stored programs that got another definer: `--definer`.
+    pub definers_changed: usize,
     /// Of which moments the rows are, if they are of several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixed: Option<String>,
@@ -92,12 +95,15 @@ pub fn restore(
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let renames = Renames::new(&args.target.into, &manifest, Case::of(&mut coordinator)?)?;
     let skip = args.target.skip_refused;
-    let translated = Prepared::new(store, options, stop, progress, &manifest, &mut coordinator, skip)
-        .and_then(|prepared| prepared.without_refused(skip));
-    let Prepared { manifest, translator, untried, .. } = match translated {
-        Err(_) if stop.is_requested() => return Err(Error::Stopped),
-        other => other?,
-    };
+    let definers = &Definers::of(&args.target.definer, &mut coordinator)?;
+    let definers_changed = may_create(store, &manifest, definers, &mut coordinator, skip, args.users)?;
+    let preparation = Preparation { store, options, stop, progress, definers, always: skip };
+    let prepared = preparation.run(&manifest, &mut coordinator);
+    let Prepared { manifest, translator, untried, .. } =
+        match prepared.and_then(|it| it.without_refused(skip)) {
+            Err(_) if stop.is_requested() => return Err(Error::Stopped),
+            other => other?,
+        };
     let manifest = match manifest.contents.has_definitions() {
         true => manifest,
         false => rows_only::on_target(&mut coordinator, manifest, &renames)?,
@@ -115,6 +121,8 @@ pub fn restore(
         store,
         manifest,
         renames,
+        definers,
+        definers_changed,
         translator,
         guard,
         stop,
@@ -143,6 +151,9 @@ pub(crate) struct Restore<'a> {
     pub(crate) store: &'a Store,
     pub(crate) manifest: &'a Manifest,
     pub(crate) renames: &'a Renames,
+    pub(crate) definers: &'a Definers,
+    /// Views and programs that get another definer.
+    pub(crate) definers_changed: usize,
     pub(crate) translator: Option<&'a Translator>,
     pub(crate) guard: &'a Guard<'a>,
     pub(crate) stop: &'a Stop,
@@ -211,6 +222,7 @@ impl Restore<'_> {
             seconds: 0.0,
             paused_seconds: 0.0,
             load_seconds: 0.0,
+            definers_changed: 0,
             mixed: self.manifest.mixed(),
             warnings,
             users: None,

@@ -10,6 +10,7 @@ use super::rename::Renames;
 use super::scratch::{Names, Scratch};
 use super::views;
 use crate::ddl::CreateTable;
+use crate::definer::Definers;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Table};
 use crate::progress::Progress;
@@ -32,6 +33,7 @@ pub(super) struct Outcome {
 pub(super) struct Trial<'a> {
     pub(super) store: &'a Store,
     pub(super) manifest: &'a Manifest,
+    pub(super) definers: &'a Definers,
     pub(super) translator: Option<&'a Translator>,
     pub(super) both_mysql: bool,
     pub(super) cluster: Option<Cluster>,
@@ -52,7 +54,12 @@ impl Trial<'_> {
         let renames = Renames::to_scratch(self.manifest, names.prefix());
         let schemas = self.manifest.schemas.iter().map(|schema| renames.schema(&schema.name).to_owned());
         let mut scratch = Scratch::new(&mut connection, options, schemas.collect())?;
-        let scripts = Scripts { store: self.store, renames: &renames, translator: self.translator };
+        let scripts = Scripts {
+            store: self.store,
+            renames: &renames,
+            definers: self.definers,
+            translator: self.translator,
+        };
         let result = self.try_all(&mut connection, &scripts, &mut outcome);
         let dropped = scratch.drop_all();
         result?;

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::sql::Dialect;
 use drover_db::table::{ColumnFacts, columns};
 use drover_db::{Connection, Server, Stop, quote};
 use serde::Serialize;
@@ -13,8 +14,10 @@ use super::args::VerifyArgs;
 use super::events::{End, as_where_it_runs};
 use super::objects::{Scripts, each};
 use super::rename::{Case, Renames};
+use super::shown::as_shown;
 use super::{files, patches, users};
 use crate::ddl::without_auto_increment;
+use crate::definer::Definers;
 use crate::dump::catalog::{self, Name};
 use crate::dump::chosen;
 use crate::dump::hold;
@@ -116,7 +119,8 @@ pub fn verify(
     let translator = translator.as_ref();
     progress.expect(work(manifest) + if args.no_files { 0 } else { files::work(&dumped) });
     let is_source = args.source;
-    let verify = Verify { store, manifest, renames: &renames, translator, is_source, progress };
+    let definers = &Definers::of(&args.definer, &mut connection)?;
+    let verify = Verify { store, manifest, renames: &renames, definers, translator, is_source, progress };
     let mut report = verify.run(options, threads, stop)?;
     if !args.no_files {
         files::compare(store, &dumped, files::threads(args), stop, progress, &mut report)?;
@@ -140,6 +144,8 @@ pub(super) struct Verify<'a> {
     pub(super) store: &'a Store,
     pub(super) manifest: &'a Manifest,
     pub(super) renames: &'a Renames,
+    /// What definers were to become.
+    pub(super) definers: &'a Definers,
     /// What knows how the rows are held on a server of another vendor.
     pub(super) translator: Option<&'a Translator>,
     /// Whether the server is the one that was dumped, with rows that were not.
@@ -436,7 +442,8 @@ impl Verify<'_> {
     /// Whether a view that the server cannot show as it was dumped is the same in the catalogue.
     fn is_same_view(&self, connection: &mut Connection, name: &Name, object: &Object) -> Result<bool> {
         let Some(then) = &object.catalogue else { return Ok(false) };
-        let then = self.renames.script(vec![then.clone().into_bytes()]).concat();
+        let then = self.definers.statements(vec![then.clone().into_bytes()], Dialect::default());
+        let then = self.renames.script(then).concat();
         Ok(views::from_catalogue(connection, name)?.is_some_and(|now| now.into_bytes() == then))
     }
 
@@ -447,7 +454,8 @@ impl Verify<'_> {
     }
 
     fn script(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
-        Scripts { store: self.store, renames: self.renames, translator: None }.read(script)
+        let (store, renames, definers) = (self.store, self.renames, self.definers);
+        Scripts { store, renames, definers, translator: None }.read(script)
     }
 
     fn compare(
@@ -521,37 +529,6 @@ fn of_chosen(part: &Part<'_>) -> String {
     }
 }
 
-/// The servers print `?` for a character of four bytes in a definition; the scripts have the true ones. And MySQL prints a
-/// column's character set before its collation, which has it in its name, or not: as the table was created. A collation that a
-/// column has from its table does not stand in all scripts, nor does the blank that MySQL prints after an index's parser.
-fn as_shown(create: &[u8]) -> Vec<u8> {
-    let Ok(text) = std::str::from_utf8(create) else { return create.to_vec() };
-    let mut shown = String::with_capacity(text.len());
-    for (at, part) in text.split(" CHARACTER SET ").enumerate() {
-        let has_collation = part.split_once(' ').filter(|(_, rest)| rest.starts_with("COLLATE "));
-        match has_collation.filter(|_| at > 0) {
-            Some((_, rest)) => shown.extend([" ", rest]),
-            None if at > 0 => shown.extend([" CHARACTER SET ", part]),
-            None => shown.push_str(part),
-        }
-    }
-    if let Some(collation) = table_collation(&shown).map(str::to_owned) {
-        for end in [" ", ",", "\n"] {
-            shown = shown.replace(&format!(" COLLATE {collation}{end}"), end);
-        }
-    }
-    for end in [",", "\n"] {
-        shown = shown.replace(&format!("*/ {end}"), &format!("*/{end}"));
-    }
-    shown.chars().map(|c| if c.len_utf8() == 4 { '?' } else { c }).collect::<String>().into_bytes()
-}
-
-/// The collation that a statement gives the table itself.
-fn table_collation(create: &str) -> Option<&str> {
-    let (_, options) = create.split_once("\n)")?;
-    options.split_once(" COLLATE=")?.1.split_whitespace().next()
-}
-
 /// Unknown schema, table, column or routine; no such index to force, or none of the partitions, the character set or the
 /// collation that a border is written with.
 fn is_missing(code: u16) -> bool {
@@ -575,26 +552,4 @@ fn first_difference(now: &[Vec<u8>], then: &[Vec<u8>]) -> String {
     let at = now.iter().zip(&then).position(|(a, b)| a != b).unwrap_or(now.len().min(then.len()));
     let line = |lines: &[String]| lines.get(at).map_or("nothing".to_owned(), |line| quote::string(line));
     format!("{} instead of {}", line(&now), line(&then))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_column_s_collation_tells_its_character_set() {
-        let shown = |text: &str| String::from_utf8(as_shown(text.as_bytes())).unwrap();
-        let with = "`a` varchar(10) CHARACTER SET latin1 COLLATE latin1_german2_ci NOT NULL,\n`b` char(1)";
-        assert_eq!(shown(with), shown(&with.replace(" CHARACTER SET latin1", "")));
-        let without = "`a` varchar(10) CHARACTER SET latin1 NOT NULL,\n`b` char(1) COLLATE latin1_bin";
-        assert_eq!(shown(without), without);
-        assert_eq!(shown("'a\u{1f600}'"), "'a?'");
-        assert_eq!(
-            shown("KEY `a` (`a`) /*!50100 WITH PARSER `ngram` */ \n)"),
-            "KEY `a` (`a`) /*!50100 WITH PARSER `ngram` */\n)"
-        );
-        let own = "(\n  `a` char(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,\n  `b` text COLLATE utf8mb4_de_pb_0900_ai_ci\n) \
-                   ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
-        assert_eq!(shown(own), own.replace(" CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", ""));
-    }
 }
