@@ -79,12 +79,10 @@ pub enum Error {
         way: Exposure,
     },
     /// The account logs in by a plugin that drover does not have.
-    #[error("{to} has '{user}' log in by the authentication plugin '{plugin}', which drover does not have")]
+    #[error("{to} wants a login by the authentication plugin '{plugin}', which drover does not have")]
     Plugin {
         /// The address.
         to: String,
-        /// The user name that was sent.
-        user: String,
         /// The plugin's name.
         plugin: String,
     },

@@ -148,7 +148,7 @@ impl<'a> Login<'a> {
 
     fn lacks(&self, plugin: &AuthPlugin<'_>) -> Error {
         let plugin = String::from_utf8_lossy(plugin.as_bytes()).into_owned();
-        Error::Plugin { to: self.options.address.to_string(), user: self.options.user.clone(), plugin }
+        Error::Plugin { to: self.options.address.to_string(), plugin }
     }
 
     fn step(&self, procedure: &mut AuthProc, challenge: &[u8]) -> Result<Option<Vec<u8>>> {
