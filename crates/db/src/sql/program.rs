@@ -131,8 +131,13 @@ fn word(token: &Token<'_>) -> Option<String> {
 
 /// Whether the head of a function, from its word on, says that it is safe.
 fn is_safe(code: &[(usize, Token<'_>)]) -> bool {
-    let head = code.iter().map(|(_, token)| token);
-    let head: Vec<_> = head.take_while(|token| !token.is_word("BEGIN") && !token.is_word("RETURN")).collect();
+    let is = |token: &Token<'_>, words: &[&str]| words.iter().any(|word| token.is_word(word));
+    // With the words of Oracle a function's type stands behind RETURN, and its body behind AS or IS.
+    let ends: &[&str] = match code.iter().find(|(_, token)| is(token, &["RETURNS", "RETURN"])) {
+        Some((_, token)) if token.is_word("RETURN") => &["BEGIN", "AS", "IS"],
+        _ => &["BEGIN", "RETURN"],
+    };
+    let head: Vec<_> = code.iter().map(|(_, token)| token).take_while(|token| !is(token, ends)).collect();
     let follows = |at: usize, word: &str| head.get(at + 1).is_some_and(|token| token.is_word(word));
     head.iter().enumerate().any(|(at, token)| {
         let is_negated =
@@ -225,6 +230,9 @@ mod tests {
         };
         assert!(is_safe("DETERMINISTIC RETURN 1") && is_safe("READS SQL DATA RETURN 1"));
         assert!(is_safe("NO SQL RETURN 1") && !is_safe("RETURN 'DETERMINISTIC'"));
+        let of_oracle =
+            "CREATE FUNCTION `f`(a INT) RETURN VARCHAR2(50) DETERMINISTIC AS BEGIN RETURN 'x'; END";
+        assert!(Program::parse(of_oracle.as_bytes(), Dialect::default()).unwrap().is_safe);
         assert!(!is_safe("NOT DETERMINISTIC CONTAINS SQL BEGIN RETURN 1; END"));
     }
 

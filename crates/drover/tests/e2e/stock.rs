@@ -64,7 +64,7 @@ impl Stock {
         };
         on("queue init -D jobs")(&[]);
         on("queue push -D jobs --kind 1")(&["1", "2", "3"]);
-        let worked = on("queue work --json -D jobs --until-empty --json-lines")(&["cat"]);
+        let worked = on("queue work --json -D jobs --until-empty --json-lines cat")(&[]);
         assert_eq!(worked.json()["done"], 3);
         on("bench tpcc load -D tpcc -w 1")(&[]);
         on("bench tpcc run -D tpcc -c 2 --seconds 1")(&[]);
