@@ -196,10 +196,7 @@ const STREAM_HINTS: [(&[&str], &str); 6] = [
         ],
         "what comes behind these transactions is in logs that the server does not have any more, or they are not its own",
     ),
-    (
-        &["gtid_mode"],
-        "that server gives out no GTIDs: name a log and --start-position, or read the files; of a log with GTIDs in it, SET GLOBAL gtid_mode = 'OFF_PERMISSIVE' there has it sent",
-    ),
+    (&["gtid_mode"], "that server gives out no GTIDs: name a log and --start-position, or read the files"),
     (&["log is not open", "log is not enabled"], NO_LOG),
 ];
 

@@ -228,7 +228,7 @@ impl Sink<'_> {
         Ok(Some(kept))
     }
 
-    /// MySQL 5.6 and 5.7 tell of times in the format of before 5.6.4 when they are told to; others, MariaDB too, have none or always tell.
+    /// Has MySQL 5.6 and 5.7 name the columns whose times are in the format of before 5.6.4. Other servers have no such setting.
     fn show_former_times(&mut self) -> Result<()> {
         match self.connection.execute("SET @@session.show_old_temporals = ON") {
             Err(drover_db::Error::Server(_)) => Ok(()),

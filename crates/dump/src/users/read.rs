@@ -148,7 +148,7 @@ fn mysql_way(row: &Named<'_>) -> Factor {
         plugin => plugin,
     };
     let is_there = ["mysql_native_password", "mysql_old_password"].contains(&plugin);
-    // Who logs in is held to that column, whatever the other one says (found with 5.5.34 and 5.6.14).
+    // Where that column is there, the server checks a password by it, not by the other one (seen on 5.5.34 and 5.6.14).
     let is_there = is_there && row.columns.column("Password").is_some();
     Factor::new(plugin, if is_there { &older } else { &hash })
 }
