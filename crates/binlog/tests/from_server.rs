@@ -63,7 +63,7 @@ impl Logged {
                 &["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--binlog-rows-query-log-events=ON"]
             }
         };
-        let server = start(flavour, options);
+        let server = start(flavour, &[options, LONG_STATEMENTS].concat());
         sql(
             &server,
             "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT, a LONGTEXT)",
@@ -140,6 +140,8 @@ fn write_statements(server: &Server) {
     );
     sql(server, "CREATE TABLE shop.u (id INT); DROP TABLE shop.u");
 }
+
+const LONG_STATEMENTS: &[&str] = &["--max-allowed-packet=64M"];
 
 fn start(flavour: Flavour, options: &[&str]) -> Server {
     let server_options = options.iter().map(|&option| option.to_owned()).collect();
@@ -405,7 +407,7 @@ fn followers_leave_each_other_alone(logged: &Logged) {
 }
 
 fn a_stream_that_is_cut_off_says_where_to_go_on(logged: &Logged) {
-    let server = start(logged.server.flavour(), &["--binlog-format=ROW"]);
+    let server = start(logged.server.flavour(), &[&["--binlog-format=ROW"], LONG_STATEMENTS].concat());
     sql(&server, "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT, a LONGTEXT)");
     for _ in 0..6 {
         sql(&server, "INSERT INTO shop.t (a) VALUES (REPEAT('much ', 2000000))");

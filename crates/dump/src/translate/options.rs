@@ -6,6 +6,7 @@ use drover_db::sql::Kind;
 use super::phrase::Phrase;
 use super::target::Target;
 use super::{Notes, Why, columns};
+use crate::dump::catalog::has_rows_elsewhere;
 
 /// Rewrites the options and partitions of a table.
 pub(super) fn rewrite(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
@@ -145,7 +146,8 @@ fn option(tail: &mut Phrase, name: &str, notes: &mut Notes, decide: impl Fn(&str
     }
 }
 
-/// An engine that the target does not have becomes InnoDB. MySQL from 8.0 on partitions tables of InnoDB only.
+/// An engine that the target does not have becomes InnoDB, but for those whose rows are elsewhere: such a table would be empty, so the
+/// target refuses it. MySQL from 8.0 on partitions tables of InnoDB only.
 fn engines(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
     let partitioned = target.partitions_innodb_only && tail.find(&["PARTITION", "BY"]).is_some();
     let mut noted = false;
@@ -156,7 +158,8 @@ fn engines(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
         let value = tail.code(tail.code(at + 1) + 1);
         let engine = tail.part(value..value + 1);
         let may_stay = !partitioned || engine.eq_ignore_ascii_case("InnoDB");
-        if may_stay && target.has_engine(&engine) || tail.token(value).kind != Kind::Word {
+        let may_stay = may_stay && (target.has_engine(&engine) || has_rows_elsewhere(&engine));
+        if may_stay || tail.token(value).kind != Kind::Word {
             continue;
         }
         tail.replace(value..value + 1, b"InnoDB");
@@ -218,8 +221,12 @@ mod tests {
             ),
             ") ENGINE=InnoDB\n PARTITION BY RANGE (`id`)\n(PARTITION `a` VALUES LESS THAN (10) ENGINE = InnoDB)"
         );
-        let same = ") ENGINE=MyISAM DEFAULT CHARSET=latin1 ROW_FORMAT=FIXED MAX_ROWS=5";
-        assert_eq!(to(same), same);
+        for same in [
+            ") ENGINE=MyISAM DEFAULT CHARSET=latin1 ROW_FORMAT=FIXED MAX_ROWS=5",
+            ") ENGINE=FEDERATED CONNECTION='mysql://host/a/b'",
+        ] {
+            assert_eq!(to(same), same);
+        }
     }
 
     #[test]

@@ -107,9 +107,9 @@ fn numbers_of_tables_hidden(flavour: Flavour) {
     let is_said = |out: &str| {
         let output =
             run(&mut dump_as(server, "hidden_number", "hidden_number", &dir.path().join(out))).done();
-        output
-            .stderr
-            .contains("`hidden_number`.`open`, `hidden_number`.`secret` (the privilege PROCESS does)")
+        output.stderr.contains(
+            "the numbers (the privilege PROCESS does) of `hidden_number`.`open`, `hidden_number`.`secret`: ",
+        )
     };
     assert!(!is_said("with"), "a warning without need");
     sql(server, "REVOKE PROCESS ON *.* FROM hidden_number@localhost");
