@@ -148,6 +148,24 @@ impl Error {
         }
     }
 
+    /// Whether the server gives out no connection now: it is full, or the account has as many as it may have at once.
+    pub fn is_full(&self) -> bool {
+        const TOO_MANY: u16 = 1040;
+        const TOO_MANY_OF_ALL_ACCOUNTS: u16 = 1203;
+        const LIMIT_REACHED: u16 = 1226;
+        let error = match self {
+            Self::Server(error) => error,
+            Self::Login { source, .. } => source,
+            _ => return false,
+        };
+        match error.code {
+            TOO_MANY | TOO_MANY_OF_ALL_ACCOUNTS => true,
+            // Others are so many in an hour.
+            LIMIT_REACHED => error.message.contains("max_user_connections"),
+            _ => false,
+        }
+    }
+
     /// Why MySQL could not show information_schema.INNODB_TRX, if this is that error: one transaction whose statement has a character of
     /// four bytes is enough (ER_CANNOT_CONVERT_STRING, seen with 9.7.4). It passes with that statement, of which the error's own text
     /// quotes a part.
@@ -161,6 +179,10 @@ impl Error {
     /// What a person can do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
+            _ if self.is_full() => {
+                "three connections at once are enough for a dump or a restore, which then has one worker; SHOW PROCESSLIST shows who has the \
+                 others (max_user_connections, max_connections)"
+            }
             Self::Connect { .. } => "is the server running, and are --host, --port and --socket right?",
             Self::TooSlow { .. } => {
                 "the server may be overloaded, or something else listens there; --connect-timeout allows more seconds"

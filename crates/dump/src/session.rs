@@ -141,9 +141,25 @@ pub(crate) enum Purpose {
     Foreign,
 }
 
-/// Opens a session.
+/// Opens a session; where the server is full it waits for a moment.
 pub(crate) fn open(options: &ConnectOptions, purpose: Purpose) -> Result<Connection> {
-    let mut connection = Connection::open(options).doing(|| "connecting")?;
+    set_up(Connection::open(options), options, purpose)
+}
+
+/// Opens a session, if the server is not full.
+pub(crate) fn open_if_any(options: &ConnectOptions, purpose: Purpose) -> Result<Option<Connection>> {
+    match Connection::open_if_any(options) {
+        Err(error) if error.is_full() => Ok(None),
+        opened => set_up(opened, options, purpose).map(Some),
+    }
+}
+
+fn set_up(
+    opened: drover_db::Result<Connection>,
+    options: &ConnectOptions,
+    purpose: Purpose,
+) -> Result<Connection> {
+    let mut connection = opened.doing(|| "connecting")?;
     if purpose != Purpose::Dump {
         log(&mut connection, options.logged)?;
         match connection.execute(UNTIMED) {
@@ -174,9 +190,34 @@ fn log(connection: &mut Connection, logged: Logged) -> Result<()> {
     }
 }
 
-/// Opens `count` sessions.
+/// Opens `count` sessions, at least one; where the server gives out fewer, as many as leave [`SPARE`] ones for what else has to be asked.
 pub(crate) fn open_many(options: &ConnectOptions, purpose: Purpose, count: usize) -> Result<Vec<Connection>> {
-    (0..count).map(|_| open(options, purpose)).collect()
+    let mut sessions = vec![open(options, purpose)?];
+    let is_limited = number(&mut sessions[0], "SELECT @@max_user_connections")? > 0;
+    let tried = if is_limited { count + SPARE } else { count };
+    while sessions.len() < tried {
+        let Some(session) = open_if_any(options, purpose)? else {
+            sessions.truncate(sessions.len().saturating_sub(SPARE).max(1));
+            break;
+        };
+        sessions.push(session);
+    }
+    sessions.truncate(count.max(1));
+    Ok(sessions)
+}
+
+/// Sessions that are opened beside the workers' for a while.
+const SPARE: usize = 2;
+
+/// That there are fewer workers than asked for, if it is so.
+pub(crate) fn fewer(asked: usize, workers: &[Connection]) -> Option<String> {
+    let got = workers.len();
+    (got < asked).then(|| {
+        format!(
+            "the server gives this account no more connections (max_user_connections, max_connections): {got} worker{} instead of {asked}",
+            if got == 1 { "" } else { "s" }
+        )
+    })
 }
 
 /// Sets the session up, also again after a script changed it.

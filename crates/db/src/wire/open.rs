@@ -1,6 +1,7 @@
 //! How a connection is made: connected, logged in and set up within one time limit.
 
 use std::io;
+use std::thread;
 
 use super::attempt::Attempt;
 use super::connect;
@@ -11,20 +12,29 @@ use crate::{Error, Result, Stop};
 
 impl Connection {
     /// Connects, logs in, and sets what a global setting must not decide: limits of rows, transactions, safe updates. Where the options
-    /// say so, proves that it is the server of the connections before. All of it together takes no longer than the options allow.
+    /// say so, proves that it is the server of the connections before. All of it together takes no longer than the options allow: as long it
+    /// waits for a server that [is full](Error::is_full), too.
     ///
     /// # Errors
     /// If the server is not there, refuses the login, or TLS cannot be had as asked; if it is another server; and if [`super::interrupt_logins`] ends it.
     pub fn open(options: &ConnectOptions) -> Result<Self> {
-        open(options, None, |connection| set_up(connection, options))
+        open(options, None, Full::Wait, |connection| set_up(connection, options))
     }
 
-    /// The same, which `stop` ends too.
+    /// The same, without waiting for a server that is full.
+    ///
+    /// # Errors
+    /// As of [`Connection::open`].
+    pub fn open_if_any(options: &ConnectOptions) -> Result<Self> {
+        open(options, None, Full::Refuse, |connection| set_up(connection, options))
+    }
+
+    /// The same as [`Connection::open`], which `stop` ends too.
     ///
     /// # Errors
     /// As of [`Connection::open`].
     pub(crate) fn open_until(options: &ConnectOptions, stop: &Stop) -> Result<Self> {
-        open(options, Some(stop), |connection| set_up(connection, options))
+        open(options, Some(stop), Full::Wait, |connection| set_up(connection, options))
     }
 
     /// Connects and logs in; the session is as the server makes it.
@@ -32,7 +42,7 @@ impl Connection {
     /// # Errors
     /// As of [`Connection::open`].
     pub fn log_in(options: &ConnectOptions) -> Result<Self> {
-        open(options, None, |_| Ok(()))
+        open(options, None, Full::Wait, |_| Ok(()))
     }
 }
 
@@ -41,28 +51,57 @@ fn set_up(connection: &mut Connection, options: &ConnectOptions) -> Result<()> {
     options.one_server.check(connection, options)
 }
 
+/// What to do where the server gives out no more connections.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Full {
+    Wait,
+    Refuse,
+}
+
 fn open(
     options: &ConnectOptions,
     stop: Option<&Stop>,
-    set_up: impl FnOnce(&mut Connection) -> Result<()>,
+    full: Full,
+    set_up: impl Fn(&mut Connection) -> Result<()>,
 ) -> Result<Connection> {
     let attempt = Attempt::begin(options.connect_timeout, stop);
-    let made = log_in(options, &attempt).and_then(|mut connection| {
-        set_up(&mut connection)?;
-        Ok(connection)
-    });
+    let mut was_full = None;
+    let made = loop {
+        let made = log_in(options, &attempt).and_then(|mut connection| {
+            set_up(&mut connection)?;
+            Ok(connection)
+        });
+        match made {
+            Err(error) if full == Full::Wait && error.is_full() => match attempt.turn() {
+                Ok(turn) => {
+                    was_full = Some(error);
+                    thread::sleep(turn);
+                }
+                Err(_) => break Err(error),
+            },
+            made => break made,
+        }
+    };
     let to = || options.address.to_string();
     let is_late = attempt.deadline().left().is_err();
     let mut connection = match made {
         _ if attempt.is_ended() => return Err(Error::Interrupted { to: to() }),
-        Err(Error::Lost { .. } | Error::Tls { .. } | Error::TlsTooOld { .. }) if is_late => {
-            return Err(Error::TooSlow { to: to(), limit: options.connect_timeout });
-        }
+        Err(error) if is_late => return Err(was_full.unwrap_or_else(|| late(error, options))),
         made => made?,
     };
     let is_free = connection.packets.stream_mut().set_deadline(None);
     is_free.map_err(|source| connection.lost(source))?;
     Ok(connection)
+}
+
+/// What an error is when the time is over.
+fn late(error: Error, options: &ConnectOptions) -> Error {
+    match error {
+        Error::Lost { .. } | Error::Tls { .. } | Error::TlsTooOld { .. } => {
+            Error::TooSlow { to: options.address.to_string(), limit: options.connect_timeout }
+        }
+        error => error,
+    }
 }
 
 fn log_in(options: &ConnectOptions, attempt: &Attempt<'_>) -> Result<Connection> {
@@ -82,7 +121,6 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::path::PathBuf;
     use std::sync::Arc;
-    use std::thread;
     use std::time::Duration;
 
     use mysql_common::constants::CapabilityFlags;

@@ -64,13 +64,17 @@ pub(super) struct Filled {
     pub(super) chunks: Chunks,
     /// From when the first worker had nothing more to do to when the last one was ready.
     pub(super) tail: Duration,
+    /// That the target gave fewer connections than there are workers, if it did.
+    pub(super) fewer: Option<String>,
 }
 
 impl Filling<'_> {
     /// Copies all tables: first those that are locked, so that they can be unlocked, then the others, largest first. A table's
     /// indexes are built as soon as its last rows are in.
-    pub(super) fn run(&self, taken: Taken) -> Result<Filled> {
+    pub(super) fn run(&self, mut taken: Taken) -> Result<Filled> {
         let mut targets = session::open_many(self.restore.options, Purpose::Restore, taken.workers.len())?;
+        let fewer = session::fewer(taken.workers.len(), &targets);
+        taken.workers.truncate(targets.len());
         if self.is_same {
             let limit = |target| session::limit_lock_wait(target, self.source.args.lock_timeout);
             targets.iter_mut().try_for_each(limit)?;
@@ -81,7 +85,7 @@ impl Filling<'_> {
         if result.is_err() {
             kill(self.restore.options, &ids);
         }
-        result
+        Ok(Filled { fewer, ..result? })
     }
 
     fn copy(&self, mut taken: Taken, mut targets: Vec<Connection>) -> Result<Filled> {
@@ -117,7 +121,7 @@ impl Filling<'_> {
         let mut pairs: Vec<_> = pairs.map(|(source, target)| Pair { source, target }).collect();
         let (others, tail) = self.copy_free(&mut pairs, free, waiting, patience)?;
         chunks.extend(others);
-        Ok(Filled { chunks, tail })
+        Ok(Filled { chunks, tail, fewer: None })
     }
 
     fn expect(&self) {

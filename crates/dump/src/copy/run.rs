@@ -303,10 +303,11 @@ impl Copy<'_> {
             again: &again,
             is_same: self.is_same,
         };
-        let Filled { chunks, tail } = filling.run(taken)?;
+        let Filled { chunks, tail, fewer } = filling.run(taken)?;
         plan.view.complete(chunks, earlier);
         let filled = with_rows(&plan.manifest, &plan.view.manifest);
-        let report = restore.finish(target, &mut begun, &targets, &filled, loading, threads)?;
+        let mut report = restore.finish(target, &mut begun, &targets, &filled, loading, threads)?;
+        report.warnings.extend(fewer);
         plan.view.manifest.store(self.store())?;
         journal.end()?;
         begun.steps.end(target)?;

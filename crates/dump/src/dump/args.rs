@@ -59,6 +59,10 @@ pub struct SourceArgs {
     /// The longest that writers may be held back while the snapshot is taken: two round trips are usual. Beyond it the snapshot is given up
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub max_lock_time: u64,
+
+    /// Go on where the account may lock nothing: rows may belong to different moments, which is said and noted
+    #[arg(long)]
+    pub inconsistent: bool,
 }
 
 /// Dump schemas or tables in parallel, as one consistent snapshot, into a directory or an object store

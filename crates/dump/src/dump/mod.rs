@@ -11,6 +11,7 @@ pub(crate) mod grants;
 pub(crate) mod hold;
 pub(crate) mod identity;
 pub(crate) mod journal;
+mod lockless;
 mod members;
 mod objects;
 mod position;

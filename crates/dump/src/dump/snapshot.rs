@@ -10,6 +10,7 @@ use drover_db::{Connection, Stop, Vendor, Watched};
 
 use super::catalog::{self, Name};
 use super::identity::{Identity, Numbering, Numbers};
+use super::lockless;
 use super::position::Asks;
 use super::waits::{self, Blockers};
 use crate::error::Doing;
@@ -40,6 +41,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) numbering: Option<Numbering>,
     /// The longest that writers may be held back.
     pub(crate) max_lock_time: Duration,
+    /// Whether to go on where the account may lock nothing and rows may belong to different moments.
+    pub(crate) inconsistent: bool,
 }
 
 /// The tables that exist when it is asked for, and their numbers.
@@ -74,6 +77,8 @@ enum Lock {
     GlobalRead,
     /// Read locks on the tables that will be read.
     Tables,
+    /// The account may have none; the server's words.
+    Nothing(String),
 }
 
 impl Lock {
@@ -82,6 +87,7 @@ impl Lock {
             Self::BackupStage(_) => "BACKUP STAGE BLOCK_COMMIT",
             Self::GlobalRead => "FLUSH TABLES WITH READ LOCK",
             Self::Tables => "LOCK TABLES … READ",
+            Self::Nothing(_) => "no lock",
         }
     }
 }
@@ -97,7 +103,7 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
     let own: Vec<_> = own.chain(wish.options.one_server.anchor(&wish.options.address)).collect();
     let wish = &Wish { own: &own, ..*wish };
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<_> = session::fewer(wish.threads, &workers).into_iter().collect();
     // BLOCK_COMMIT keeps others from locking tables, a global lock waits for those who have: each in turn.
     let tables_first = wish.vendor == Vendor::MariaDb && knows_backup_stages(coordinator)?;
     if tables_first {
@@ -106,6 +112,10 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
     let asks = Asks::prepare(coordinator, wish.vendor, &mut warnings)?;
     let holds_ddl = may_hold_ddl(coordinator)?;
     let Some(lock) = lock(coordinator, wish, &mut warnings)? else { return Ok(None) };
+    let refusal = match &lock {
+        Lock::Nothing(refusal) => Some(refusal.clone()),
+        _ => None,
+    };
     let held = Held { lock, since: Instant::now(), holds_ddl, asks };
     let taken_at = jiff::Timestamp::now();
     let to_lock = table_locks.as_mut().filter(|_| !tables_first);
@@ -119,7 +129,10 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
         release_ddl(coordinator)?;
         return Ok(None);
     }
-    prove_same(&mut workers, wish.vendor)?;
+    match refusal {
+        Some(refusal) => warnings.push(lockless::settle(&mut workers, &mut snapshot, wish, &refusal)?),
+        None => prove_same(&mut workers, wish.vendor)?,
+    }
     for worker in &mut workers {
         session::limit_lock_wait(worker, wish.lock_timeout)?;
     }
@@ -246,7 +259,7 @@ impl Held {
     fn bound(&self, coordinator: &Connection, workers: &[Connection], wish: &Wish<'_>) -> Result<Bound> {
         let own = match &self.lock {
             Lock::BackupStage(connection) => Some(connection),
-            Lock::GlobalRead | Lock::Tables => None,
+            Lock::GlobalRead | Lock::Tables | Lock::Nothing(_) => None,
         };
         let all = workers.iter().chain([coordinator]).chain(own);
         let breakers: drover_db::Result<Vec<_>> = all.map(Connection::breaker).collect();
@@ -306,11 +319,20 @@ fn lock(coordinator: &mut Connection, wish: &Wish<'_>, warnings: &mut Vec<String
     }
     limit_silence(coordinator, wish.max_lock_time)?;
     let Some(refusal) = global_read_lock(coordinator, wish)? else { return Ok(Some(Lock::GlobalRead)) };
+    session::limit_lock_wait(coordinator, wish.lock_timeout)?;
+    if !wish.tables.is_empty() {
+        match coordinator.execute(lock_statement(wish.tables)).map(drop) {
+            Err(error)
+                if is_refusal(&error) && (wish.inconsistent || wish.without_transactions.is_empty()) =>
+            {
+                return Ok(Some(Lock::Nothing(format!("LOCK TABLES: {error}"))));
+            }
+            locked => locked_or_why(coordinator, locked, wish)?,
+        }
+    }
     warnings.push(format!(
         "the account may not hold back all writers ({refusal}): the tables that are dumped were locked instead"
     ));
-    session::limit_lock_wait(coordinator, wish.lock_timeout)?;
-    lock_tables(coordinator, wish.tables, wish)?;
     Ok(Some(Lock::Tables))
 }
 
@@ -348,7 +370,7 @@ fn knows_backup_stages(coordinator: &mut Connection) -> Result<bool> {
 /// What came of MariaDB's own lock for backups.
 enum Staged {
     Held(Connection),
-    /// Not allowed, or not known.
+    /// Not allowed or not known, or there is no connection for it.
     Refused,
     /// There are other tables than were listed.
     OtherTables,
@@ -360,7 +382,9 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Staged>
     if wish.vendor != Vendor::MariaDb {
         return Ok(Staged::Refused);
     }
-    let mut connection = session::open(wish.options, Purpose::Dump)?;
+    let Some(mut connection) = session::open_if_any(wish.options, Purpose::Dump)? else {
+        return Ok(Staged::Refused);
+    };
     session::limit_lock_wait(&mut connection, wish.lock_timeout)?;
     let _watched = watch(&connection, wish)?;
     for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
@@ -416,14 +440,26 @@ fn locked_or_why(connection: &mut Connection, locked: drover_db::Result<()>, wis
     match locked {
         Ok(_) => Ok(()),
         Err(error) if waits::is_timeout(&error) => Err(in_the_way(connection, "LOCK TABLES … READ", wish)),
-        Err(error) if is_refusal(&error) => Err(Error::with_hint(
-            format!(
-                "no consistent snapshot can be taken: the account may neither FLUSH TABLES nor LOCK TABLES: {error}"
-            ),
-            "grant it RELOAD (best, also BACKUP_ADMIN on MySQL), or LOCK TABLES on the schemas to be dumped",
-        )),
+        Err(error) if is_refusal(&error) && wish.inconsistent => Ok(()),
+        Err(error) if is_refusal(&error) => Err(no_snapshot(&error, wish)),
         Err(error) => Err(error).doing(|| "LOCK TABLES … READ"),
     }
+}
+
+/// Of tables without transactions a lock is all that shows them as they were at one moment.
+fn no_snapshot(error: &drover_db::Error, wish: &Wish<'_>) -> Error {
+    let tables = match wish.without_transactions {
+        [] => String::new(),
+        [table] => format!(", and {table} has no transactions"),
+        [table, others @ ..] => format!(", and {table} and {} more have no transactions", others.len()),
+    };
+    Error::with_hint(
+        format!(
+            "no consistent snapshot can be taken: the account may neither FLUSH TABLES nor LOCK TABLES{tables}: {error}"
+        ),
+        "grant it RELOAD (best, also BACKUP_ADMIN on MySQL), or LOCK TABLES on the schemas to be dumped; --inconsistent takes tables as \
+         they are when each is read",
+    )
 }
 
 fn in_the_way(connection: &mut Connection, lock: &str, wish: &Wish<'_>) -> Error {
@@ -442,6 +478,7 @@ fn release(coordinator: &mut Connection, lock: Lock) -> Result<()> {
     match lock {
         Lock::BackupStage(mut connection) => connection.execute("BACKUP STAGE END").map(drop),
         Lock::GlobalRead | Lock::Tables => coordinator.execute("UNLOCK TABLES").map(drop),
+        Lock::Nothing(_) => Ok(()),
     }
     .doing(|| "releasing the lock under which the snapshot was taken")
 }

@@ -388,6 +388,7 @@ impl<'a> Source<'a> {
             },
             numbering,
             max_lock_time: Duration::from_secs(self.args.max_lock_time),
+            inconsistent: self.args.inconsistent,
         };
         let Some(mut taken) = snapshot::take(coordinator, &wish)? else { return Ok(None) };
         let known = numbering.zip(numbers.into_inner());

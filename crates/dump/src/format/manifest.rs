@@ -202,7 +202,11 @@ impl Manifest {
 
     /// Of which moments its rows are, in words, if they are of several.
     pub fn mixed(&self) -> Option<String> {
-        let first = self.earlier_snapshots.first()?;
+        let Some(first) = self.earlier_snapshots.first() else {
+            return self.snapshot.inconsistent.then(|| {
+                "rows may belong to different moments, as nothing held writers back (--inconsistent)".into()
+            });
+        };
         let chunks = || self.tables().flat_map(|(_, table)| &table.files);
         let old = chunks().filter(|chunk| chunk.earlier.is_some()).count();
         Some(format!(

@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 pub struct Snapshot {
     /// When the lock was held, UTC, RFC 3339.
     pub taken_at: String,
-    /// What held writers back while the snapshot was taken, such as `FLUSH TABLES WITH READ LOCK`.
+    /// What held writers back while the snapshot was taken, such as `FLUSH TABLES WITH READ LOCK`, or `no lock`.
     pub lock: String,
+    /// Whether rows may belong to different moments: nothing held writers back, and more than one transaction read them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inconsistent: bool,
     /// For how long writers were held back, in milliseconds.
     pub lock_held_ms: u64,
     /// The binary log's file at that moment; `None` if the server writes none or does not tell this account.

@@ -202,9 +202,10 @@ impl Restore<'_> {
         let loading = Instant::now();
         self.expect(&targets);
         self.progress.phase("loading");
-        let loaded = self.load_rows(&targets, &begun, threads)?;
-        let report = self.finish(coordinator, &mut begun, &targets, self.manifest, loading, threads)?;
+        let (loaded, fewer) = self.load_rows(&targets, &begun, threads)?;
+        let mut report = self.finish(coordinator, &mut begun, &targets, self.manifest, loading, threads)?;
         begun.steps.end(coordinator)?;
+        report.warnings.extend(fewer);
         Ok(RestoreReport { there_bytes: report.bytes.saturating_sub(loaded), ..report })
     }
 
@@ -243,8 +244,13 @@ impl Restore<'_> {
     }
 
     /// Loads all files that have not been, the largest first; a table's indexes are built as soon as its last file is in. The bytes of
-    /// their text.
-    fn load_rows(&self, targets: &[Target<'_>], begun: &Begun, threads: usize) -> Result<u64> {
+    /// their text, and whether there were fewer workers than asked for.
+    fn load_rows(
+        &self,
+        targets: &[Target<'_>],
+        begun: &Begun,
+        threads: usize,
+    ) -> Result<(u64, Option<String>)> {
         let steps = &begun.steps;
         let fillings: Vec<_> = targets.iter().map(|target| Filling::new(target, steps)).collect();
         let bytes = fillings.iter().map(Filling::bytes).sum();
@@ -259,8 +265,9 @@ impl Restore<'_> {
             Task::Load(filling, file) => filling.target.table.files[*file].bytes,
             Task::Index(_) => 0,
         });
-        let mut connections =
-            session::open_many(self.options, Purpose::Restore, threads.min(tasks.len().max(1)))?;
+        let threads = threads.min(tasks.len().max(1));
+        let mut connections = session::open_many(self.options, Purpose::Restore, threads)?;
+        let fewer = session::fewer(threads, &connections);
         steps.mark(&mut connections)?;
         let ids: Vec<_> = connections.iter().map(Connection::id).collect();
         let result = pool::run(
@@ -273,7 +280,7 @@ impl Restore<'_> {
         if result.is_err() {
             kill(self.options, &ids);
         }
-        result.map(|_| bytes)
+        result.map(|_| (bytes, fewer))
     }
 
     fn work<'t>(&self, connection: &mut Connection, task: Task<'t>, steps: &Steps) -> Result<Vec<Task<'t>>> {

@@ -194,15 +194,16 @@ impl Verify<'_> {
             },
             pool::nothing_to_seek,
         )?;
-        let mut connection = session::open(options, Purpose::Dump)?;
-        let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
+        let server = Server::of(&mut connections[0]).doing(|| "asking for the server's version")?;
         if server.vendor != self.manifest.server.vendor {
             self.compare_whole(&mut connections, stop, &report)?;
         }
-        drop(connections);
+        connections.truncate(1);
+        let connection = &mut connections[0];
+        connection.execute("COMMIT").doing(|| "ending a worker's transaction")?;
         let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.count_rows(&mut connection, &mut report)?;
-        self.compare_definitions(&mut connection, &server, &mut report)?;
+        self.count_rows(connection, &mut report)?;
+        self.compare_definitions(connection, &server, &mut report)?;
         report.differences.sort_by(|a, b| (&a.object, &a.file).cmp(&(&b.object, &b.file)));
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)

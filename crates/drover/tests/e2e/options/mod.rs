@@ -1,6 +1,7 @@
 //! What the options say, happens.
 
 mod connection;
+mod few;
 mod into;
 mod large;
 mod local_infile;

@@ -349,7 +349,12 @@ impl Storm {
             std::thread::sleep(Duration::from_millis(20));
             twice.retain(|(_, by)| !by.iter().any(|shepherd| self.was_late(*shepherd)));
         }
-        assert!(twice.is_empty(), "these ran twice, and nothing came over their shepherds: {twice:?}");
+        let said = |(object, by): (&usize, &Vec<u32>)| {
+            let said = by.iter().map(|shepherd| fs::read_to_string(self.said(*shepherd)).unwrap());
+            format!("{object} by {by:?}, which say {:?}", said.collect::<Vec<_>>())
+        };
+        let twice: Vec<_> = twice.into_iter().map(said).collect();
+        assert!(twice.is_empty(), "these ran twice, and nothing came over their shepherds: {twice:#?}");
         let nobodies = "SELECT COUNT(*) FROM queue_lane WHERE owner NOT IN (0, 4294967295) \
                         AND owner NOT IN (SELECT shepherd FROM queue_shepherd)";
         wait_until("no lane is nobody's", || self.queue.value(nobodies) == "0");

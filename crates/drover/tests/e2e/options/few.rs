@@ -1,0 +1,95 @@
+//! An account that may have few connections at once, as hosters give them, or that may lock nothing.
+
+use std::path::Path;
+
+use drover_sandbox::{Flavour, Server};
+
+use crate::client::sql;
+use crate::drover::{drover, drover_on, dump, restore, run};
+use crate::files::manifest;
+use crate::servers::{on_both, source};
+
+on_both!(connections, tables_that_cannot_be_locked);
+
+/// An account with everything on one schema, and what else is given.
+fn owner(server: &Server, schema: &str, with: &str) {
+    sql(
+        server,
+        format!(
+            "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema}; DROP USER IF EXISTS {schema}@localhost; \
+             CREATE USER {schema}@localhost {with}"
+        ),
+    );
+    for name in [schema, &format!("{schema}_back")] {
+        sql(server, format!("GRANT ALL ON {name}.* TO {schema}@localhost"));
+    }
+}
+
+fn connections(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    owner(server, "few", "WITH MAX_USER_CONNECTIONS 2");
+    sql(
+        server,
+        "USE few; CREATE TABLE a (id INT PRIMARY KEY); INSERT INTO a VALUES (1), (2); CREATE TABLE b LIKE a; CREATE TABLE c LIKE a",
+    );
+    let by = |path: &Path| dump(server, "few -u few --threads 3 --connect-timeout 1", path);
+    run(&mut by(&dir.path().join("two"))).refused(&["(error 1226", "three connections"]);
+    let allowed = |connections: u32| {
+        let account = match flavour {
+            Flavour::MariaDb => "few@localhost",
+            Flavour::MySql => "few@localhost IDENTIFIED BY ''",
+        };
+        sql(server, format!("ALTER USER {account} WITH MAX_USER_CONNECTIONS {connections}"));
+    };
+    for (number, are_fewer) in [(3, true), (4, true), (7, false)] {
+        allowed(number);
+        let out = dir.path().join(number.to_string());
+        let dumped = run(&mut by(&out)).done();
+        assert_eq!(dumped.stderr.contains(": 1 worker instead of 3"), are_fewer, "{dumped}");
+        let options = "--into few=few_back --drop-existing -u few --threads 3";
+        let restored = run(&mut restore(server, &out, options)).done();
+        assert_eq!(restored.stderr.contains("worker instead of"), are_fewer, "{restored}");
+        let verify = format!("verify {} --into few=few_back -u few --threads 3", out.display());
+        run(&mut drover_on(server, &verify)).done();
+        let url =
+            |schema: &str| format!("mysql://few@localhost/{schema}?socket={}", server.socket().display());
+        let state = dir.path().join(format!("state{number}"));
+        let copy = format!(
+            "copy few --no-defaults --into few=few_back --drop-existing --threads 3 --from {0} --to {0} --state {1}",
+            url(""),
+            state.display()
+        );
+        // The same account is source and target.
+        if number == 7 {
+            run(&mut drover(&copy)).done();
+        }
+    }
+}
+
+/// Without transactions only a lock shows them as they were.
+fn tables_that_cannot_be_locked(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    owner(server, "lockless", "");
+    sql(
+        server,
+        "USE lockless; CREATE TABLE a (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO a VALUES (1); \
+         CREATE TABLE m (id INT PRIMARY KEY) ENGINE = MyISAM; INSERT INTO m VALUES (1), (2); \
+         REVOKE LOCK TABLES ON lockless.* FROM lockless@localhost",
+    );
+    let by = |options: &str, out: &str| {
+        run(&mut dump(server, &format!("{options} -u lockless --threads 2"), &dir.path().join(out)))
+    };
+    let words = ["`lockless`.`m` has no transactions", "--inconsistent"];
+    by("lockless", "refused").refused(&words);
+    by("lockless.a", "one").done();
+    assert_eq!(manifest(&dir.path().join("one"))["snapshot"]["inconsistent"], serde_json::Value::Null);
+    let dumped = by("lockless --inconsistent", "all").done();
+    assert!(dumped.stdout.contains("may belong to different moments"), "{dumped}");
+    let snapshot = &manifest(&dir.path().join("all"))["snapshot"];
+    assert_eq!((&snapshot["inconsistent"], &snapshot["lock"]), (&true.into(), &"no lock".into()));
+    assert_eq!(snapshot["binlog_file"], serde_json::Value::Null);
+    let into = "--into lockless=lockless_back -u lockless";
+    run(&mut restore(server, &dir.path().join("all"), into)).done();
+    run(&mut dump(server, "lockless --inconsistent", &dir.path().join("root"))).done();
+    assert_ne!(manifest(&dir.path().join("root"))["snapshot"]["lock"], "no lock");
+}
