@@ -177,17 +177,13 @@ impl Loader {
         if root == Path::new("/") {
             return None;
         }
-        let libraries =
-            [basedir.join("lib"), root.join("lib")].into_iter().flat_map(|dir| multiarch_dirs(&dir));
-        libraries.filter_map(|dir| Some((loader_in(&dir)?, dir))).next().map(|(program, dir)| {
-            let mut library_path = dir.into_os_string();
-            let private = basedir.join("lib/mysql/private");
-            if private.is_dir() {
-                library_path.push(":");
-                library_path.push(private);
-            }
-            Self { program, library_path }
-        })
+        // Before Debian 12 the C library is in the one and what else a server links with is in the other.
+        let libraries = [basedir.join("lib"), root.join("lib")];
+        let libraries: Vec<_> = libraries.iter().flat_map(|dir| multiarch_dirs(dir)).collect();
+        let program = libraries.iter().find_map(|dir| loader_in(dir))?;
+        let private = Some(basedir.join("lib/mysql/private")).filter(|dir| dir.is_dir());
+        let library_path = std::env::join_paths(libraries.iter().chain(&private)).ok()?;
+        Some(Self { program, library_path })
     }
 }
 
