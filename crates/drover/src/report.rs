@@ -244,7 +244,11 @@ pub(crate) fn verify(verify: &VerifyReport) -> String {
     };
     let files = files.filter(|_| !verify.files_only).map(|files| format!("files     {files} read"));
     let counted = verify.only_counted.iter().map(|table| format!("counted   {}", one_line(table)));
-    [first].into_iter().chain(files).chain(counted).chain(differences(verify)).collect::<Vec<_>>().join("\n")
+    let keys = verify.keys_added.iter().map(|table| {
+        format!("key added {}: my_row_id (sql_generate_invisible_primary_key)", one_line(table))
+    });
+    let lines = [first].into_iter().chain(files).chain(counted).chain(keys).chain(differences(verify));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A line for each difference, up to a number that a person still reads.

@@ -35,11 +35,17 @@ pub(crate) fn check(connection: &mut Connection, held: &Held, selected: &Selecte
     for schema in &selected.whole {
         let mut missing: Vec<_> =
             NEEDED.into_iter().filter(|privilege| !held.on_schema(privilege, schema)).collect();
+        let mut grants = Vec::new();
+        if !missing.is_empty() {
+            grants.push(format!("GRANT {} ON `{schema}`.*", missing.join(", ")));
+        }
         if !shows_routines(held, schema) {
-            missing.push("EXECUTE");
+            let (privilege, on) = shows_texts(connection, schema)?;
+            missing.push(if privilege == "SELECT" { "what shows routines" } else { privilege });
+            grants.push(format!("GRANT {privilege} ON {on}"));
         }
         if !missing.is_empty() {
-            return Err(missing_privileges(connection, schema, &missing));
+            return Err(missing_privileges(connection, schema, &missing, &grants));
         }
     }
     let single = selected.relations.iter().filter(|relation| !selected.whole.contains(&relation.name.schema));
@@ -63,7 +69,25 @@ fn shows_routines(held: &Held, schema: &str) -> bool {
         || held.on_all("SELECT").is_some()
 }
 
-fn missing_privileges(connection: &mut Connection, schema: &str, missing: &[&str]) -> Error {
+/// What lets an account of this server see that there are routines, and their texts; and on what it is granted.
+fn shows_texts(connection: &mut Connection, schema: &str) -> Result<(&'static str, String)> {
+    let privileges = connection.query("SHOW PRIVILEGES").doing(|| "asking for the server's privileges")?;
+    let has = |name: &str| privileges.rows.iter().any(|row| row.string(0).eq_ignore_ascii_case(name));
+    Ok(match () {
+        () if has("SHOW_ROUTINE") => ("SHOW_ROUTINE", "*.*".into()),
+        () if has("SHOW CREATE ROUTINE") => ("SHOW CREATE ROUTINE", format!("`{schema}`.*")),
+        // MySQL 8.0, which has no mysql.proc, before 8.0.20.
+        () if has("BACKUP_ADMIN") => ("SELECT", "*.*".into()),
+        () => ("SELECT", "mysql.proc".into()),
+    })
+}
+
+fn missing_privileges(
+    connection: &mut Connection,
+    schema: &str,
+    missing: &[&str],
+    grants: &[String],
+) -> Error {
     let missing = missing.join(", ");
     let hidden = hidden_tables(connection, schema);
     let named =
@@ -73,7 +97,7 @@ fn missing_privileges(connection: &mut Connection, schema: &str, missing: &[&str
             "this account does not have {missing} on the whole of schema '{schema}': what it cannot see would be \
              missing from the dump{named}"
         ),
-        format!("GRANT {missing} ON `{schema}`.* to the account, or name the tables to dump one by one"),
+        format!("{} to the account, or name the tables to dump one by one", grants.join(" and ")),
     )
 }
 

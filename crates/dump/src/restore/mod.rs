@@ -12,6 +12,7 @@ pub(crate) mod global;
 pub(crate) mod inflow;
 pub(crate) mod load;
 pub(crate) mod objects;
+mod own_key;
 mod patches;
 pub(crate) mod rename;
 pub(crate) mod rows_only;

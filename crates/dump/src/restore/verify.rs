@@ -15,7 +15,7 @@ use super::events::{End, as_where_it_runs};
 use super::objects::{Scripts, each};
 use super::rename::{Case, Renames};
 use super::shown::as_shown;
-use super::{files, patches, users};
+use super::{files, own_key, patches, users};
 use crate::ddl::without_auto_increment;
 use crate::definer::Definers;
 use crate::dump::catalog::{self, Name};
@@ -76,6 +76,9 @@ pub struct VerifyReport {
     /// Tables of which only the number of rows could be compared, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only_counted: Vec<String>,
+    /// Tables to which the server added a key that the dump does not have (`sql_generate_invisible_primary_key`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keys_added: Vec<String>,
     /// What is not as the dump has it, sorted by object; empty if all is proved to be the same.
     pub differences: Vec<Difference>,
 }
@@ -353,9 +356,19 @@ impl Verify<'_> {
         for (schema, table) in self.manifest.tables() {
             let name = self.renames.relation(&schema.name, &table.name);
             let shown = |create: &[u8]| written(vec![as_shown(&without_auto_increment(create))]);
-            let now = catalog::create_table(connection, &name).map(|create| shown(&create));
-            let then = self.script(&table.script)?.pop().map(|create| shown(&create));
-            self.compare(report, &name, now, then.unwrap_or_default())?;
+            let then = self.script(&table.script)?.pop().map(|create| shown(&create)).unwrap_or_default();
+            let mut now = catalog::create_table(connection, &name).map(|create| shown(&create));
+            if now.as_ref().is_ok_and(|now| !self.is_alike(now, &then)) {
+                let hidden = own_key::without(connection, table, |connection| {
+                    catalog::create_table(connection, &name)
+                })?;
+                let hidden = shown(&hidden);
+                if self.is_alike(&hidden, &then) {
+                    report.keys_added.push(name.to_string());
+                    now = Ok(hidden);
+                }
+            }
+            self.compare(report, &name, now, then)?;
         }
         for kind in KINDS {
             for (schema, object) in each(self.manifest, kind) {
@@ -403,7 +416,15 @@ impl Verify<'_> {
     fn compare_columns(&self, connection: &mut Connection, report: &mut VerifyReport) -> Result<()> {
         for (schema, table) in self.manifest.tables() {
             let name = self.renames.relation(&schema.name, &table.name);
-            let columns = columns(connection, &name).doing(|| format!("listing the columns of {name}"))?;
+            let list = |connection: &mut Connection| {
+                columns(connection, &name).doing(|| format!("listing the columns of {name}"))
+            };
+            let mut columns = list(connection)?;
+            if own_key::may_be_there(&columns) {
+                let shown = columns.len();
+                columns = own_key::without(connection, table, list)?;
+                report.keys_added.extend((columns.len() < shown).then(|| name.to_string()));
+            }
             let known = table.columns.iter().chain(&table.generated).map(|column| &column.name);
             let known: BTreeSet<_> = known.chain(&table.computed).collect();
             let is_more =

@@ -203,7 +203,20 @@ fn event_and_routine_hidden(flavour: Flavour) {
          GRANT SELECT, SHOW VIEW, TRIGGER ON hidden_event.* TO hidden_event@localhost",
     );
     run(&mut dump_as(server, "hidden_event", "hidden_event", &dir.path().join("event"))).refused(&["EVENT"]);
-    sql(server, "GRANT EVENT ON hidden_event.* TO hidden_event@localhost");
+    // The hint names what is enough.
+    let to_grant = match flavour {
+        Flavour::MariaDb => "GRANT EVENT ON `hidden_event`.* and GRANT SELECT ON mysql.proc to",
+        Flavour::MySql => "GRANT EVENT ON `hidden_event`.* and GRANT SHOW_ROUTINE ON *.* to",
+    };
+    run(&mut dump_as(server, "hidden_event", "hidden_event", &dir.path().join("event"))).refused(&[to_grant]);
+    for grant in to_grant.trim_end_matches(" to").split(" and ") {
+        sql(server, format!("{grant} TO hidden_event@localhost"));
+    }
+    run(&mut dump_as(server, "hidden_event", "hidden_event", &dir.path().join("all"))).done();
+    assert_eq!(manifest(&dir.path().join("all"))["schemas"][0]["routines"].as_array().unwrap().len(), 1);
+    let enough = to_grant.trim_end_matches(" to").split(" and GRANT ").nth(1).unwrap();
+    sql(server, format!("REVOKE {enough} FROM hidden_event@localhost"));
+    sql(server, "GRANT EXECUTE ON hidden_event.* TO hidden_event@localhost");
     let out = dir.path().join("routine");
     let output = run(&mut dump_as(server, "hidden_event", "hidden_event", &out));
     let is_in_it = || manifest(&out)["schemas"][0]["routines"].as_array().is_some_and(|list| list.len() == 1);

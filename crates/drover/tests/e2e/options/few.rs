@@ -7,7 +7,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::sql;
 use crate::drover::{drover, drover_on, dump, restore, run};
 use crate::files::manifest;
-use crate::servers::{on_both, source};
+use crate::servers::{is_wanted, on_both, source, start_unsynced};
 
 on_both!(connections, tables_that_cannot_be_locked);
 
@@ -92,4 +92,29 @@ fn tables_that_cannot_be_locked(flavour: Flavour) {
     run(&mut restore(server, &dir.path().join("all"), into)).done();
     run(&mut dump(server, "lockless --inconsistent", &dir.path().join("root"))).done();
     assert_ne!(manifest(&dir.path().join("root"))["snapshot"]["lock"], "no lock");
+}
+
+/// As Azure has it: a table without a key gets one from the server, which the account may not refuse.
+#[test]
+fn a_key_of_the_servers_own() {
+    let flavour = Flavour::MySql;
+    if !is_wanted(flavour) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = source(flavour);
+    owner(source, "keyless", "");
+    sql(
+        source,
+        "USE keyless; CREATE TABLE t (v INT); INSERT INTO t VALUES (1), (1), (NULL); CREATE TABLE k (id INT PRIMARY KEY)",
+    );
+    run(&mut dump(source, "keyless", dir.path())).done();
+    let server = start_unsynced(flavour, &["--sql-generate-invisible-primary-key=ON"]);
+    owner(&server, "keyless", "");
+    let said = "key added `keyless_back`.`t`: my_row_id";
+    let restored = run(&mut restore(&server, dir.path(), "--into keyless=keyless_back -u keyless")).done();
+    assert!(restored.stdout.contains(said), "{restored}");
+    let verify = format!("verify {} --into keyless=keyless_back -u keyless", dir.path().display());
+    let verified = run(&mut drover_on(&server, &verify)).done();
+    assert!(verified.stdout.contains(said) && !verified.stdout.contains("`k`"), "{verified}");
 }
