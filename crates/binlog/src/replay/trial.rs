@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use drover_db::{Connection, Watched};
+use drover_db::{Connection, Watched, quote};
 use memchr::memmem;
 
 use super::Destination;
@@ -22,6 +22,8 @@ pub(super) struct Trial<'a> {
     known: BTreeMap<Vec<u8>, bool>,
     /// What the session is set to.
     current: Vec<u8>,
+    /// The schema that statements are to be in, whether or not the session could be set to it.
+    schema: Vec<u8>,
 }
 
 /// Errors that tell that a server cannot read a statement, whatever definitions there are: syntax, character set, a collation of another
@@ -31,7 +33,16 @@ const UNREADABLE: [u16; 5] = [1064, 1115, 1253, 1273, 4161];
 impl<'a> Trial<'a> {
     pub(super) fn begin(destination: &'a Destination) -> Result<Self> {
         let (connection, watched) = destination.connect()?;
-        Ok(Self { destination, connection, _watched: watched, known: BTreeMap::new(), current: Vec::new() })
+        let mut trial = Self {
+            destination,
+            connection,
+            _watched: watched,
+            known: BTreeMap::new(),
+            current: Vec::new(),
+            schema: Vec::new(),
+        };
+        trial.enter_any()?;
+        Ok(trial)
     }
 
     /// Why the target does not take the settings of a statement's session; told once.
@@ -65,6 +76,7 @@ impl<'a> Trial<'a> {
         if self.current != settings {
             self.set(&settings)?;
         }
+        self.enter(query.schema)?;
         match self.connection.prepare_query(text) {
             Ok(statement) => {
                 let closed = self.connection.close(statement);
@@ -74,6 +86,37 @@ impl<'a> Trial<'a> {
                 let is_unreadable = UNREADABLE.contains(&error.code);
                 Ok(is_unreadable.then_some(drover_db::Error::Server(error)))
             }
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// In no schema a server does not read a statement to its end: it says that none was selected.
+    fn enter_any(&mut self) -> Result<()> {
+        let schemas = self.connection.query("SHOW DATABASES").map_err(|source| self.failed(source))?;
+        // Names in this one are looked up while a statement is read.
+        let others = |name: &String| !name.eq_ignore_ascii_case("information_schema");
+        for name in schemas.into_iter().map(|row| row.string(0)).filter(others) {
+            if self.uses(name.as_bytes())? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One that the logs make is not there: then the session stays in the one that it was in.
+    fn enter(&mut self, schema: &[u8]) -> Result<()> {
+        if !schema.is_empty() && self.schema != schema {
+            self.uses(schema)?;
+            self.schema = schema.to_vec();
+        }
+        Ok(())
+    }
+
+    fn uses(&mut self, schema: &[u8]) -> Result<bool> {
+        match self.connection.execute(format!("USE {}", quote::identifier(&String::from_utf8_lossy(schema))))
+        {
+            Ok(_) => Ok(true),
+            Err(drover_db::Error::Server(_)) => Ok(false),
             Err(source) => Err(self.failed(source)),
         }
     }

@@ -260,7 +260,7 @@ impl<'a> Worker<'a> {
     /// Prepares a transaction, or ends one that was, in the session that prepared it.
     fn end_prepared(&mut self, text: &[u8], work: &mut Work<'_>) -> Result<()> {
         let name = text.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
-        let known = self.prepared.iter().position(|(prepared, _)| prepared == name);
+        let known = self.prepared.iter().position(|(prepared, _)| prepared.eq_ignore_ascii_case(name));
         if let Some(index) = known {
             let (_, session) = self.prepared.swap_remove(index);
             self.usual = Some(std::mem::replace(&mut self.session, session));

@@ -388,3 +388,35 @@ fn a_queue_on_old_servers() {
         assert_eq!(sql(&old, "q", "SHOW TABLES"), [[""; 0]; 0]);
     }
 }
+
+/// Servers before 8.0.29 end a prepared transaction in the session that prepared it, and print its name in other letters than drover.
+#[test]
+fn prepared_transactions_of_old_servers() {
+    let Some([old, later, newest]) = servers(["mysql-5.7", "mysql-8.0", "newest"]) else { return };
+    let xa = "CREATE DATABASE s; USE s; CREATE TABLE t (id INT PRIMARY KEY); \
+              XA START 'one'; INSERT INTO t VALUES (1); XA END 'one'; XA PREPARE 'one'; XA COMMIT 'one'; \
+              XA START 'two'; INSERT INTO t VALUES (2); XA END 'two'; XA PREPARE 'two'; XA ROLLBACK 'two'";
+    let log = logged(&old, xa);
+    for target in [&later, &newest] {
+        replayed(&old, &log, target, "SELECT * FROM s.t");
+        assert!(sql(target, "mysql", "XA RECOVER").is_empty());
+    }
+    sql(&old, "mysql", "DROP DATABASE s");
+    sql(&later, "mysql", "DROP DATABASE s");
+    let log = logged(&later, xa);
+    replayed(&later, &log, &old, "SELECT * FROM s.t");
+}
+
+/// A server says of a statement without a schema that none was selected, and reads no further.
+#[test]
+fn a_dry_run_tells_what_an_older_version_cannot_read() {
+    let Some([old, newest]) = servers(["mysql-5.7", "newest"]) else { return };
+    let log = logged(
+        &newest,
+        "CREATE DATABASE s; USE s; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(10) DEFAULT (UPPER('a')))",
+    );
+    let replay =
+        |options: &str| run(&mut drover_on(&old, &format!("binlog replay {options} {}", log.display())));
+    replay("--dry-run").found(&["the target does not know this: CREATE TABLE t"]);
+    replay("").refused(&["CREATE TABLE t"]);
+}
