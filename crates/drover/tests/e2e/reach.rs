@@ -174,3 +174,22 @@ fn mysql_8_0_12() {
 fn mariadb_10_2() {
     reached("mariadb-10.2", Flavour::MariaDb);
 }
+
+/// Values within an expression were NULL behind one that is, in one statement of many rows: of MariaDB 10.2, and said by the proof only.
+#[test]
+fn documents_behind_one_that_is_null() {
+    if !is_wanted(Flavour::MariaDb) || !is_wanted(Flavour::MySql) {
+        return;
+    }
+    let (source, target) = (&start(Flavour::MySql, &[]), &old("mariadb-10.2", Flavour::MariaDb));
+    sql(
+        source,
+        "mysql",
+        "CREATE DATABASE docs; USE docs; CREATE TABLE t (id INT PRIMARY KEY, j JSON); \
+         INSERT INTO t VALUES (1, '[1]'), (2, NULL), (3, '[3]'), (4, NULL), (5, '{}')",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    run(&mut copy_as(("root", source), ("root", target), "docs", &dir.path().join("state"))).done();
+    let rows = "SELECT id, CAST(j AS CHAR) FROM t ORDER BY id";
+    assert_eq!(sql(target, "docs", rows), sql(source, "docs", rows));
+}

@@ -4,7 +4,7 @@
 
 use drover_db::table::ValueKind;
 use drover_db::wire::{Outcome, Prepared};
-use drover_db::{Connection, Row, Vendor, quote, server};
+use drover_db::{Connection, Row, Server, Vendor, quote, server};
 
 use super::objects::OLD_FASHIONED;
 use crate::dump::catalog::Name;
@@ -57,10 +57,15 @@ pub(crate) enum Charset {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Takes {
     values: bool,
+    /// Whether a value may stand within an expression.
+    converted: bool,
     files: bool,
     /// Bytes of a statement.
     packet: usize,
 }
+
+/// Before it, CONVERT of a value is NULL for all rows behind a NULL of the same statement. Found with MariaDB 10.2.11, and not with 10.5.23.
+const KEEPS_VALUES_BEHIND_NULL: (u32, u32, u32) = (10, 5, 0);
 
 impl Takes {
     /// Asks; `files` says whether the server takes these.
@@ -68,12 +73,17 @@ impl Takes {
         let most =
             server::variable(connection, "max_allowed_packet").doing(|| "reading max_allowed_packet")?;
         let packet = most.and_then(|most| most.parse().ok()).unwrap_or(PACKET);
-        Ok(Self { values: connection.takes_bulk() && packet >= PACKET, files, packet })
+        let values = connection.takes_bulk() && packet >= PACKET;
+        let server = Server::of(connection).doing(|| "asking for the server's version")?;
+        let converted = server.numbers() >= KEEPS_VALUES_BEHIND_NULL;
+        Ok(Self { values, converted, files, packet })
     }
 
     /// Whether a table with these columns takes values.
     pub(crate) fn values(self, columns: &[Column]) -> bool {
-        self.values && has_values(columns)
+        self.values
+            && has_values(columns)
+            && (self.converted || columns.iter().all(|column| column.load.is_none()))
     }
 
     /// As statements, if the table's rows can come so.
