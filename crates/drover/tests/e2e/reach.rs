@@ -193,3 +193,44 @@ fn documents_behind_one_that_is_null() {
     let rows = "SELECT id, CAST(j AS CHAR) FROM t ORDER BY id";
     assert_eq!(sql(target, "docs", rows), sql(source, "docs", rows));
 }
+
+#[test]
+fn mariadb_10_5() {
+    reached("mariadb-10.5", Flavour::MariaDb);
+}
+
+/// Before 10.11 nobody can write rows of the past: those of now come over, and the loss is told. A restore, even into the same server, and a copy
+/// ended half way.
+#[test]
+fn histories_that_nobody_can_write() {
+    if !is_wanted(Flavour::MariaDb) {
+        return;
+    }
+    let (newer, older) = (start(Flavour::MariaDb, &[]), old("mariadb-10.5", Flavour::MariaDb));
+    let dir = tempfile::tempdir().unwrap();
+    for (number, source) in [&newer, &older].into_iter().enumerate() {
+        sql(
+            source,
+            "mysql",
+            "CREATE DATABASE h; USE h; CREATE TABLE t (id INT PRIMARY KEY, a INT) WITH SYSTEM VERSIONING; \
+             INSERT INTO t VALUES (1, 1), (2, 2); UPDATE t SET a = 3 WHERE id = 2; \
+             CREATE TABLE u (id INT PRIMARY KEY, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START, \
+               e TIMESTAMP(6) GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (s, e)) WITH SYSTEM VERSIONING; \
+             INSERT INTO u (id) VALUES (1), (2); DELETE FROM u WHERE id = 1",
+        );
+        let [out, state] = ["out", "state"].map(|name| dir.path().join(format!("{name}{number}")));
+        run(&mut dump(source, "h", &out)).done();
+        let said = ["history (rows: 1) is left out", "verified  identical: 3 rows of 2 tables"];
+        let restored = run(&mut restore(&older, &out, "--into h=back"));
+        restored.found(&said[1..]);
+        run(&mut verify(&older, &out, "--into h=back")).done();
+        let mut copy = copy_as(("root", source), ("root", &older), "h", &state);
+        let copied = run(copy.args(["--into", "h=copied"])).found(&said[1..]);
+        assert!(copied.stderr.contains(said[0]), "{copied}");
+        for schema in ["back", "copied"] {
+            assert_eq!(sql(&older, schema, "SELECT id, a FROM t ORDER BY id"), [["1", "1"], ["2", "3"]]);
+            assert_eq!(sql(&older, schema, "SELECT id FROM u"), [["2"]]);
+            sql(&older, "mysql", &format!("DROP DATABASE {schema}"));
+        }
+    }
+}

@@ -38,6 +38,7 @@ use crate::restore::{RestoreReport, rows_only};
 use crate::session::{self, Purpose};
 use crate::store::{Lock, Store};
 use crate::translate::{Rewrite, Translator};
+use crate::translate::{no_history, takes_history};
 use crate::{Error, Result};
 
 /// What came of a copy.
@@ -433,24 +434,23 @@ impl Copy<'_> {
 
 /// What the target can hold of the values that a source has.
 pub(super) fn held_by(target: &mut Connection, source: &Server) -> Result<Holds> {
+    let takes_history = takes_history(target)?;
     let target = Server::of(target).doing(|| "asking for the server's version")?;
     let vendors = (source.vendor, target.vendor);
     Ok(Holds {
-        history: vendors != (Vendor::MariaDb, Vendor::MySql),
+        no_history: (!takes_history).then(|| no_history(target.vendor)),
         negative_zeros: vendors != (Vendor::MySql, Vendor::MariaDb),
     })
 }
 
 /// Rows of the past that stay behind.
 pub(super) fn lost_history(source: &Source<'_>, connection: &mut Connection) -> Result<Vec<Rewrite>> {
-    if source.holds.history {
-        return Ok(Vec::new());
-    }
+    let Some(why) = source.holds.no_history else { return Ok(Vec::new()) };
     let lost = |(table, rows): (Name, u64)| Rewrite {
         object: format!("table {table}"),
         from: format!("history (rows: {rows})"),
         to: String::new(),
-        reason: "MySQL keeps no history: these rows are only on the source".into(),
+        reason: format!("{why}: these rows are only on the source"),
         loses: true,
     };
     let past = source.past_rows(connection)?.into_iter();

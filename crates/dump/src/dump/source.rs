@@ -51,14 +51,14 @@ const SETTINGS: &[&str] = &[
 /// What can be held where the rows go.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Holds {
-    /// Rows of the past.
-    pub(crate) history: bool,
+    /// Why no rows of the past, if none can be.
+    pub(crate) no_history: Option<&'static str>,
     /// Zeros with a sign.
     pub(crate) negative_zeros: bool,
 }
 
 impl Holds {
-    const ALL: Self = Self { history: true, negative_zeros: true };
+    const ALL: Self = Self { no_history: None, negative_zeros: true };
 }
 
 /// What is read of a server.

@@ -14,6 +14,7 @@ mod translator;
 mod words;
 
 pub(crate) use rows::Current;
+pub(crate) use target::{no_history, takes_history};
 pub use translator::Refusal;
 pub(crate) use translator::{Translator, version, without};
 

@@ -53,6 +53,24 @@ pub(crate) struct Target {
     pub(super) tablespaces: BTreeSet<String>,
     /// MySQL from 9.0 on has the type VECTOR.
     pub(super) has_vectors: bool,
+    /// Whether it lets a session write rows of the past.
+    pub(super) takes_history: bool,
+}
+
+/// Whether a server lets a session write rows of the past: MariaDB from 10.11 on.
+pub(crate) fn takes_history(connection: &mut Connection) -> Result<bool> {
+    let known = drover_db::server::variable(connection, "system_versioning_insert_history");
+    Ok(known.doing(|| "asking for system_versioning_insert_history")?.is_some())
+}
+
+/// Why rows of the past are not written there.
+pub(crate) fn no_history(vendor: Vendor) -> &'static str {
+    match vendor {
+        Vendor::MySql => "MySQL keeps no history",
+        Vendor::MariaDb => {
+            "MariaDB lets nobody write rows of the past before 10.11, and those of now are as of the restore"
+        }
+    }
 }
 
 impl Target {
@@ -71,6 +89,7 @@ impl Target {
             engines: engines(connection)?,
             unknown_modes: unknown_modes(connection)?,
             has_vectors: has_vectors(connection)?,
+            takes_history: takes_history(connection)?,
         })
     }
 
@@ -196,6 +215,7 @@ impl Target {
             }),
             unknown_modes: set(modes),
             has_vectors: vendor == Vendor::MySql,
+            takes_history: vendor == Vendor::MariaDb,
         }
     }
 }

@@ -8,7 +8,7 @@ use drover_db::{Connection, Server, Vendor, quote};
 use serde::Serialize;
 
 use super::rows::{self, Current};
-use super::target::Target;
+use super::target::{Target, no_history, takes_history};
 use super::{Notes, Rewrite, Why, settings, table};
 use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
 use crate::format::row_file::RowReader;
@@ -64,7 +64,8 @@ impl Translator {
         manifest: &Manifest,
         server: &Server,
     ) -> Result<Option<Self>> {
-        if version(server) == version(&manifest.server) {
+        let loses_history = has_history(manifest) && !takes_history(connection)?;
+        if version(server) == version(&manifest.server) && !loses_history {
             return Ok(None);
         }
         Self::always(connection, store, manifest, server).map(Some)
@@ -176,7 +177,9 @@ impl Translator {
     /// The manifest of what goes to the target: without objects that it has no kind of, columns as they are there.
     pub(crate) fn manifest(&self, manifest: &Manifest) -> Result<Manifest> {
         let mut changed = manifest.clone();
-        let is_rewritten = self.crosses() || self.is_other() && self.target.vendor == Vendor::MySql;
+        let is_rewritten = self.crosses()
+            || self.is_other() && self.target.vendor == Vendor::MySql
+            || has_history(manifest) && !self.target.takes_history;
         if !is_rewritten {
             return Ok(changed);
         }
@@ -230,7 +233,7 @@ impl Translator {
             self.column(column);
         }
         let statements = if table.script.is_absent() { Vec::new() } else { self.read(&table.script)? };
-        if table.with_history && self.target.vendor == Vendor::MySql {
+        if table.with_history && !self.target.takes_history {
             let row_times = statements.last().map(|create| table::row_times(create)).unwrap_or_default();
             self.only_current(manifest, table, &row_times)?;
         }
@@ -339,13 +342,17 @@ impl Translator {
         let mut state = self.state();
         if let Some(origin) = self.objects.get(&table.script.file).filter(|_| past > 0) {
             let mut notes = Notes::new(&origin.label);
-            let why = Why::lost("MySQL keeps no history: these rows are only in the dump");
-            notes.add(&format!("history (rows: {past})"), "", why);
+            let reason = format!("{}: these rows are only in the dump", no_history(self.target.vendor));
+            notes.add(&format!("history (rows: {past})"), "", Why::lost(&reason));
             state.rewrites.extend(notes.rewrites);
         }
         state.current.insert(table.script.file.clone(), current);
         Ok(())
     }
+}
+
+fn has_history(manifest: &Manifest) -> bool {
+    manifest.tables().any(|(_, table)| table.with_history)
 }
 
 /// What servers must have in common to print definitions alike, but for details.

@@ -56,7 +56,7 @@ impl Source<'_> {
     /// How a table is read, and the statement that creates it.
     fn plan(&mut self, connection: &mut Connection, mut table: Relation) -> Result<(TablePlan, Vec<u8>)> {
         let leaves_history = table.kind == RelationKind::VersionedTable
-            && (!self.holds.history || self.has_numbered_history(connection, &table.name)?);
+            && (self.holds.no_history.is_some() || self.has_numbered_history(connection, &table.name)?);
         if leaves_history {
             table.kind = RelationKind::Table;
         }
