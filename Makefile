@@ -1,7 +1,7 @@
 # Every target sets up what it needs; on Debian as root (or with sudo) nothing has to be installed by hand but Rust.
 CARGO ?= cargo
 
-.PHONY: help setup demo test soak lint deny bench fuzz docs ci clean
+.PHONY: help setup demo test reach soak lint deny bench fuzz docs ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +15,12 @@ demo: setup ## Dump, restore and verify a sample shop on private servers
 test: setup ## Run every test, on both vendors' servers
 	@scripts/test
 
-soak: setup ## Storms, for an hour (SOAK_MINUTES)
+reach: setup ## Try every source, target and feature on all twelve servers, upgrade over several, and write docs/servers.md
+	$(CARGO) build
+	tests/reach/run --write
+	tests/reach/chains
+
+soak: setup reach ## All servers, then storms for an hour (SOAK_MINUTES)
 	@scripts/soak
 
 lint: ## Formatting and clippy, warnings denied

@@ -1,10 +1,18 @@
 """docs/servers.md, from what was found."""
 
+import re
+
 HEAD = """# Servers
 
-Does drover work with yours? Every cell was tried by `make reach`, which writes this page: each server is filled with a schema of all that its version can hold (tests/reach/nasty.sql), \
-and what comes out is compared by another program, not by drover. **yes**: all is there, byte for byte. **partly**: something cannot be kept there; drover says so before the first row, and \
-leaves it out with `--skip-refused`. **no**: refused, with the server's reason, and nothing is changed. A number leads to the reasons below.
+Does drover work with yours? Every cell was tried by `make reach`, which writes this page: each server is filled with a schema of all that its
+version can hold ([nasty.sql](../tests/reach/nasty.sql)), and what comes out is compared by another program, not by drover.
+
+- **yes**: all is there, byte for byte.
+- **partly**: something cannot be kept there, and drover says what. What is refused is known before the first row, and `--skip-refused` leaves it
+  out; what is lost is in the report, and the exit code is 1.
+- **no**: refused, for the reason given, and nothing was changed. Of logs, a dry run says so.
+
+Numbers lead to the reasons, in the servers' words, below.
 """
 
 
@@ -15,20 +23,24 @@ def faults(found):
 
 
 class Notes:
-    """The reasons, each with a number; the same reasons have the same one."""
+    """The reasons, each with a number."""
 
     def __init__(self):
         self.numbers = {}
 
+    def number(self, reason):
+        """Where in a log it was says nothing about a server."""
+        reason = re.sub(r"binlog\.\d+: at \d+: | \(all up to [^)]*\)", "", " ".join(reason.split()))
+        return self.numbers.setdefault(reason, len(self.numbers) + 1)
+
     def cell(self, verdict):
         if verdict is None:
             return ""
-        if not verdict.reasons:
-            return verdict.word
-        return f"{verdict.word} [{self.numbers.setdefault(tuple(verdict.reasons), len(self.numbers) + 1)}]"
+        numbers = ", ".join(map(str, sorted({self.number(reason) for reason in verdict.reasons})))
+        return f"{verdict.word} [{numbers}]" if numbers else verdict.word
 
     def text(self):
-        return "\n".join(f"{number}. " + "; ".join(reasons) for reasons, number in self.numbers.items())
+        return "\n".join(f"{number}. {reason}" for reason, number in self.numbers.items())
 
 
 def table(heads, rows):

@@ -234,3 +234,26 @@ fn histories_that_nobody_can_write() {
         }
     }
 }
+
+/// MariaDB before 10.3 hides no columns: they are shown, and the loss is told; the table was refused.
+#[test]
+fn columns_that_cannot_be_hidden() {
+    if !is_wanted(Flavour::MariaDb) || !is_wanted(Flavour::MySql) {
+        return;
+    }
+    let target = &old("mariadb-10.2", Flavour::MariaDb);
+    for source in [start(Flavour::MariaDb, &[]), start(Flavour::MySql, &[])] {
+        sql(
+            &source,
+            "mysql",
+            "CREATE DATABASE hid; USE hid; CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 7 INVISIBLE); \
+             INSERT INTO t (id, v) VALUES (1, 8), (2, NULL)",
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let mut copy = copy_as(("root", &source), ("root", target), "hid", &dir.path().join("state"));
+        let copied = run(&mut copy).found(&["verified  identical: 2 rows"]);
+        assert!(copied.stderr.contains("`hid`.`t`: INVISIBLE is left out"), "{copied}");
+        assert_eq!(sql(target, "hid", "SELECT * FROM t ORDER BY id"), [["1", "8"], ["2", "NULL"]]);
+        sql(target, "mysql", "DROP DATABASE hid");
+    }
+}

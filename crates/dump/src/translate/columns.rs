@@ -227,8 +227,19 @@ fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate 
     ] {
         cut_with_value(column, &words, why, notes);
     }
-    invisible(column, notes);
+    match target.hides_columns() {
+        true => invisible(column, notes),
+        false => shown(column, notes),
+    }
     generated(column, notes)
+}
+
+/// No column is hidden.
+pub(super) fn shown(column: &mut Phrase, notes: &mut Notes) {
+    if let Some(found) = column.find(&["INVISIBLE"]) {
+        column.cut(found);
+        notes.add("INVISIBLE", "", Why::lost("MariaDB hides columns from 10.3 on: this one is shown"));
+    }
 }
 
 fn geometry_collection(column: &mut Phrase, notes: &mut Notes) {

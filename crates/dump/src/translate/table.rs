@@ -26,7 +26,11 @@ pub(super) fn rewrite(
     if old.vendor == target.vendor {
         let mut whole = Phrase::of(text, Dialect::default());
         words::collations(&mut whole, target, notes);
-        return whole.to_text();
+        return if target.hides_columns() {
+            whole.to_text()
+        } else {
+            with_all_shown(&whole.to_text(), notes)
+        };
     }
     let text = words::open_comments(text, old);
     let Some(mut parts) = CreateTable::parse(&text) else { return text };
@@ -36,6 +40,19 @@ pub(super) fn rewrite(
     options::rewrite(&mut tail, target, notes);
     words::collations(&mut tail, target, notes);
     parts.tail = tail.to_text();
+    parts.to_text()
+}
+
+/// The same without hidden columns.
+fn with_all_shown(text: &[u8], notes: &mut Notes) -> Vec<u8> {
+    let Some(mut parts) = CreateTable::parse(text) else { return text.to_vec() };
+    for item in &mut parts.items {
+        let mut phrase = Phrase::of(item, Dialect::default());
+        if is_column(&phrase) {
+            columns::shown(&mut phrase, notes);
+            *item = phrase.to_text();
+        }
+    }
     parts.to_text()
 }
 

@@ -97,6 +97,12 @@ impl Target {
         self.collations.contains(name)
     }
 
+    /// Whether it has invisible columns. MySQL before 8.0.23 passes over the comment that they stand in. Source: MariaDB's documentation,
+    /// "Invisible Columns".
+    pub(super) fn hides_columns(&self) -> bool {
+        self.vendor == Vendor::MySql || self.server.numbers() >= (10, 3, 3)
+    }
+
     /// Whether it is a MySQL before that version.
     pub(super) fn is_mysql_before(&self, version: (u32, u32, u32)) -> bool {
         self.vendor == Vendor::MySql && self.server.numbers() < version
