@@ -248,6 +248,7 @@ pub fn replay(
         problems: events.into_iter().collect(),
         ..ReplayReport::default()
     };
+    let begins_as_before = found.is_some() && goes_on.is_none() && !args.flashback;
     let mut sink = Sink {
         destination,
         target: &target,
@@ -257,6 +258,7 @@ pub fn replay(
         applied,
         found,
         interrupted: args.interrupted,
+        begins_as_before,
         tables: HashMap::new(),
         kept: HashMap::new(),
         report,

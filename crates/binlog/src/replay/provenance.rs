@@ -235,6 +235,22 @@ impl Provenance {
         }
     }
 
+    /// Whether a log is the one that the first run began with, of which nothing was applied: behind it is what was to come first. Why it is
+    /// not, and which one is.
+    pub(super) fn check_first(&self, name: &str, server_id: u32, begun: u32) -> Result<(), (String, String)> {
+        let Some(first) = self.logs.first() else { return Ok(()) };
+        // Logs that were begun within one second are told by their numbers.
+        let is_it = self.log(name, server_id, begun) == Some(&first.name)
+            && log_number(name) == log_number(&first.name);
+        match is_it {
+            true => Ok(()),
+            false => Err((
+                format!("nothing was applied until now, and the replay was to begin with {}", first.name),
+                first.name.clone(),
+            )),
+        }
+    }
+
     /// The last log that was read, and when it was begun.
     pub(super) fn last(&self) -> Option<(&str, u32)> {
         self.logs.last().map(|log| (log.name.as_str(), log.begun))

@@ -38,6 +38,8 @@ pub(super) struct Sink<'a> {
     /// What of the logs the target has applied already; `None` where they are undone.
     pub(super) applied: Option<Applied>,
     pub(super) interrupted: Option<Interrupted>,
+    /// Whether an earlier run began and applied nothing: then the first log must be the one that it began with.
+    pub(super) begins_as_before: bool,
     /// Tables that were asked for, and whether they keep no transactions; `None` for one that is not there.
     pub(super) tables: HashMap<(Vec<u8>, Vec<u8>), Option<bool>>,
     /// The columns of tables that were asked for.
@@ -104,6 +106,14 @@ impl Sink<'_> {
 
     /// The log was begun by the server and at the time of this event.
     pub(super) fn see_log(&mut self, log: &str, first: &Header) -> Result<()> {
+        if std::mem::take(&mut self.begins_as_before) {
+            self.provenance.check_first(log, first.server_id, first.timestamp).map_err(|(why, first)| {
+                Error::with_hint(
+                    why,
+                    format!("name {first} first, and those behind it; --restart begins anew"),
+                )
+            })?;
+        }
         self.provenance.see_log(log, first.server_id, first.timestamp).map_err(elsewhere)?;
         self.note_provenance("noting a log")
     }

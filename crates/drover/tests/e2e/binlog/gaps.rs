@@ -144,6 +144,31 @@ fn nothing_was_applied(flavour: Flavour) {
     }
     replay(&format!("--resume {start}")).done();
     assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2");
+    // The same where later logs are named, whatever they are called.
+    let (others, empty) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let four = four(others);
+    let by = |options: &str, logs: &[PathBuf]| {
+        run(drover_on(empty, &format!("binlog replay {options} --name four")).args(logs))
+    };
+    sql(empty, "CREATE DATABASE d; CREATE TABLE d.t (id INT)");
+    by("", &four).refused(&["exists"]);
+    sql(empty, "DROP TABLE d.t");
+    let dir = tempfile::tempdir().unwrap();
+    let copied = |log: &PathBuf| {
+        let copy = dir.path().join(format!("copy-{}", log.file_name().unwrap().display()));
+        std::fs::copy(log, &copy).unwrap();
+        copy
+    };
+    let copies: Vec<_> = four.iter().map(copied).collect();
+    let first = four[0].file_name().unwrap().to_string_lossy();
+    for logs in [&four, &copies] {
+        for dry in ["", "--dry-run"] {
+            by(&format!("--resume {dry}"), &logs[2..])
+                .refused(&["nothing was applied until now", &format!("was to begin with {first}")]);
+        }
+    }
+    by("--resume", &copies).done();
+    assert_eq!(value(empty, "SELECT GROUP_CONCAT(id ORDER BY id) FROM d.t"), "1,2,3,4");
     // The same where the first run came to nothing that it was to apply.
     let later = "--name later --start-datetime '2037-01-01'";
     replay(&later.replace('\'', "")).done();
