@@ -154,7 +154,7 @@ def own(drover, source, twin, log, work):
     """Each feature on one server; `twin` is another one of its version."""
     yield "dump", unless_fault(dump := drover.on(source, "dump", "nasty", "--users", "--out", work / "dump"), [])
     if dump.code == 0:
-        restored = drover.on(twin, "restore", work / "dump", "--users")
+        restored = drover.on(twin, "--json", "restore", work / "dump", "--users")
         yield "restore", brought(restored, source, twin)
         yield "verify", unless_fault(drover.on(twin, "verify", work / "dump", "--users"), [])
         yield "accounts", accounts(source, twin)
