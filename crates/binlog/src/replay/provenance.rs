@@ -235,11 +235,11 @@ impl Provenance {
         }
     }
 
-    /// Whether a log is the one that the first run began with, of which nothing was applied: behind it is what was to come first. Why it is
-    /// not, and which one is.
+    /// For a replay of which nothing was applied yet: its first log must be the one that its first run began with, or what is in that one
+    /// would be left out. If it is not, says so, and names that one.
     pub(super) fn check_first(&self, name: &str, server_id: u32, begun: u32) -> Result<(), (String, String)> {
         let Some(first) = self.logs.first() else { return Ok(()) };
-        // Logs that were begun within one second are told by their numbers.
+        // Two logs may have been begun within one second: then only their numbers differ.
         let is_it = self.log(name, server_id, begun) == Some(&first.name)
             && log_number(name) == log_number(&first.name);
         match is_it {

@@ -7,11 +7,11 @@ use crate::Result;
 use crate::error::Doing;
 use crate::format::manifest::Snapshot;
 
-/// Leaves one of the workers, whose transactions have begun, as two may have begun at different moments, also where the binary log was at the
-/// same place: what is not logged (`sql_log_bin`, filters, a replica's work) does not move it. With --inconsistent all are left.
+/// Keeps one worker, or all of them with --inconsistent; gives the warning that says so. The workers' transactions have begun, and nothing proves
+/// that two of them see the same: the binary log's position does not, as changes that are not logged (`sql_log_bin`, filters, a replica's work)
+/// leave it where it is.
 ///
-/// The positions of `snapshot` are of another moment and are forgotten, but for what MariaDB tells of a transaction's own. What came of it, as a
-/// warning.
+/// The positions in `snapshot` were read at another moment, so they are removed. MariaDB tells where the kept transaction's own snapshot is.
 pub(super) fn settle(
     workers: &mut Vec<Connection>,
     snapshot: &mut Snapshot,
