@@ -262,14 +262,18 @@ fn server_killed(flavour: Flavour) {
 
 fn connection_killed(flavour: Flavour) {
     let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
-    make_small(server, "mid_killed");
-    let kill = |_: &Running| {
-        let of_dump = "INFO LIKE 'SELECT%`big`.`wide`%' AND ID <> CONNECTION_ID()";
-        for row in sql(server, format!("SELECT ID FROM information_schema.PROCESSLIST WHERE {of_dump}")) {
-            sql(server, format!("KILL {}", row[0]));
-        }
-    };
-    meanwhile(server, "mid_killed", dir.path(), kill).refused(&["`big`.`wide`"]);
+    // Paced, so that it is still reading when it is killed.
+    let mut dump = Running::start(&mut dump(server, "big --threads 1 --rate 4M", dir.path()));
+    let reading = "SELECT ID FROM information_schema.PROCESSLIST \
+                   WHERE INFO LIKE 'SELECT%`big`.`wide`%' AND ID <> CONNECTION_ID()";
+    let mut found = Vec::new();
+    wait_until("it reads the table and has written rows", || {
+        found = sql(server, reading);
+        dump.has_ended() || has_rows(dir.path()) && !found.is_empty()
+    });
+    assert!(!dump.has_ended(), "{}", dump.finish());
+    sql(server, format!("KILL {}", found[0][0]));
+    dump.finish().refused(&["`big`.`wide`"]);
     assert_unfinished(flavour, dir.path());
 }
 
