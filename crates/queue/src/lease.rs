@@ -71,6 +71,11 @@ pub(crate) fn renew(
         return Ok(true);
     }
     // Nothing changes within one millisecond either.
+    is_there(connection, shepherd)
+}
+
+/// Whether the row is still there: nobody has taken the shepherd for dead.
+pub(crate) fn is_there(connection: &mut Connection, shepherd: u32) -> Result<bool> {
     let sql = format!("SELECT 1 FROM queue_shepherd WHERE shepherd = {shepherd}");
     Ok(connection.first(sql).doing(|| "renewing the lease")?.is_some())
 }

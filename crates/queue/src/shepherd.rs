@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::bell::{Bell, Seen};
 use crate::desk::Desk;
 use crate::keeper::{Keeper, Post, Signals};
-use crate::lease::Name;
+use crate::lease::{self, Name};
 use crate::renewal::{Lease, Renewal};
+use crate::session;
 use crate::shard::{Shard, Shards};
 use crate::workers::Hands;
 use crate::{Error, Result};
@@ -183,12 +184,14 @@ impl Shepherd<'_> {
         loop {
             let result = Keeper::open(&post, left).and_then(|mut keeper| {
                 pause = Pause::default();
-                left = Some(keeper.shepherd());
-                keeper.run()
+                let result = keeper.run();
+                left = keeper.shepherd();
+                result
             });
             let is_lost = lease.end();
             let Err(error) = result else { return };
-            let error = if is_lost { Error::found(crate::intake::LOST) } else { error };
+            let error =
+                if is_lost || is_buried(shard, left) { Error::found(crate::intake::LOST) } else { error };
             self.desk.forget(at);
             if self.is_closing() {
                 return;
@@ -222,6 +225,14 @@ impl Shepherd<'_> {
             }
         }
     }
+}
+
+/// Whether others have taken a shepherd for dead: what it has worked on since looks as if somebody had removed it.
+fn is_buried(shard: &Shard, shepherd: Option<u32>) -> bool {
+    let Some(shepherd) = shepherd else { return false };
+    session::open(shard)
+        .and_then(|mut connection| lease::is_there(&mut connection, shepherd))
+        .is_ok_and(|is| !is)
 }
 
 /// A pause before the next try, longer each time.

@@ -91,6 +91,8 @@ pub(crate) struct Keeper<'a> {
     /// Whether the shard drains, and how.
     state: State,
     books: Books,
+    /// Whether it has given its lease back.
+    has_left: bool,
     /// This shepherd's part of the rules.
     own: Kinds,
     lanes: HashMap<u64, Lane>,
@@ -168,6 +170,7 @@ impl<'a> Keeper<'a> {
             state,
             own: kinds.clone(),
             books: Books { shepherd, kinds, counts: Counts::default() },
+            has_left: false,
             lanes: HashMap::new(),
             asked: None,
             clock,
@@ -194,9 +197,9 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// The number of its shepherd on this shard.
-    pub(crate) fn shepherd(&self) -> u32 {
-        self.books.shepherd
+    /// The number of its shepherd on this shard, unless it has left it.
+    pub(crate) fn shepherd(&self) -> Option<u32> {
+        (!self.has_left).then_some(self.books.shepherd)
     }
 
     /// Works until it is told to end, or the connection is lost.
@@ -218,7 +221,9 @@ impl<'a> Keeper<'a> {
         if self.intake.is_some() && self.may_be_over {
             segments::drop_finished(&mut self.connection, self.books.kinds.longest_keep())?;
         }
-        lease::leave(&mut self.connection, self.books.shepherd)
+        lease::leave(&mut self.connection, self.books.shepherd)?;
+        self.has_left = true;
+        Ok(())
     }
 
     /// How long there is nothing to do, if nothing comes.
