@@ -23,6 +23,9 @@ const NOT_OURS: [(&str, &str); 2] = [
     ),
 ];
 
+/// With it MariaDB 10.11.19 ends by signal 11 when anybody connects: it takes the limit for -1, and the first memory of a session for too much.
+const ENDS_THE_SERVER: (&str, &str) = ("max_session_mem_used", "18446744073709551615");
+
 struct ToldIfItFails(String);
 
 impl Drop for ToldIfItFails {
@@ -109,8 +112,10 @@ fn variables(server: &Server) -> Vec<Variable> {
     let variable = |row: Vec<String>| {
         let [name, least, most, words] = <[String; 4]>::try_from(row).unwrap();
         let words = words.split(',').map(|word| format!("'{word}'"));
-        let extremes: Vec<_> =
-            [least, most].into_iter().chain(words).filter(|value| !["", "''"].contains(&&**value)).collect();
+        let is_meant = |value: &String| {
+            !["", "''"].contains(&&**value) && (name.as_str(), value.as_str()) != ENDS_THE_SERVER
+        };
+        let extremes: Vec<_> = [least, most].into_iter().chain(words).filter(is_meant).collect();
         Variable { name, extremes }
     };
     let is_ours = |variable: &Variable| {
