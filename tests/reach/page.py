@@ -19,7 +19,8 @@ Numbers lead to the reasons, in the servers' words, below.
 def faults(found):
     own = [f"{name}: {feature}: {verdict}" for name, features in found["own"].items() for feature, verdict in features.items() if verdict.word == "FAULT"]
     pairs = [f"{source} to {target}: {what}: {verdict}" for what in ("copy", "replay") for (source, target), verdict in found[what].items() if verdict.word == "FAULT"]
-    return own + pairs
+    of_clusters = [f"{name} {topology}: {what}: {verdict}" for (name, topology), tried in found["clusters"].items() for what, verdict in tried.items() if verdict.word == "FAULT"]
+    return own + pairs + of_clusters
 
 
 class Notes:
@@ -60,11 +61,17 @@ def pairs(found, what, notes):
     return table(["from \\ to", *map(title, targets)], rows)
 
 
+def clusters(found, notes):
+    things = list(dict.fromkeys(what for tried in found["clusters"].values() for what in tried))
+    heads = [f"{title(name)}, {topology.replace('-', ' ')}" for name, topology in found["clusters"]]
+    return table(["", *heads], [[what, *(notes.cell(tried.get(what)) for tried in found["clusters"].values())] for what in things])
+
+
 def text(found):
     notes, names = Notes(), list(found["own"])
     features = list(dict.fromkeys(feature for own in found["own"].values() for feature in own))
     versions = table(["", *map(title, names)], [["tried", *(found["versions"][name] for name in names)]] +
                      [[feature, *(notes.cell(found["own"][name].get(feature)) for name in names)] for feature in features])
     parts = [HEAD, "## On one server\n", versions, "## `copy` (and `dump`, then `restore`) from one to another\n", pairs(found, "copy", notes),
-             "## `binlog replay` of one's logs on another\n", pairs(found, "replay", notes), "## Reasons\n", notes.text() + "\n"]
+             "## `binlog replay` of one's logs on another\n", pairs(found, "replay", notes), "## Replicas and clusters\n", clusters(found, notes), "## Reasons\n", notes.text() + "\n"]
     return "\n".join(parts)
