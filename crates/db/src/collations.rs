@@ -1,13 +1,39 @@
-//! Collations that the target does not have, and the nearest that it has. Where two are as near, the one that tells more
+//! Collations that a target does not have, and the nearest that it has. Where two are as near, the one that tells more
 //! texts apart is taken: under it no two keys become equal.
+
+use std::collections::BTreeSet;
+
+use crate::{Connection, Result};
+
+/// ER_BAD_FIELD_ERROR
+const NO_COLUMN: u16 = 1054;
 
 /// The nearest collation and what changes with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nearest {
-    pub(super) name: String,
-    pub(super) reason: String,
+pub struct Nearest {
+    /// Its name.
+    pub name: String,
+    /// What is different under it, in words for people.
+    pub reason: String,
     /// Whether other texts are equal than before.
-    pub(super) loses: bool,
+    pub loses: bool,
+}
+
+/// The names of all collations that the server has.
+///
+/// # Errors
+///
+/// What the server or the connection says.
+pub fn all(connection: &mut Connection) -> Result<BTreeSet<String>> {
+    const TABLE: &str = "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY";
+    // MariaDB lists some once for all the character sets that they serve, and their full names in a column of its own.
+    let rows = match connection.query(format!("SELECT FULL_COLLATION_NAME FROM {TABLE}")) {
+        Err(error) if error.code() == Some(NO_COLUMN) => {
+            connection.query(format!("SELECT COLLATION_NAME FROM {TABLE}"))?
+        }
+        other => other?,
+    };
+    Ok(rows.into_iter().map(|row| row.string(0)).collect())
 }
 
 /// MySQL's abbreviations and the names of MariaDB's collations for the same language.
@@ -35,17 +61,25 @@ const LANGUAGES: [(&str, &str); 20] = [
 ];
 
 /// The nearest to `name` among those that the target `has`.
-pub(super) fn nearest(name: &str, has: impl Fn(&str) -> bool) -> Option<Nearest> {
+pub fn nearest(name: &str, has: impl Fn(&str) -> bool) -> Option<Nearest> {
     let (set, rest) = name.split_once('_')?;
-    let other_name = match set {
-        "utf8mb3" => Some(format!("utf8_{rest}")),
-        "utf8" => Some(format!("utf8mb3_{rest}")),
-        _ => None,
-    };
-    if let Some(name) = other_name.filter(|name| has(name)) {
+    if let Some(name) = other_name(name).filter(|name| has(name)) {
         return Some(Nearest { name, reason: "the same under the target's name".into(), loses: false });
     }
-    candidates(set, rest).into_iter().find(|candidate| has(&candidate.name))
+    candidates(set, rest).into_iter().find_map(|candidate| {
+        let names = [other_name(&candidate.name), Some(candidate.name)];
+        let name = names.into_iter().flatten().find(|name| has(name))?;
+        Some(Nearest { name, ..candidate })
+    })
+}
+
+/// Older servers call utf8mb3 utf8, in the names of its collations too.
+fn other_name(collation: &str) -> Option<String> {
+    match collation.split_once('_')? {
+        ("utf8mb3", rest) => Some(format!("utf8_{rest}")),
+        ("utf8", rest) => Some(format!("utf8mb3_{rest}")),
+        _ => None,
+    }
 }
 
 fn candidates(set: &str, rest: &str) -> Vec<Nearest> {
@@ -73,14 +107,22 @@ fn candidates(set: &str, rest: &str) -> Vec<Nearest> {
         _ if rest.contains("nopad_") => vec![
             candidate("0900_ai_ci", "spaces at the end still count; weights are those of Unicode 9", false),
             candidate(&rest.replace("nopad_", ""), no_pad, true),
+            candidate(
+                "unicode_ci",
+                "weights are those of Unicode 4; spaces at the end no longer count",
+                true,
+            ),
         ],
         "croatian_mysql561_ci" => vec![candidate("croatian_ci", "an older version of the same order", false)],
         "tolower_ci" => vec![candidate("general_ci", "also takes accents for no difference", true)],
-        _ => vec![candidate(
-            "unicode_520_ci",
-            "the target has no rules for that language: some texts sort elsewhere",
-            true,
-        )],
+        "unicode_520_ci" => {
+            vec![candidate("unicode_ci", "weights are those of Unicode 4 instead of 5.2", true)]
+        }
+        _ => ["unicode_520_ci", "unicode_ci"]
+            .map(|rest| {
+                candidate(rest, "the target has no rules for that language: some texts sort elsewhere", true)
+            })
+            .into(),
     }
 }
 
@@ -157,19 +199,28 @@ fn to_mysql(set: &str, rest: &str) -> Vec<Nearest> {
     reasons.extend(foreign.then_some("the target has no rules for that language"));
     reasons.extend((stronger != strength).then_some("accents and case both count"));
     reasons.extend((!no_pad).then_some("spaces at the end count, where 'a' and 'a ' were equal"));
-    let old = "weights are those of Unicode 5.2 instead of 14, without accents and case; spaces at the end do not count";
-    vec![
-        Nearest {
-            name: format!("{set}_{prefix}0900_{stronger}"),
-            reason: reasons.join("; "),
-            loses: reasons.len() > 1,
-        },
-        Nearest {
-            name: format!("{set}_{}", if strength == "ai_ci" { "unicode_520_ci" } else { "bin" }),
-            reason: if strength == "ai_ci" { old.into() } else { "the bytes themselves count".into() },
-            loses: strength != "ai_ci" || no_pad || !language.is_empty(),
-        },
-    ]
+    let of_mysql_8 = Nearest {
+        name: format!("{set}_{prefix}0900_{stronger}"),
+        reason: reasons.join("; "),
+        loses: reasons.len() > 1,
+    };
+    let older = match strength {
+        "ai_ci" => [("unicode_520_ci", "5.2"), ("unicode_ci", "4")]
+            .map(|(rest, unicode)| Nearest {
+                name: format!("{set}_{rest}"),
+                reason: format!(
+                    "weights are those of Unicode {unicode} instead of 14, without accents and case; spaces at the end do not count"
+                ),
+                loses: no_pad || !language.is_empty() || unicode == "4",
+            })
+            .into(),
+        _ => vec![Nearest {
+            name: format!("{set}_bin"),
+            reason: "the bytes themselves count".into(),
+            loses: true,
+        }],
+    };
+    [vec![of_mysql_8], older].concat()
 }
 
 #[cfg(test)]
@@ -244,6 +295,11 @@ mod tests {
         assert_eq!(name("latin1_swedish_nopad_ci", &has), Some(("latin1_swedish_ci".into(), true)));
         assert_eq!(name("utf8mb3_uca1400_ai_ci", &has), Some(("utf8mb3_unicode_520_ci".into(), false)));
         assert_eq!(name("utf8mb3_uca1400_as_cs", &has), Some(("utf8mb3_bin".into(), true)));
+        let older = ["utf8_unicode_520_ci", "utf8_unicode_ci", "utf8_bin", "ucs2_unicode_ci"];
+        assert_eq!(name("utf8mb3_uca1400_ai_ci", &older), Some(("utf8_unicode_520_ci".into(), false)));
+        assert_eq!(name("utf8mb3_uca1400_as_cs", &older), Some(("utf8_bin".into(), true)));
+        assert_eq!(name("ucs2_uca1400_ai_ci", &older), Some(("ucs2_unicode_ci".into(), true)));
+        assert_eq!(name("utf8mb3_unicode_520_nopad_ci", &older[1..]), Some(("utf8_unicode_ci".into(), true)));
         assert_eq!(name("utf8mb3_myanmar_ci", &has), Some(("utf8mb3_unicode_520_ci".into(), true)));
     }
 }

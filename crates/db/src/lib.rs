@@ -2,6 +2,7 @@
 //! connection, what the server is and can do, what accounts may do, what is known of its tables, and how names and values
 //! are written into SQL.
 
+pub mod collations;
 mod error;
 pub mod grants;
 pub mod health;

@@ -250,6 +250,10 @@ pub(crate) fn replay_text(replay: &ReplayReport) -> String {
             one_line(&(names + &one))
         );
     }
+    for one in &replay.collations {
+        let _ =
+            writeln!(out, "collation {} is {} on the target: {}", one_line(&one.from), one.to, one.reason);
+    }
     if replay.missing_rows > 0 {
         let rows = things(replay.missing_rows, "row");
         let _ = writeln!(out, "{rows} not undone, as a later transaction deleted or changed them:");

@@ -23,6 +23,7 @@ use crate::rows::{Retyped, Tables};
 use crate::source::as_named;
 use crate::sql::{Before, Session, push_xa, xa_prepare};
 
+use super::collations::with_known;
 use super::definitions::{Sort, sort};
 use super::dry_run::Said;
 use super::events::Batch;
@@ -352,7 +353,12 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if let Some(other) = others.into_iter().flatten().flatten().next() {
             text = other;
         }
-        if query.error == 0 && sort(query.text, dialect) != Sort::Rows {
+        let is_definition = sort(query.text, dialect) != Sort::Rows;
+        if is_definition && let Some((other, found)) = with_known(&text, dialect, &target.collations) {
+            self.sink.took_nearest(found);
+            text = other;
+        }
+        if query.error == 0 && is_definition {
             let header = self.filter.header_of(query, &item.event.header)?;
             let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
             self.sink.try_text(&at, Said { query, header: &header, format: item.format }, &text)?;

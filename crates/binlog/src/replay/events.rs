@@ -3,9 +3,11 @@
 //! What comes before the first is a description of their format, made here for the target, so that the log's own version and
 //! lengths do not matter.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use drover_db::{Connection, Server, Vendor, server};
+use drover_db::{Connection, Server, Vendor, collations, server};
 
 use crate::event::{Rows, TableMap};
 use crate::log::{Format, Header, Kind, Short};
@@ -24,6 +26,8 @@ pub(super) struct Target {
     pub(super) has_gtids: bool,
     /// Whether tables that it makes have times in the format of before MySQL 5.6.4 and MariaDB 10.1.
     pub(super) has_former_times: bool,
+    /// The collations that it has.
+    pub(super) collations: BTreeSet<String>,
 }
 
 /// What a BINLOG statement has around the events, and other statements of ours may have beside it, in bytes.
@@ -53,14 +57,17 @@ impl Target {
                 is_later.is_none_or(|value| value == "0")
             }
         };
-        Ok(Self { detaches_prepared, has_gtids, has_former_times, ..Self::new(&server, max_packet) })
+        let collations = collations::all(connection)?;
+        let known = Self::new(&server, max_packet);
+        Ok(Self { detaches_prepared, has_gtids, has_former_times, collations, ..known })
     }
 
     /// Of this server, whose `max_allowed_packet` is so many bytes.
     fn new(server: &Server, max_packet: usize) -> Self {
         let (vendor, version) = (server.vendor, server.version.clone());
         let (detaches_prepared, has_gtids, has_former_times) = (false, true, false);
-        Self { vendor, version, max_packet, detaches_prepared, has_gtids, has_former_times }
+        let collations = BTreeSet::new();
+        Self { vendor, version, max_packet, detaches_prepared, has_gtids, has_former_times, collations }
     }
 
     /// Whether it makes a table in one transaction with its rows: CREATE TABLE … START TRANSACTION, from MySQL 8.0.21 on.

@@ -10,6 +10,7 @@ mod ahead;
 mod applied;
 mod args;
 mod builder;
+mod collations;
 mod definitions;
 mod dry_run;
 mod events;
@@ -45,6 +46,7 @@ use crate::{Error, Result, flashback};
 
 pub use after::{After, Compare, Partial};
 pub use args::{Interrupted, ReplayArgs};
+pub use collations::NearestCollation;
 
 use ahead::Ahead;
 use applied::{Applied, Before};
@@ -123,6 +125,8 @@ pub struct ReplayReport {
     pub events_off: Vec<String>,
     /// The statement that switches the first of them on, with the account that it runs as; empty in a dry run.
     pub event_on: String,
+    /// Collations of definitions that the target lacks, and the nearest that took their places.
+    pub collations: Vec<NearestCollation>,
     /// With `--after`, schemas that the dump does not have and the logs have not made since: their rows were left out.
     pub left_out: BTreeSet<String>,
     /// With `--skip-missing`, how many rows were not there.

@@ -15,6 +15,7 @@ use crate::source::log_number;
 use crate::{Error, Result};
 
 use super::applied::Applied;
+use super::collations::NearestCollation;
 use super::dry_run::Schemas;
 use super::events::Target;
 use super::position::{Found, Positions};
@@ -324,6 +325,12 @@ impl Sink<'_> {
         if !self.report.events_off.contains(&name) && self.report.events_off.len() < MOST_PROBLEMS {
             self.report.events_off.push(name);
         }
+    }
+
+    /// Definitions name collations that the target lacks.
+    pub(super) fn took_nearest(&mut self, found: Vec<NearestCollation>) {
+        let known = &mut self.report.collations;
+        known.extend(found.into_iter().filter(|one| !known.contains(one)).collect::<Vec<_>>());
     }
 
     /// A file is to be loaded: the target must take it from a client.

@@ -10,6 +10,7 @@ mod chance;
 mod client;
 mod compare;
 mod doctor;
+mod downgrade;
 mod drover;
 mod files;
 mod loops;

@@ -74,49 +74,101 @@ fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
         column.cut(found);
         notes.add("COMPRESSED", "", Why::kept("MySQL compresses pages, not columns; values stay the same"));
     }
-    text_type(column, notes);
-    if !target.has_vectors {
-        vector(column, NO_VECTORS, notes);
+    types(column, target, notes);
+    stored(column, notes);
+    match target.takes_expressions() {
+        true => default(column, notes),
+        false => no_expression(column, notes),
     }
-    default(column, notes);
     Fate::Kept
 }
 
-/// Rewrites one column for another version of MySQL.
+/// Rewrites one column for another version of its vendor.
 pub(super) fn for_other_version(column: &mut Phrase, target: &Target, notes: &mut Notes) {
-    if !target.has_vectors {
-        vector(column, NO_VECTORS, notes);
-    }
+    types(column, target, notes);
     // From 8.0.11 on the shorter name is the one that is printed: manual, "Spatial Data Types".
     if target.is_mysql_before((8, 0, 11)) {
         geometry_collection(column, notes);
     }
-    // Expressions came with 8.0.13: manual, "Data Type Default Values".
-    if target.is_mysql_before((8, 0, 13))
-        && let Some(word) = column.find(&["DEFAULT"])
-        && column.token(column.code(word.end)).is_symbol(b'(')
-    {
-        let text = column.cut(word.start..column.closed(column.code(word.end)));
-        let reason = "the target's version takes no expression as a default: a row must be given its value";
-        notes.add(&text, "", Why::lost(reason));
+    if !target.takes_expressions() {
+        no_expression(column, notes);
+    }
+    if !target.hides_columns() {
+        shown(column, notes);
+    }
+    if target.is_mariadb_before((10, 2, 1)) {
+        persistent(column, notes);
     }
     character_set(column, target, notes);
 }
 
-const NO_VECTORS: &str = "MySQL has vectors from 9.0 on: the bytes are kept, and not checked";
+/// What becomes of types that the target does not know.
+fn types(column: &mut Phrase, target: &Target, notes: &mut Notes) {
+    if !target.has_vectors {
+        let reason = match target.vendor {
+            Vendor::MySql => "MySQL has vectors from 9.0 on: the bytes are kept, and not checked",
+            Vendor::MariaDb => "MariaDB has vectors from 11.7 on: the bytes are kept, and not checked",
+        };
+        vector(column, reason, notes);
+    }
+    if target.unknown_types.contains(type_of(column).as_str()) {
+        text_type(column, notes);
+    }
+}
 
-/// UUID and INET become the text that clients saw all along.
+/// UUID, INET and JSON become the text that clients saw all along.
 fn text_type(column: &mut Phrase, notes: &mut Notes) {
     let at = column.code(1);
     let to = match type_of(column).as_str() {
         "uuid" => "char(36) CHARACTER SET ascii COLLATE ascii_general_ci",
         "inet6" => "varchar(39) CHARACTER SET ascii COLLATE ascii_general_ci",
         "inet4" => "varchar(15) CHARACTER SET ascii COLLATE ascii_general_ci",
+        "json" => "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
         _ => return,
     };
-    let reason = "MySQL has no such type: the text that clients see is kept; it is sorted as text, and no longer checked";
+    let reason = "the target has no such type: the text that clients see is kept; it is sorted as text, and no longer checked";
     notes.add(&type_of(column), to, Why::lost(reason));
     column.replace(at..at + 1, to.as_bytes());
+}
+
+/// MariaDB's older word for a generated column that is kept.
+fn stored(column: &mut Phrase, notes: &mut Notes) {
+    rename_kept(column, ["PERSISTENT", "STORED"], notes);
+}
+
+/// MariaDB before 10.2 knows no other.
+fn persistent(column: &mut Phrase, notes: &mut Notes) {
+    rename_kept(column, ["STORED", "PERSISTENT"], notes);
+}
+
+fn rename_kept(column: &mut Phrase, [from, to]: [&str; 2], notes: &mut Notes) {
+    if let Some(found) = column.find(&[from]).filter(|_| column.find(&["AS"]).is_some()) {
+        notes.add(from, to, Why::kept("the same under the target's name"));
+        column.replace(found, to.as_bytes());
+    }
+}
+
+/// A default that is an expression, or of a long type, is cut.
+fn no_expression(column: &mut Phrase, notes: &mut Notes) {
+    let Some(word) = column.find(&["DEFAULT"]) else { return };
+    let first = column.code(word.end);
+    let end = value_end(column, first);
+    let token = column.token(first);
+    let is_long = is_long(&type_of(column)) && !token.is_word("NULL");
+    if token.is_symbol(b'(') || is_call(column, first, end) || is_long {
+        let text = column.cut(word.start..end);
+        let reason = "the target's version takes no expression as a default: a row must be given its value";
+        notes.add(&text, "", Why::lost(reason));
+    }
+}
+
+/// Whether a default is a call of a function, but for the time of now where a column may have it.
+fn is_call(column: &Phrase, first: usize, end: usize) -> bool {
+    let token = column.token(first);
+    let is_time = matches!(type_of(column).as_str(), "timestamp" | "datetime");
+    let is_now =
+        ["current_timestamp", "now", "localtime", "localtimestamp"].iter().any(|now| token.is_word(now));
+    token.kind == Kind::Word && column.token(end - 1).is_symbol(b')') && !(is_time && is_now)
 }
 
 /// A VECTOR becomes the bytes that it is.
@@ -171,14 +223,9 @@ fn default(column: &mut Phrase, notes: &mut Notes) {
         notes.add(&text, "", Why::lost(reason));
         return;
     }
-    let data_type = type_of(column);
     let token = column.token(first);
-    let is_time = matches!(data_type.as_str(), "timestamp" | "datetime");
-    let is_now =
-        ["current_timestamp", "now", "localtime", "localtimestamp"].iter().any(|now| token.is_word(now));
-    let is_call = token.kind == Kind::Word && value.contains('(') && !(is_time && is_now);
-    let is_long = is_long(&data_type) && !token.is_word("NULL") && !token.is_symbol(b'(');
-    if is_call || is_long {
+    let is_long = is_long(&type_of(column)) && !token.is_word("NULL") && !token.is_symbol(b'(');
+    if is_call(column, first, end) || is_long {
         let with = format!("({value})");
         let reason = "MySQL takes an expression, and any default of a long type, only in parentheses";
         notes.add("DEFAULT expression", "DEFAULT (expression)", Why::kept(reason));
@@ -207,6 +254,9 @@ fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate 
     words::introducers(column);
     words::functions(column, target, notes);
     geometry_collection(column, notes);
+    if target.unknown_types.contains("json") {
+        text_type(column, notes);
+    }
     if type_of(column) == "json" {
         let reason = "MariaDB keeps JSON as the text that MySQL prints, checked when it is written; it is compared as text";
         notes.add("json", "json (longtext)", Why::kept(reason));
@@ -231,11 +281,17 @@ fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate 
         true => invisible(column, notes),
         false => shown(column, notes),
     }
+    if !target.takes_expressions() {
+        no_expression(column, notes);
+    }
+    if target.is_mariadb_before((10, 2, 1)) {
+        persistent(column, notes);
+    }
     generated(column, notes)
 }
 
 /// No column is hidden.
-pub(super) fn shown(column: &mut Phrase, notes: &mut Notes) {
+fn shown(column: &mut Phrase, notes: &mut Notes) {
     if let Some(found) = column.find(&["INVISIBLE"]) {
         column.cut(found);
         notes.add("INVISIBLE", "", Why::lost("MariaDB hides columns from 10.3 on: this one is shown"));
@@ -356,6 +412,7 @@ mod tests {
             "`a` int(11) DEFAULT -5",
             "`a` datetime(6) DEFAULT current_timestamp(6) ON UPDATE current_timestamp(6)",
             "`a` varchar(9) DEFAULT 'concat(1)' COMMENT 'DEFAULT x()'",
+            "`a` varchar(9) DEFAULT _latin1'('",
             "`DEFAULT` bit(3) DEFAULT b'101'",
         ] {
             assert_eq!(to(Vendor::MySql, same), (same.into(), vec![], Fate::Kept));
@@ -404,6 +461,43 @@ mod tests {
             to(Vendor::MariaDb, "`v` int GENERATED ALWAYS AS ((`id` + 1)) VIRTUAL NOT NULL");
         assert_eq!(text, "`v` int GENERATED ALWAYS AS ((`id` + 1)) VIRTUAL");
         assert_eq!(fate, Fate::Checked("CHECK (`v` is not null)".into()));
+    }
+
+    /// For a MariaDB of this version that lacks UUID and JSON.
+    fn older_mariadb(version: &str, text: &str) -> String {
+        let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+        let server =
+            drover_db::Server { vendor: Vendor::MariaDb, version: version.into(), comment: String::new() };
+        let unknown_types = ["uuid", "json"].into();
+        let target = Target { server, has_vectors: false, unknown_types, ..Target::of(Vendor::MariaDb) };
+        for_other_version(&mut phrase, &target, &mut notes);
+        String::from_utf8(phrase.to_text()).unwrap()
+    }
+
+    #[test]
+    fn what_older_versions_of_mariadb_do_not_have() {
+        let to = |text| older_mariadb("10.1.23-MariaDB", text);
+        assert_eq!(
+            to("`u` uuid NOT NULL"),
+            "`u` char(36) CHARACTER SET ascii COLLATE ascii_general_ci NOT NULL"
+        );
+        assert_eq!(to("`v` vector(2) NOT NULL"), "`v` blob NOT NULL");
+        assert_eq!(to("`e` varchar(9) DEFAULT concat('a','b')"), "`e` varchar(9)");
+        assert_eq!(to("`t` text DEFAULT 'x'"), "`t` text");
+        assert_eq!(
+            to("`p` int(11) GENERATED ALWAYS AS (`a` * 2) STORED"),
+            "`p` int(11) GENERATED ALWAYS AS (`a` * 2) PERSISTENT"
+        );
+        for same in ["`t` text DEFAULT NULL", "`n` timestamp NOT NULL DEFAULT current_timestamp()"] {
+            assert_eq!(to(same), same);
+        }
+        let later = |text| older_mariadb("10.2.11-MariaDB", text);
+        for same in
+            ["`e` varchar(9) DEFAULT concat('a','b')", "`p` int(11) GENERATED ALWAYS AS (`a` * 2) STORED"]
+        {
+            assert_eq!(later(same), same);
+        }
+        assert_eq!(mysql("`p` int(11) AS (a * 2) PERSISTENT"), "`p` int(11) AS (a * 2) STORED");
     }
 
     #[test]

@@ -212,13 +212,18 @@ fn for_mariadb(item: &mut Phrase, notes: &mut Notes) -> bool {
     true
 }
 
-/// Notes what another version of MySQL does not do with a key or a constraint that it takes.
-pub(super) fn for_other_version(item: &Phrase, target: &Target, notes: &mut Notes) {
-    // Before 8.0.16 a CHECK was read and forgotten: manual, "CHECK Constraints".
-    if target.is_mysql_before((8, 0, 16)) && item.find(&["CHECK"]).is_some() {
+/// Notes what another version of the vendor does not do with a key or a constraint; whether it stays.
+pub(super) fn for_other_version(item: &Phrase, target: &Target, notes: &mut Notes) -> bool {
+    if item.token(item.code(0)).is_word("VECTOR") && !target.has_vectors {
+        return left_out(item, "the target's version has no index on vectors", notes);
+    }
+    // Before these versions a CHECK was read and forgotten: MySQL's manual, "CHECK Constraints"; MariaDB's documentation, "CONSTRAINT".
+    let forgets = target.is_mysql_before((8, 0, 16)) || target.is_mariadb_before((10, 2, 1));
+    if forgets && item.find(&["CHECK"]).is_some() {
         let text = String::from_utf8_lossy(&item.to_text()).into_owned();
         notes.add(&text, "", Why::lost("the target's version reads a CHECK and does not keep it"));
     }
+    true
 }
 
 #[cfg(test)]

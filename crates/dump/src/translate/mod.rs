@@ -1,7 +1,6 @@
 //! What one vendor's server prints, written so that the other's takes it. Everything here is a function over text: what the
 //! target takes is asked before ([`target`]), and what is changed is noted with its reason.
 
-mod collations;
 mod columns;
 mod keys;
 mod options;

@@ -45,13 +45,25 @@ pub(super) fn for_other_version(tail: &mut Phrase, target: &Target, notes: &mut 
     engines(tail, target, notes);
 }
 
-fn for_mysql(tail: &mut Phrase, notes: &mut Notes) {
+/// The same for another version of MariaDB.
+pub(super) fn for_other_mariadb(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
+    // Source: MariaDB's documentation, "System-Versioned Tables".
+    if target.is_mariadb_before((10, 3, 4)) {
+        without_history(tail, "MariaDB keeps history from 10.3 on", notes);
+    }
+}
+
+fn without_history(tail: &mut Phrase, reason: &str, notes: &mut Notes) {
     if let Some(found) = tail.find(&["WITH", "SYSTEM", "VERSIONING"]) {
         tail.cut(found);
         let reason =
-            "MySQL keeps no history: the rows of now are restored, those of the past are only in the dump";
-        notes.add("WITH SYSTEM VERSIONING", "", Why::lost(reason));
+            format!("{reason}: the rows of now are restored, those of the past are only in the dump");
+        notes.add("WITH SYSTEM VERSIONING", "", Why::lost(&reason));
     }
+}
+
+fn for_mysql(tail: &mut Phrase, notes: &mut Notes) {
+    without_history(tail, "MySQL keeps no history", notes);
     partitions_for_mysql(tail, notes);
     let own_checksums = "InnoDB has checksums and recovery of its own";
     option(tail, "PAGE_CHECKSUM", notes, |_| Some(Why::kept(own_checksums)));

@@ -20,17 +20,8 @@ pub(super) fn rewrite(
     checks: &mut BTreeSet<String>,
     notes: &mut Notes,
 ) -> Vec<u8> {
-    if old.vendor == target.vendor && target.vendor == Vendor::MySql {
-        return for_other_version(text, target, notes);
-    }
     if old.vendor == target.vendor {
-        let mut whole = Phrase::of(text, Dialect::default());
-        words::collations(&mut whole, target, notes);
-        return if target.hides_columns() {
-            whole.to_text()
-        } else {
-            with_all_shown(&whole.to_text(), notes)
-        };
+        return for_other_version(text, target, notes);
     }
     let text = words::open_comments(text, old);
     let Some(mut parts) = CreateTable::parse(&text) else { return text };
@@ -43,38 +34,40 @@ pub(super) fn rewrite(
     parts.to_text()
 }
 
-/// The same without hidden columns.
-fn with_all_shown(text: &[u8], notes: &mut Notes) -> Vec<u8> {
-    let Some(mut parts) = CreateTable::parse(text) else { return text.to_vec() };
-    for item in &mut parts.items {
-        let mut phrase = Phrase::of(item, Dialect::default());
-        if is_column(&phrase) {
-            columns::shown(&mut phrase, notes);
-            *item = phrase.to_text();
-        }
-    }
-    parts.to_text()
-}
-
-/// The same for another version of MySQL.
+/// The same for another version of its vendor.
 fn for_other_version(text: &[u8], target: &Target, notes: &mut Notes) -> Vec<u8> {
-    let text = words::open_comments(text, &target.server);
-    words::unread_comments(&text, target, notes);
-    let Some(mut parts) = CreateTable::parse(&text) else { return text };
-    for item in &mut parts.items {
-        let mut phrase = Phrase::of(item, Dialect::default());
-        words::collations(&mut phrase, target, notes);
-        match is_column(&phrase) {
-            true => columns::for_other_version(&mut phrase, target, notes),
-            false => keys::for_other_version(&phrase, target, notes),
+    let text = match target.vendor {
+        Vendor::MySql => {
+            let text = words::open_comments(text, &target.server);
+            words::unread_comments(&text, target, notes);
+            text
         }
-        *item = phrase.to_text();
-    }
+        Vendor::MariaDb => text.to_vec(),
+    };
+    let Some(mut parts) = CreateTable::parse(&text) else { return text };
+    let items = std::mem::take(&mut parts.items);
+    parts.items = items.into_iter().filter_map(|item| item_for_other_version(&item, target, notes)).collect();
     let mut tail = Phrase::of(&parts.tail, Dialect::default());
-    options::for_other_version(&mut tail, target, notes);
+    match target.vendor {
+        Vendor::MySql => options::for_other_version(&mut tail, target, notes),
+        Vendor::MariaDb => options::for_other_mariadb(&mut tail, target, notes),
+    }
     words::collations(&mut tail, target, notes);
     parts.tail = tail.to_text();
     parts.to_text()
+}
+
+fn item_for_other_version(item: &[u8], target: &Target, notes: &mut Notes) -> Option<Vec<u8>> {
+    let mut phrase = Phrase::of(item, Dialect::default());
+    words::collations(&mut phrase, target, notes);
+    let stays = match is_column(&phrase) {
+        true => {
+            columns::for_other_version(&mut phrase, target, notes);
+            true
+        }
+        false => keys::for_other_version(&phrase, target, notes),
+    };
+    stays.then(|| phrase.to_text())
 }
 
 fn rewrite_items(

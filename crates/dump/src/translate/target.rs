@@ -51,8 +51,10 @@ pub(crate) struct Target {
     pub(super) reads_partitions: bool,
     /// The tablespaces that tables can be put into by name, as far as the account sees them.
     pub(super) tablespaces: BTreeSet<String>,
-    /// MySQL from 9.0 on has the type VECTOR.
+    /// MySQL from 9.0 on has the type VECTOR, and MariaDB from 11.7 on.
     pub(super) has_vectors: bool,
+    /// Types of [`TYPES`] that it does not know.
+    pub(super) unknown_types: BTreeSet<&'static str>,
     /// Whether it lets a session write rows of the past.
     pub(super) takes_history: bool,
 }
@@ -81,14 +83,15 @@ impl Target {
             partitions_innodb_only: server.vendor == Vendor::MySql && !has_partition_plugin(connection)?,
             reads_partitions: reads_partitions(connection)?,
             tablespaces: tablespaces(connection, server.vendor)?,
-            collations: collations(connection)?,
+            collations: drover_db::collations::all(connection).doing(|| "listing collations")?,
             character_sets: column(
                 connection,
                 "SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS",
             )?,
             engines: engines(connection)?,
             unknown_modes: unknown_modes(connection)?,
-            has_vectors: has_vectors(connection)?,
+            has_vectors: has_vectors(connection, server.vendor)?,
+            unknown_types: unknown_types(connection)?,
             takes_history: takes_history(connection)?,
         })
     }
@@ -101,6 +104,16 @@ impl Target {
     /// "Invisible Columns".
     pub(super) fn hides_columns(&self) -> bool {
         self.vendor == Vendor::MySql || self.server.numbers() >= (10, 3, 3)
+    }
+
+    /// Whether a default may be an expression. Sources: MySQL's manual, "Data Type Default Values"; MariaDB's documentation, "CREATE TABLE".
+    pub(super) fn takes_expressions(&self) -> bool {
+        !self.is_mysql_before((8, 0, 13)) && !self.is_mariadb_before((10, 2, 1))
+    }
+
+    /// Whether it is a MariaDB before that version.
+    pub(super) fn is_mariadb_before(&self, version: (u32, u32, u32)) -> bool {
+        self.vendor == Vendor::MariaDb && self.server.numbers() < version
     }
 
     /// Whether it is a MySQL before that version.
@@ -116,17 +129,6 @@ impl Target {
 fn column(connection: &mut Connection, sql: &str) -> Result<BTreeSet<String>> {
     let rows = connection.query(sql).doing(|| sql)?;
     Ok(rows.into_iter().map(|row| row.string(0)).collect())
-}
-
-/// MariaDB lists some collations once for all the character sets that they serve, and their full names in a column of its own.
-fn collations(connection: &mut Connection) -> Result<BTreeSet<String>> {
-    const TABLE: &str = "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY";
-    match column(connection, &format!("SELECT FULL_COLLATION_NAME FROM {TABLE}")) {
-        Err(crate::Error::Server { source, .. }) if source.code() == Some(1054) => {
-            column(connection, &format!("SELECT COLLATION_NAME FROM {TABLE}"))
-        }
-        other => other,
-    }
 }
 
 fn engines(connection: &mut Connection) -> Result<BTreeSet<String>> {
@@ -182,11 +184,37 @@ fn unknown_modes(connection: &mut Connection) -> Result<BTreeSet<String>> {
     Ok(unknown)
 }
 
-fn has_vectors(connection: &mut Connection) -> Result<bool> {
-    match connection.query("SELECT STRING_TO_VECTOR('[1]')") {
+fn has_vectors(connection: &mut Connection, vendor: Vendor) -> Result<bool> {
+    let function = match vendor {
+        Vendor::MySql => "STRING_TO_VECTOR",
+        Vendor::MariaDb => "VEC_FromText",
+    };
+    is_taken(connection, &format!("SELECT {function}('[1]')"), "asking for vectors")
+}
+
+/// Types that not every server has, with what only those take that do.
+const TYPES: [(&str, &str); 4] = [
+    ("uuid", "SELECT CAST(UUID() AS UUID)"),
+    ("inet6", "SELECT CAST('::1' AS INET6)"),
+    ("inet4", "SELECT CAST('127.0.0.1' AS INET4)"),
+    ("json", "SELECT JSON_VALID('1')"),
+];
+
+fn unknown_types(connection: &mut Connection) -> Result<BTreeSet<&'static str>> {
+    let mut unknown = BTreeSet::new();
+    for (name, sql) in TYPES {
+        if !is_taken(connection, sql, "asking for types")? {
+            unknown.insert(name);
+        }
+    }
+    Ok(unknown)
+}
+
+fn is_taken(connection: &mut Connection, sql: &str, doing: &str) -> Result<bool> {
+    match connection.query(sql) {
         Ok(_) => Ok(true),
         Err(error) if error.code().is_some() => Ok(false),
-        Err(error) => Err(error).doing(|| "asking for vectors"),
+        Err(error) => Err(error).doing(|| doing),
     }
 }
 
@@ -221,6 +249,10 @@ impl Target {
             }),
             unknown_modes: set(modes),
             has_vectors: vendor == Vendor::MySql,
+            unknown_types: match vendor {
+                Vendor::MySql => BTreeSet::from(["uuid", "inet6", "inet4"]),
+                Vendor::MariaDb => BTreeSet::new(),
+            },
             takes_history: vendor == Vendor::MariaDb,
         }
     }

@@ -177,10 +177,7 @@ impl Translator {
     /// The manifest of what goes to the target: without objects that it has no kind of, columns as they are there.
     pub(crate) fn manifest(&self, manifest: &Manifest) -> Result<Manifest> {
         let mut changed = manifest.clone();
-        let is_rewritten = self.crosses()
-            || self.is_other() && self.target.vendor == Vendor::MySql
-            || has_history(manifest) && !self.target.takes_history;
-        if !is_rewritten {
+        if !self.is_other() && (self.target.takes_history || !has_history(manifest)) {
             return Ok(changed);
         }
         for schema in &mut changed.schemas {
@@ -254,9 +251,9 @@ impl Translator {
     }
 
     fn column(&self, column: &mut Column) {
-        // MariaDB has no type JSON to cast to, and its text is the one that MySQL printed.
+        // MariaDB has no type JSON to cast to, nor has MySQL before 5.7: the text is the one that MySQL printed.
         let is_json = column.read.as_deref().is_some_and(|read| read.ends_with(" AS JSON)"));
-        if is_json && self.target.vendor == Vendor::MariaDb {
+        if is_json && (self.target.vendor == Vendor::MariaDb || self.target.unknown_types.contains("json")) {
             column.read = None;
         }
     }

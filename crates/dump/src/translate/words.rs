@@ -1,9 +1,9 @@
 //! What is the same in all statements: version comments, collations, and functions that only go by another name.
 
+use drover_db::collations::nearest;
 use drover_db::sql::{Dialect, Kind, tokens};
 use drover_db::{Server, Vendor};
 
-use super::collations::nearest;
 use super::phrase::Phrase;
 use super::target::Target;
 use super::{Notes, Why};

@@ -122,7 +122,6 @@ fn what_the_other_vendor_cannot_read() {
         let (mysql, mariadb) = servers(Flavour::MySql, Flavour::MariaDb);
         for (work, words) in [
             ("CREATE TABLE d.t (v VECTOR(2))", ["CREATE TABLE d.t", "4161"]),
-            ("CREATE TABLE d.t (w VARCHAR(9) COLLATE utf8mb4_ja_0900_as_cs)", ["CREATE TABLE d.t", "1273"]),
             ("SET NAMES gb18030; CREATE TABLE d.t (id INT)", ["gb18030", "1115"]),
         ] {
             refuse(&mysql, &mariadb, work, &words);
