@@ -90,11 +90,11 @@ impl<'a> Loads<'a> {
         } else {
             self.execute("START TRANSACTION")?;
         }
-        let (target, computed) = match &self.staging {
-            Some(staging) => (staging.bytes(), &[][..]),
-            None => (&self.target.name, &table.computed[..]),
+        let (target, computed, as_text) = match &self.staging {
+            Some(staging) => (staging.bytes(), &[][..], &[][..]),
+            None => (&self.target.name, &table.computed[..], self.target.as_text()),
         };
-        let rows = Rows { columns: &table.columns, computed, target, file: &self.file };
+        let rows = Rows { columns: &table.columns, computed, target, file: &self.file, as_text };
         self.way = way;
         self.inflow = Some(Inflow::begin(self.connection, way, rows).doing(|| self.doing())?);
         Ok(())

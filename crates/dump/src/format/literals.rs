@@ -1,5 +1,5 @@
 //! Rows' lines as the rows of an INSERT statement, for servers that take no files. A value has the escapes of its line, which mean the
-//! same in a string, and its quotes doubled; it is marked as bytes, so that a column takes it as LOAD DATA would.
+//! same in a string, and its quotes doubled; unless it is text in UTF-8 it is marked as bytes, so that a column takes it as LOAD DATA would.
 
 use super::fields::{Fields, Form};
 use super::manifest::Column;
@@ -24,14 +24,16 @@ struct Rows {
 }
 
 impl Literals {
-    /// For lines of these columns.
-    pub(crate) fn new(columns: &[Column]) -> Self {
-        let around = |column: &Column| {
+    /// For lines of these columns; `as_text` says which of them are text in UTF-8, and those beyond it are not.
+    pub(crate) fn new(columns: &[Column], as_text: &[bool]) -> Self {
+        let around = |(column, is_text): (&Column, &bool)| {
             let expression = column.load.as_deref().unwrap_or("@value");
             let (before, behind) = expression.split_once("@value").unwrap_or_default();
-            (format!("{before}_binary'").into_bytes(), format!("'{behind}").into_bytes())
+            let mark = if *is_text { "" } else { "_binary" };
+            (format!("{before}{mark}'").into_bytes(), format!("'{behind}").into_bytes())
         };
-        let columns = columns.iter().map(around).collect();
+        let as_text = as_text.iter().chain(std::iter::repeat(&false));
+        let columns = columns.iter().zip(as_text).map(around).collect();
         let rows = Rows { columns, seen: 0, ends: Vec::new(), is_malformed: false };
         Self { fields: Fields::default(), rows, text: Vec::new() }
     }
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn rows_as_they_stand_in_a_statement() {
-        let mut literals = Literals::new(&[column(None), column(Some("CONVERT(@value USING utf8mb4)"))]);
+        let mut literals = Literals::new(&[column(None), column(Some("CONVERT(@value USING utf8mb4)"))], &[]);
         literals.pass(b"1\t\\N\nit's\\n\ta\\\\\n2\t");
         let (rows, next) = literals.some(0, usize::MAX);
         let expected = br"(_binary'1',NULL),(_binary'it''s\n',CONVERT(_binary'a\\' USING utf8mb4))";
@@ -166,11 +168,14 @@ mod tests {
         assert!(!literals.is_malformed());
         literals.pass(b"1\n");
         assert!(literals.is_malformed());
+        let mut literals = Literals::new(&[column(None), column(None)], &[true]);
+        literals.pass(b"1\tx\n");
+        assert_eq!(literals.some(0, usize::MAX), (&b"('1',_binary'x')"[..], 1));
     }
 
     #[test]
     fn a_table_without_values() {
-        let mut literals = Literals::new(&[]);
+        let mut literals = Literals::new(&[], &[]);
         literals.pass(b"\n\n");
         assert_eq!(literals.some(0, usize::MAX), (&b"(),()"[..], 2));
         assert!(!literals.is_malformed());
@@ -181,13 +186,14 @@ mod tests {
         #[test]
         fn the_values_are_those_of_the_lines(
             rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 1..4), piece in 1..40_usize,
+            is_text in any::<bool>(),
         ) {
             let mut lines = Vec::new();
             for value in &rows {
                 text::escape_into(&mut lines, value);
                 lines.push(b'\n');
             }
-            let mut literals = Literals::new(&[column(None)]);
+            let mut literals = Literals::new(&[column(None)], &[is_text]);
             lines.chunks(piece).for_each(|piece| literals.pass(piece));
             let (text, next) = literals.some(0, usize::MAX);
             prop_assert_eq!(next, rows.len());

@@ -2,6 +2,8 @@
 //! INSERT, many rows at a time. benchmarks/ways measures what each costs the server. Either way the rows are part of the
 //! transaction that is open, and nothing but values that the table holds as they were sent comes in without an error or a warning.
 
+use std::collections::BTreeMap;
+
 use drover_db::table::ValueKind;
 use drover_db::wire::{Outcome, Prepared};
 use drover_db::{Connection, Row, Server, Vendor, quote, server};
@@ -86,6 +88,11 @@ impl Takes {
             && (self.converted || columns.iter().all(|column| column.load.is_none()))
     }
 
+    /// Whether rows come as statements where they do not come as values.
+    pub(crate) fn takes_no_files(self) -> bool {
+        !self.files
+    }
+
     /// As statements, if the table's rows can come so.
     pub(crate) fn inserts(self, table: &Table) -> Option<Way> {
         table.columns.iter().all(is_used_once).then_some(Way::Inserts(self.packet))
@@ -123,15 +130,36 @@ pub(crate) fn charset(
     if vendor != Vendor::MySql || table.columns.iter().any(|column| column.load.is_some()) {
         return Ok(Charset::Binary);
     }
+    let all = kinds(connection, target)?.into_values().all(is_utf8mb4);
+    Ok(if all { Charset::Utf8mb4 } else { Charset::Binary })
+}
+
+/// For each column of a table, whether its values can stand in a statement as text, which is UTF-8: a server reads a string that is marked
+/// as bytes more slowly.
+pub(crate) fn as_text(connection: &mut Connection, table: &Table, target: &Name) -> Result<Vec<bool>> {
+    let kinds = kinds(connection, target)?;
+    let is_text = |column: &Column| {
+        column.load.is_none() && kinds.get(&column.name).is_some_and(|kind| is_utf8mb4(*kind))
+    };
+    Ok(table.columns.iter().map(is_text).collect())
+}
+
+fn is_utf8mb4(kind: ValueKind) -> bool {
+    matches!(kind, ValueKind::Number | ValueKind::Word | ValueKind::Utf8)
+}
+
+/// What the columns of a table hold.
+fn kinds(connection: &mut Connection, target: &Name) -> Result<BTreeMap<String, ValueKind>> {
     let sql = format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, DATA_TYPE, CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE {}",
+        "SELECT TABLE_SCHEMA, TABLE_NAME, DATA_TYPE, CHARACTER_SET_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE {}",
         target.condition()
     );
     let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
-    let kind = |row: Row| ValueKind::of(&row.string(2).to_ascii_lowercase(), row.text(3).as_deref());
-    let is_utf8mb4 = |kind| matches!(kind, ValueKind::Number | ValueKind::Word | ValueKind::Utf8);
-    let mut kinds = rows.into_iter().filter(|row| target.begins(row)).map(kind);
-    Ok(if kinds.all(is_utf8mb4) { Charset::Utf8mb4 } else { Charset::Binary })
+    let kind = |row: Row| {
+        let kind = ValueKind::of(&row.string(2).to_ascii_lowercase(), row.text(3).as_deref());
+        (row.string(4), kind)
+    };
+    Ok(rows.into_iter().filter(|row| target.begins(row)).map(kind).collect())
 }
 
 /// What comes.
@@ -144,6 +172,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) target: &'a Name,
     /// The name of the file or chunk, for the server's own messages.
     pub(crate) file: &'a str,
+    /// Which columns' values stand in a statement as text: see [`as_text`]. Those beyond it as bytes.
+    pub(crate) as_text: &'a [bool],
 }
 
 /// Lines on their way.
@@ -283,7 +313,7 @@ impl Inflow {
             }
             Way::File(charset) => connection.begin_load(rows.load_data(charset)).map(|()| Self::File),
             Way::Inserts(most) => {
-                let (head, lines) = (rows.insert_head(), Literals::new(rows.columns));
+                let (head, lines) = (rows.insert_head(), Literals::new(rows.columns, rows.as_text));
                 let (rows, loaded) = (0, Loaded::default());
                 Ok(Self::Inserts(Box::new(Inserts { head, lines, most, rows, loaded, is_refused: false })))
             }
@@ -454,7 +484,7 @@ mod tests {
         let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
         let target = Name::new("s", "t");
         let computed = ["g".to_owned()];
-        let rows = Rows { columns: &columns, computed: &computed, target: &target, file: "s/t.00001.tsv" };
+        let rows = Rows { columns: &columns, computed: &computed, target: &target, file: "s/t.00001.tsv", as_text: &[] };
         let sql = rows.load_data(Charset::Binary);
         assert!(
             sql.starts_with("LOAD DATA LOCAL INFILE 's/t.00001.tsv' INTO TABLE `s`.`t` CHARACTER SET binary"),
@@ -469,7 +499,7 @@ mod tests {
     #[test]
     fn values_go_into_the_same() {
         let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
-        let rows = Rows { columns: &columns, computed: &[], target: &Name::new("s", "t"), file: "" };
+        let rows = Rows { columns: &columns, computed: &[], target: &Name::new("s", "t"), file: "", as_text: &[] };
         assert_eq!(rows.insert(), "INSERT INTO `s`.`t` (`a`, `j`) VALUES (?, CONVERT(? USING utf8mb4))");
         assert!(has_values(&columns));
         assert!(!has_values(&[]));

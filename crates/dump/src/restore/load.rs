@@ -194,7 +194,10 @@ impl Load<'_> {
     ) -> std::result::Result<(), Refusal> {
         let table = self.target.table;
         let mut reader = RowReader::open(self.store, self.manifest, &table.script, self.chunk)?;
-        let rows = inflow::Rows { columns: &table.columns, computed, target, file: &self.chunk.file };
+        // What stands in for the target holds bytes.
+        let as_text = if *target == self.target.name { self.target.as_text() } else { &[] };
+        let rows =
+            inflow::Rows { columns: &table.columns, computed, target, file: &self.chunk.file, as_text };
         let mut inflow = Inflow::begin(connection, way, rows).doing(|| self.doing())?;
         let sent = self.send(connection, &mut inflow, &mut reader);
         let loaded = inflow.end(connection, || self.doing());

@@ -48,6 +48,8 @@ pub(crate) struct Target<'a> {
     /// Whether the server has no use for a file of them, and how they come then.
     takes_no_file: AtomicBool,
     instead: Option<Way>,
+    /// Which columns' values stand in a statement as text.
+    as_text: Vec<bool>,
 }
 
 impl<'a> Target<'a> {
@@ -72,6 +74,7 @@ impl<'a> Target<'a> {
             otherwise,
             takes_no_file,
             instead,
+            as_text: Vec::new(),
         }
     }
 
@@ -83,9 +86,17 @@ impl<'a> Target<'a> {
             true => inflow::charset(connection, vendor, self.table, &self.name)?,
             false => Charset::Binary,
         };
+        if takes.takes_no_files() && !takes_values {
+            self.as_text = inflow::as_text(connection, self.table, &self.name)?;
+        }
         self.otherwise = takes.otherwise(charset, self.table, &self.name)?;
         self.instead = takes.inserts(self.table);
         Ok(())
+    }
+
+    /// Which columns' values stand in a statement as text.
+    pub(crate) fn as_text(&self) -> &[bool] {
+        &self.as_text
     }
 
     /// How rows come in.
