@@ -228,8 +228,9 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
              that its manifest tells as --start-position"
         }
         Some(1044 | 1045 | 1142 | 1227) => {
-            "the account needs all rights on what is changed, and BINLOG_ADMIN, SESSION_VARIABLES_ADMIN (MySQL) or BINLOG REPLAY, \
-             BINLOG ADMIN (MariaDB); SET_ANY_DEFINER or SET USER for programs of other definers; and may make the schema drover"
+            "the account needs all rights on what is changed, and BINLOG_ADMIN or REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN (MySQL) or \
+             BINLOG REPLAY, BINLOG ADMIN (MariaDB); SET_ANY_DEFINER or SET USER for programs of other definers; and may make the schema \
+             drover. Where nobody gets these, as on managed servers: drover binlog sql --columns-of URL LOG | mysql"
         }
         Some(1418 | 1419) => "SET GLOBAL log_bin_trust_function_creators = ON on the target, then --resume",
         Some(1148 | 3948 | 4166) => "SET GLOBAL local_infile = ON on the target",

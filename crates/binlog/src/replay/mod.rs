@@ -169,6 +169,9 @@ pub fn replay(
     if let Some(origin) = origin.filter(|_| !args.flashback) {
         refuse_itself(origin, destination, &mut connection)?;
     }
+    if !args.dry_run {
+        try_session(args, &target, destination)?;
+    }
     let events = if args.allow_events { None } else { running_events(&mut connection).map_err(failed)? };
     if let Some(Problem { what, hint, .. }) = events.as_ref().filter(|_| !args.dry_run) {
         return Err(Error::with_hint(what, hint));
@@ -294,6 +297,18 @@ pub fn replay(
     reading.into_sink(&mut sink)?;
     sink.try_session()?;
     Ok(sink.report)
+}
+
+/// What each worker begins with is tried while nothing is changed: an account may lack the privilege for it.
+fn try_session(args: &ReplayArgs, target: &Target, destination: &Destination) -> Result<()> {
+    let (mut connection, _watched) = destination.connect()?;
+    for statement in args.session_settings().iter().chain(&target.begin_session()) {
+        let tried = connection.execute(statement);
+        tried.map_err(|source| {
+            destination.failed("trying whether the account may apply logs (nothing was changed)", source)
+        })?;
+    }
+    Ok(())
 }
 
 /// The log that a dump was taken at, from its beginning.
