@@ -36,6 +36,7 @@ mod globals_storm;
 mod guards;
 mod history;
 mod left_out;
+mod managed;
 mod masking;
 mod one_server;
 mod options;
