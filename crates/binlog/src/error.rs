@@ -171,7 +171,7 @@ pub(crate) const FREE_SPACE: &str = "free some space, or name a directory on ano
 
 /// What a server says of a stream has one number, and differs by its text. Sources: MySQL `sql/rpl_binlog_sender.cc`, MariaDB
 /// `sql/sql_repl.cc`.
-const STREAM_HINTS: [(&[&str], &str); 6] = [
+const STREAM_HINTS: [(&[&str], &str); 7] = [
     (
         &["find first log file"],
         "SHOW BINARY LOGS lists the logs that are there; older ones may have been purged",
@@ -195,6 +195,11 @@ const STREAM_HINTS: [(&[&str], &str); 6] = [
             "missing gtids",
         ],
         "what comes behind these transactions is in logs that the server does not have any more, or they are not its own",
+    ),
+    (
+        &["cannot replicate gtid-transaction"],
+        "the log has transactions with GTIDs, and the server's gtid_mode is OFF: with OFF_PERMISSIVE it sends them, from any position; or read \
+         the files",
     ),
     (&["gtid_mode"], "that server gives out no GTIDs: name a log and --start-position, or read the files"),
     (&["log is not open", "log is not enabled"], NO_LOG),

@@ -42,6 +42,7 @@ mod one_server;
 mod options;
 mod queue;
 mod reach;
+mod reach_mariadb;
 mod reach_old;
 mod rot;
 mod rows_chosen;
