@@ -214,6 +214,9 @@ impl Trial<'_> {
         let Some(reason) = cluster.refuses(connection, &made.target, &made.table.engine)? else {
             return Ok(Some(made));
         };
+        // What needs it is refused, too.
+        let drop = format!("DROP TABLE {}", made.target);
+        connection.execute(drop).doing(|| format!("dropping {}", made.target))?;
         let label = format!("table {}", quote::qualified(&schema.name, &made.table.name));
         outcome.refused.push((made.table.script.file.clone(), label, reason));
         Ok(None)
