@@ -47,6 +47,7 @@ use crate::{Error, Result, flashback};
 pub use after::{After, Compare, Partial};
 pub use args::{Interrupted, ReplayArgs};
 pub use collations::NearestCollation;
+pub use dry_run::Problem;
 
 use ahead::Ahead;
 use applied::{Applied, Before};
@@ -135,17 +136,6 @@ pub struct ReplayReport {
     pub missing: Vec<String>,
     /// What cannot be applied; found by a dry run.
     pub problems: Vec<Problem>,
-}
-
-/// Something that cannot be applied.
-#[derive(Debug, Clone, Serialize)]
-pub struct Problem {
-    /// Where it is in the logs, as LOG: at POSITION; empty for what is wrong with the target.
-    pub at: String,
-    /// What it is.
-    pub what: String,
-    /// What a person can do about it; may be empty.
-    pub hint: String,
 }
 
 /// Applies logs to `destination`; `origin` is the server of `--from`, `after` tells of the dump of `--after`.

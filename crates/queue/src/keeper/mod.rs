@@ -1,6 +1,7 @@
 //! The keeper of a shard: the one thread that talks to it. It takes what has come in, reads lanes ahead of the workers, and
 //! acknowledges what they have done, many tasks in one transaction.
 
+mod incoming;
 mod sharing;
 mod upkeep;
 
@@ -30,6 +31,7 @@ use crate::session;
 use crate::settle::Settling;
 use crate::shard::Shard;
 use crate::shepherd::Totals;
+use incoming::{Incoming, LATER_SWEEP};
 use sharing::Appetite;
 
 /// How often little is acknowledged. A transaction costs the server as much as some hundred tasks do.
@@ -130,18 +132,6 @@ pub(crate) struct Keeper<'a> {
     segments_at: Instant,
     fold_at: Instant,
     until_empty: bool,
-}
-
-/// What a keeper has who moves tasks in.
-struct Incoming {
-    intake: Intake,
-    inbox_at: Instant,
-    later_at: Option<Instant>,
-    /// When a schedule may be due.
-    schedules_at: Instant,
-    /// A row was seen in the inbox that nobody has committed yet.
-    awaited: u64,
-    pause: Duration,
 }
 
 impl<'a> Keeper<'a> {
@@ -587,24 +577,5 @@ impl<'a> Keeper<'a> {
 
     fn is_over(&self, lane: u64) -> bool {
         self.lanes.get(&lane).is_some_and(|lane| lane.progress.is_finished())
-    }
-}
-
-/// How often the table of later tasks is looked at, if no task is known to be due.
-const LATER_SWEEP: Duration = Duration::from_secs(15);
-
-impl Incoming {
-    /// When the inbox is read next, after so many tasks were read.
-    fn plan_inbox(&mut self, read: usize) {
-        let now = Instant::now();
-        self.inbox_at = if read > 0 {
-            self.pause = Duration::from_millis(1);
-            now
-        } else if self.awaited > self.intake.last && self.pause < Duration::from_secs(1) {
-            self.pause *= 2;
-            now + self.pause
-        } else {
-            self.intake.next_look()
-        };
     }
 }
