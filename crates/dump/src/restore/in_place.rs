@@ -8,13 +8,13 @@ use super::objects::Scripts;
 use super::rename::Renames;
 use super::steps::{is_note, lock_schemas};
 use super::trial::{Outcome, Trial};
-use crate::Result;
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::manifest::Manifest;
 use crate::session::{self, Purpose};
+use crate::{Error, Result};
 
-/// What came of it.
+/// How a trial in the target's own schemas ended.
 pub(super) enum InPlace {
     /// It was tried.
     Tried(Outcome),
@@ -92,8 +92,26 @@ impl Leftovers<'_> {
             return Ok(());
         }
         let mut connection = session::open(self.options, Purpose::Restore)?;
+        self.refuse_rows(&mut connection)?;
         self.scripts.drop_existing(&mut connection, self.manifest)?;
         self.are_gone = true;
+        Ok(())
+    }
+
+    /// A trial loads no rows: where there are some, somebody else has made that table meanwhile.
+    fn refuse_rows(&self, connection: &mut Connection) -> Result<()> {
+        let renames = self.scripts.renames;
+        let there = catalog::relations(connection)?;
+        for (schema, table) in self.manifest.tables() {
+            let name = renames.relation(&schema.name, &table.name);
+            let is_there = there.iter().any(|relation| relation.name == name);
+            let rows = format!("SELECT 1 FROM {name} LIMIT 1");
+            if is_there && connection.first(rows).doing(|| format!("looking for rows of {name}"))?.is_some() {
+                return Err(Error::found(format!(
+                    "{name} was filled by somebody else while the dump was tried there: nothing was dropped, and what was tried is still in its schema"
+                )));
+            }
+        }
         Ok(())
     }
 }

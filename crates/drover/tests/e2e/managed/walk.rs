@@ -16,7 +16,7 @@ use crate::drover::{Output, drover, run};
 use crate::files::manifest;
 use crate::reach::sql;
 
-/// What there is to move: keys and none, a foreign key, a view, programs of all kinds.
+/// What is moved: tables with and without a key, a foreign key, a view, programs of all kinds.
 const SHOP: &str = "CREATE DATABASE shop; USE shop;
     CREATE TABLE visits (id INT AUTO_INCREMENT PRIMARY KEY, bot BOOLEAN NOT NULL, page VARCHAR(300), at DATETIME, share FLOAT);
     INSERT INTO visits (bot, page, at, share) VALUES (0, '/a', '2026-11-29', 0.3), (1, '/b', '2026-11-28', 1.1), (0, NULL, NULL, -0.7);
