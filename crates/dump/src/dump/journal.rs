@@ -76,7 +76,7 @@ impl Wanted {
             (self.users == other.users, "--users"),
             (self.conditions == other.conditions, "--where"),
             (self.contents == other.contents, "--no-data or --no-schema"),
-            (self.masks == other.masks, "--mask"),
+            (self.masks == other.masks, "--mask, its rules or its key"),
             (self.compression == other.compression, "--compress"),
             (self.format == other.format, "--format"),
         ];
