@@ -41,7 +41,8 @@ bench: ## Compare with bare readers and with peers; results go to benchmarks/res
 	benchmarks/queue; queue=$$?; \
 	benchmarks/tpcc; tpcc=$$?; benchmarks/disk; disk=$$?; benchmarks/findings; findings=$$?; \
 	benchmarks/advisors; advisors=$$?; benchmarks/hosts; hosts=$$?; \
-	benchmarks/ways && benchmarks/files && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$cost$$chunk$$queue$$tpcc$$disk$$findings$$advisors$$hosts = 000000000000 ]
+	benchmarks/files; files=$$?; \
+	benchmarks/ways && benchmarks/cases && [ $$dump$$restore$$foreign$$binlog$$cost$$chunk$$queue$$tpcc$$disk$$findings$$advisors$$hosts$$files = 0000000000000 ]
 
 fuzz: ## Run each fuzz target for a minute
 	@scripts/fuzz
