@@ -78,6 +78,8 @@ pub(crate) struct Worker<'a> {
 
 /// It is looked no more often how many bytes a part has written: to tell it, MySQL takes the lock that all commits take.
 const LOOK: Duration = Duration::from_millis(50);
+/// The first parts are all looked at: they grow, and what a small one writes for each row is no measure for a larger one.
+const FIRST: u64 = 20;
 
 impl Worker<'_> {
     /// Prepares the session for parts.
@@ -102,7 +104,7 @@ impl Worker<'_> {
         seconds: f64,
         expected: u64,
     ) -> Result<Attempt> {
-        let looks = self.looked.is_none_or(|at| at.elapsed() >= LOOK);
+        let looks = parts < FIRST || self.looked.is_none_or(|at| at.elapsed() >= LOOK);
         let log_before = if looks { self.log_bytes()? } else { 0 };
         let begun = Instant::now();
         let result = self.transaction(parts, before, border, seconds);

@@ -406,11 +406,11 @@ fn dead_text(tasks: &[DeadTask]) -> String {
         let at = if task.shard.is_empty() { String::new() } else { format!("{} ", task.shard) };
         let _ = writeln!(
             text,
-            "{at}{}  kind {}  object {}  {} attempts  died {}  {}",
+            "{at}{}  kind {}  object {}  {}  died {}  {}",
             task.id,
             task.kind,
             one_line(&task.object_id),
-            task.attempts,
+            things(task.attempts.into(), "attempt"),
             task.died,
             one_line(task.error.lines().next().unwrap_or_default())
         );
@@ -430,12 +430,21 @@ fn set(args: &SetArgs, printer: &Printer) -> Result<(), Failure> {
         keep: args.keep,
         is_paused: None,
     };
+    if change.is_empty() {
+        let hint = Some("--max-attempts, --rate and others say what is to hold: see --help".into());
+        return Err(Failure { hint, ..Failure::new("nothing to set") });
+    }
     Ok(drover_queue::set(&shards(&args.place, printer)?, args.kind, &change)?)
 }
 
 fn pause(args: &KindArgs, printer: &Printer, is_paused: bool) -> Result<(), Failure> {
-    let change = Change { is_paused: Some(is_paused), ..Change::default() };
-    Ok(drover_queue::set(&shards(&args.place, printer)?, args.kind, &change)?)
+    drover_queue::pause(&shards(&args.place, printer)?, args.kind, is_paused)?;
+    let kinds =
+        args.kind.map_or_else(|| "tasks of all kinds".to_owned(), |kind| format!("tasks of kind {kind}"));
+    if printer.shows_progress() {
+        printer.status(&format!("{kinds} are {}", if is_paused { "paused" } else { "resumed" }));
+    }
+    Ok(())
 }
 
 fn stat_text(stat: &StatReport) -> String {
@@ -443,7 +452,7 @@ fn stat_text(stat: &StatReport) -> String {
     let _ = writeln!(
         text,
         "{:>5} {:>12} {:>10} {:>8} {:>12} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "kind", "waiting", "later", "dead", "done", "per s", "oldest", "wait p99", "run p99", "drained"
+        "kind", "waiting", "later", "dead", "done", "per s", "oldest", "wait p99", "run p99", "time left"
     );
     for kind in &stat.kinds {
         let _ = writeln!(text, "{}", kind_line(kind));

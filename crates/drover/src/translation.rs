@@ -45,7 +45,7 @@ pub(crate) fn restored(restore: &RestoreReport) -> Vec<String> {
     let count = restore.rewrites.len() as u64;
     let lost = restore.rewrites.iter().filter(|rewrite| rewrite.loses).count() as u64;
     let summary = format!(
-        "rewritten {} for this server, {lost} of them with a loss; restore --check or --json lists all",
+        "rewritten {} for this server, {lost} of them with a loss; --check or --json lists all",
         things(count, "detail")
     );
     let summary = (count > 0).then_some(summary);

@@ -55,7 +55,7 @@ impl State {
 /// The error for tables that are another server's now.
 pub(crate) fn is_closed() -> Error {
     Error::with_hint(
-        "these tables are closed: the shard has moved to another server",
+        "these tables are closed, as of a shard that moves to another server",
         "name that one's URL, and start anew what still uses this one; here `drover queue drain --undo` opens them again",
     )
 }

@@ -55,7 +55,7 @@ pub use push::{Defaults, Pusher};
 pub use record::{Record, lines, not_before};
 pub use schedule::{NewSchedule, Schedule};
 pub use serve::{ServeOptions, Token, serve};
-pub use settings::{Change, set};
+pub use settings::{Change, pause, set};
 pub use shard::{Place, Shard, Shards};
 pub use shepherd::{Totals, WorkOptions, WorkReport, work};
 pub use stat::{BuildStat, KindStat, Latency, ShardStat, ShepherdStat, StatReport, stat};

@@ -32,6 +32,12 @@ pub struct Change {
 }
 
 impl Change {
+    /// Whether all is to stay as it is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.columns().is_empty()
+    }
+
     fn columns(&self) -> Vec<(&'static str, String)> {
         let millis = |time: &Duration| time.as_millis().to_string();
         let flag = |flag: &bool| u8::from(*flag).to_string();
@@ -50,15 +56,27 @@ impl Change {
     }
 }
 
+/// Pauses one kind or all on every shard, or goes on with it. All are all: what was said of single kinds before no longer holds.
+///
+/// # Errors
+/// If a shard fails: the error says which, and those before it have it.
+pub fn pause(shards: &Shards, kind: Option<u16>, is_paused: bool) -> Result<()> {
+    let change = Change { is_paused: Some(is_paused), ..Change::default() };
+    let all = "UPDATE queue_kind SET is_paused = NULL WHERE kind >= 0";
+    apply(shards, kind, &change, if kind.is_none() { &[all] } else { &[] })
+}
+
 /// Sets it on every shard, for one kind or for all that do not say otherwise; shepherds hear of it at once.
 ///
 /// # Errors
 /// If a shard fails: the error says which, and those before it have it.
 pub fn set(shards: &Shards, kind: Option<u16>, change: &Change) -> Result<()> {
+    apply(shards, kind, change, &[])
+}
+
+/// Sets it, after these statements.
+fn apply(shards: &Shards, kind: Option<u16>, change: &Change, before: &[&str]) -> Result<()> {
     let columns = change.columns();
-    if columns.is_empty() {
-        return Ok(());
-    }
     let kind = kind.map_or(-1, i32::from);
     let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
     let values: Vec<_> = columns.iter().map(|(_, value)| value.as_str()).collect();
@@ -71,7 +89,8 @@ pub fn set(shards: &Shards, kind: Option<u16>, change: &Change) -> Result<()> {
     );
     for shard in &shards.shards {
         let mut connection = session::open(shard)?;
-        connection.execute(&sql).doing(|| shard.doing("setting rules"))?;
+        let mut run = |sql: &str| connection.execute(sql).doing(|| shard.doing("setting rules")).map(drop);
+        [&["START TRANSACTION"], before, &[&sql, "COMMIT"]].concat().into_iter().try_for_each(&mut run)?;
         ring(&mut connection).doing(|| shard.doing("telling shepherds"))?;
     }
     Ok(())

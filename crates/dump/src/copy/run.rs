@@ -382,30 +382,10 @@ impl Copy<'_> {
         let definers = Definers::of(&self.args.target.definer, target)?;
         let restore = self.restore(&held, &renames, (0, &definers), translator.as_ref());
         lock_schemas(target, &held, &renames)?;
-        let verify = restore.verify(&held, self.source.threads)?;
-        let mut warnings = Vec::new();
-        let events_off = restore.events_of_earlier(target, verify.as_ref(), &mut warnings)?;
-        state.steps(target)?.end(target)?;
+        let steps = state.steps(target)?;
+        let report = restore.prove_again(target, &steps, self.source.threads)?;
+        steps.end(target)?;
         journal::remove(self.store())?;
-        let report = RestoreReport {
-            server,
-            tables: held.tables().count(),
-            rows: held.rows(),
-            bytes: held.bytes(),
-            there_bytes: held.bytes(),
-            seconds: 0.0,
-            paused_seconds: 0.0,
-            load_seconds: 0.0,
-            definers_changed: 0,
-            mixed: None,
-            warnings,
-            users: None,
-            events_off,
-            events_unsure: None,
-            rewrites: translator.as_ref().map(Translator::rewrites).unwrap_or_default(),
-            refused: translator.as_ref().map(Translator::refused).unwrap_or_default(),
-            verify,
-        };
         Ok(self.report(manifest, report))
     }
 

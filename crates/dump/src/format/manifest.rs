@@ -42,7 +42,7 @@ pub struct Manifest {
     pub settings: BTreeMap<String, String>,
     /// The moment that all rows belong to, but for those of files with `earlier`.
     pub snapshot: Snapshot,
-    /// The moments that rows of other files belong to, if the dump was ended before its time and went on later.
+    /// The moments that rows of other files belong to, if the dump was interrupted and resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_snapshots: Vec<Snapshot>,
     /// When the dump began, UTC, RFC 3339.
@@ -210,7 +210,7 @@ impl Manifest {
         let chunks = || self.tables().flat_map(|(_, table)| &table.files);
         let old = chunks().filter(|chunk| chunk.earlier.is_some()).count();
         Some(format!(
-            "this {} was ended before its time and went on with a new snapshot: {old} of {} {} hold rows of an earlier \
+            "this {} was interrupted and resumed with a new snapshot: {old} of {} {} hold rows of an earlier \
              moment, from {} on, the others of {}; rows that were changed meanwhile may not fit together",
             if self.copied { "copy" } else { "dump" },
             chunks().count(),

@@ -55,9 +55,9 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Whether the target has all tables, views and sequences, and they are to be proved.
+    /// Whether the target has all tables, views and sequences.
     pub(super) fn has_all(&self, coordinator: &mut Connection) -> Result<bool> {
-        if self.args.no_verify || self.users || !self.manifest.contents.has_definitions() {
+        if !self.manifest.contents.has_definitions() {
             return Ok(false);
         }
         let schemas = self.manifest.schemas.iter();
@@ -216,9 +216,11 @@ impl<'a> Restore<'a> {
 
     /// Compares the target with what was loaded, unless a person will do without.
     pub(crate) fn verify(&self, filled: &Manifest, threads: usize) -> Result<Option<VerifyReport>> {
-        if self.args.no_verify {
-            return Ok(None);
-        }
+        if self.args.no_verify { Ok(None) } else { self.prove(filled, threads).map(Some) }
+    }
+
+    /// Compares the target with what was loaded.
+    pub(super) fn prove(&self, filled: &Manifest, threads: usize) -> Result<VerifyReport> {
         let verify = Verify {
             store: self.store,
             manifest: filled,
@@ -228,10 +230,10 @@ impl<'a> Restore<'a> {
             is_source: false,
             progress: self.progress,
         };
-        verify.run(self.options, threads, self.stop).map(Some)
+        verify.run(self.options, threads, self.stop)
     }
 
-    fn users(&self, coordinator: &mut Connection, steps: &Steps) -> Result<Option<Users>> {
+    pub(super) fn users(&self, coordinator: &mut Connection, steps: &Steps) -> Result<Option<Users>> {
         let may_drop = |account: &str| {
             self.args.drop_existing || self.resume && steps.has(&format!("account {account}"))
         };

@@ -16,7 +16,7 @@ use super::rename::{Case, Renames};
 use super::rows_only;
 use super::steps::{Steps, lock_schemas};
 use super::targets::{Coming, Target, is_transactional, kill};
-use super::users::UsersReport;
+use super::users::{Users, UsersReport};
 use super::verify::{self, VerifyReport};
 use crate::definer::Definers;
 use crate::error::Doing;
@@ -189,7 +189,7 @@ impl Restore<'_> {
             steps.refuse_others()?;
         }
         if has_no_steps && self.has_all(coordinator)? {
-            let proof = self.prove_again(coordinator, threads)?;
+            let proof = self.prove_again(coordinator, &steps, threads)?;
             let is_proved = proof.verify.as_ref().is_some_and(|verify| verify.differences.is_empty());
             if is_proved || !self.args.drop_existing {
                 return Ok(proof);
@@ -210,9 +210,22 @@ impl Restore<'_> {
         Ok(RestoreReport { there_bytes: report.bytes.saturating_sub(loaded), ..report })
     }
 
-    /// Proves what an earlier run has completed: it may have been ended before it could say so.
-    fn prove_again(&self, coordinator: &mut Connection, threads: usize) -> Result<RestoreReport> {
-        let verify = self.verify(self.manifest, threads)?;
+    /// Proves what an earlier run has completed, also with `--no-verify`: it may have been ended before it could say so, and nothing else
+    /// tells that all is there. Accounts that are not are made.
+    pub(crate) fn prove_again(
+        &self,
+        coordinator: &mut Connection,
+        steps: &Steps,
+        threads: usize,
+    ) -> Result<RestoreReport> {
+        let mut users = self.users(coordinator, steps)?;
+        let mut verify = self.prove(self.manifest, threads)?;
+        if let Some(users) = &mut users {
+            users.create(coordinator)?;
+            users.finish(coordinator)?;
+            users.verify(coordinator, &mut verify)?;
+        }
+        let verify = Some(verify);
         let mut warnings = vec!["all of it was there already: nothing was loaded".into()];
         let events_off = self.events_of_earlier(coordinator, verify.as_ref(), &mut warnings)?;
         Ok(RestoreReport {
@@ -227,7 +240,7 @@ impl Restore<'_> {
             definers_changed: 0,
             mixed: self.manifest.mixed(),
             warnings,
-            users: None,
+            users: users.map(Users::report),
             events_off,
             events_unsure: None,
             rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),

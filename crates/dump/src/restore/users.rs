@@ -143,6 +143,18 @@ impl Users {
         })
     }
 
+    /// Of accounts that are there and whose dumped password the target cannot hold: which have one of their own. Of one that is missing
+    /// nothing more is to be said.
+    fn note_kept(&mut self, there: &[Account]) {
+        let now = |who: &Who| there.iter().find(|other| other.who == *who);
+        self.without_login.retain(|who, _| now(who).is_some());
+        let has_own = |account: &&Account| {
+            let now = now(&account.who).map(|now| self.differences(account, now)).unwrap_or_default();
+            now.iter().any(|what| what == compare::PASSWORD_UNKNOWN)
+        };
+        self.kept = self.wanted.iter().filter(has_own).map(|account| account.who.clone()).collect();
+    }
+
     /// Says which accounts are locked, and which keep a password that is perhaps not the dumped one.
     fn note_logins(&mut self) {
         for (who, login) in &self.without_login {
@@ -331,7 +343,9 @@ pub(super) fn verify(
     report: &mut VerifyReport,
 ) -> Result<()> {
     let there = read::accounts(connection)?.accounts;
-    let users = Users::expected(connection, store, manifest, renames, &there)?;
+    let mut users = Users::expected(connection, store, manifest, renames, &there)?;
+    users.note_kept(&there);
+    users.note_logins();
     users.compare(&there, report);
     let difference = |one: NotHeld| Difference {
         object: format!("account {}", one.account),

@@ -11,7 +11,7 @@ use super::watch::State;
 use crate::dead::{self, Which};
 use crate::error::Doing;
 use crate::rows::{each, number};
-use crate::settings::{self, Change};
+use crate::settings;
 use crate::shard::{Place, Shard, Shards};
 use crate::{Error, Result, session};
 
@@ -154,8 +154,7 @@ pub(crate) fn change(shard: &Shard, seen: &Previewed, again: bool) -> Result<u64
 
 /// Pauses a kind on a shard, or goes on with it.
 pub(crate) fn pause(shard: &Shard, pause: Pause) -> Result<()> {
-    let change = Change { is_paused: Some(pause.is_paused), ..Change::default() };
-    settings::set(&alone(shard), pause.kind, &change)
+    settings::pause(&alone(shard), pause.kind, pause.is_paused)
 }
 
 fn alone(shard: &Shard) -> Shards {

@@ -266,8 +266,9 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
+/// Writes a value; that of no summands is -0 without the addition.
 fn sample(out: &mut String, name: &str, labels: &impl Display, value: f64) {
-    let _ = writeln!(out, "{name}{labels} {value}");
+    let _ = writeln!(out, "{name}{labels} {}", value + 0.0);
 }
 
 /// The value of a label.

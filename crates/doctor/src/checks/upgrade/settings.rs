@@ -11,9 +11,11 @@ const MARIADB: &str = "\
 const OLD_MARIADB: &str = "\
     SELECT LOWER(VARIABLE_NAME) AS name, GLOBAL_VALUE_ORIGIN AS origin, NULL AS place FROM information_schema.SYSTEM_VARIABLES \
     WHERE GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME', 'AUTO') LIMIT 1000";
+/// MySQL lists those of a session too, such as `timestamp`, which each client sets for itself: they have no global value.
 const MYSQL: &str = "\
     SELECT LOWER(VARIABLE_NAME) AS name, VARIABLE_SOURCE AS origin, VARIABLE_PATH AS place FROM \
-    performance_schema.variables_info WHERE VARIABLE_SOURCE <> 'COMPILED' LIMIT 1000";
+    performance_schema.variables_info JOIN performance_schema.global_variables USING (VARIABLE_NAME) \
+    WHERE VARIABLE_SOURCE <> 'COMPILED' LIMIT 1000";
 
 /// A variable that somebody has set.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::drover::{Running, run};
 use crate::guards::{lag_of, replica_of};
 use crate::servers::{on_both, source, start, start_unsynced};
 
-on_both!(rate, pause_file, load, lag_by_heartbeat, lag_by_status);
+on_both!(rate, what_a_short_run_logs, pause_file, load, lag_by_heartbeat, lag_by_status);
 
 const UPDATE: &str = "UPDATE t SET a = a + 1, v = CONCAT(v, '!')";
 
@@ -31,6 +31,23 @@ fn rate(flavour: Flavour) {
     // Parts are about as large as they may be.
     let parts = json["chunks"].as_f64().unwrap();
     assert!(bytes / parts < 12_000.0, "{json}");
+}
+
+/// What a run tells of the log is what it has added there, also if it is over in a moment and changes few rows of those that it passes.
+fn what_a_short_run_logs(flavour: Flavour) {
+    let server = &start_unsynced(flavour, &["--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"]);
+    make(server, "chunk_short", 30);
+    let length =
+        || sql(server, "SHOW BINARY LOGS").iter().map(|log| log[1].parse::<f64>().unwrap()).sum::<f64>();
+    for condition in ["id < 0", "id BETWEEN 20000 AND 22000", "a = 3"] {
+        let before = length();
+        let update = format!("{UPDATE} WHERE {condition}");
+        let told = run(&mut chunk(server, "chunk_short", "--json", &update)).done().json();
+        let added = length() - before;
+        let told = told["binlog_bytes"].as_f64().unwrap();
+        // The table in which a run notes where it is comes and goes besides.
+        assert!(told > added * 0.8 - 4e3 && told < added * 1.2 + 4e3, "{condition}: {told} of {added}");
+    }
 }
 
 fn pause_file(flavour: Flavour) {

@@ -112,6 +112,19 @@ fn paused_kinds_wait(flavour: Flavour) {
     let begun = Instant::now();
     wait_until("it goes on", || queue.lines("log").len() > before + 1);
     assert!(begun.elapsed().as_secs_f64() < 2.5, "{:?}", begun.elapsed());
+    // All are all, whatever was said of one.
+    assert!(queue.run("pause").done().stderr.contains("tasks of all kinds are paused"));
+    let paused = || {
+        let stat = queue.run("stat --json").done().json();
+        stat["kinds"].as_array().unwrap().iter().map(|kind| kind["is_paused"] == true).collect::<Vec<_>>()
+    };
+    let is_all = |is: bool| paused().iter().all(|&paused| paused == is);
+    assert!(is_all(true), "{:?}", paused());
+    queue.run("resume --kind 2").done();
+    queue.run("pause --kind 1").done();
+    queue.run("resume").done();
+    assert!(is_all(false), "{:?}", paused());
+    queue.run("set --kind 1").refused(&["nothing to set"]);
     work.signal("INT");
     work.finish().done();
 }

@@ -113,6 +113,8 @@ fn mariadb_to_mysql() {
             .collect::<Vec<_>>()
     );
 
+    run(&mut verify(&target, dir.path(), "--users")).found(&["`ann`@`localhost`", "it is locked"]);
+
     // Unlocked without a password it still lets nobody in; with the statement that is named it does.
     sql(&target, "ALTER USER ann@localhost ACCOUNT UNLOCK");
     stays_out(&target, "ann", "");
