@@ -62,8 +62,8 @@ impl Change {
 /// If a shard fails: the error says which, and those before it have it.
 pub fn pause(shards: &Shards, kind: Option<u16>, is_paused: bool) -> Result<()> {
     let change = Change { is_paused: Some(is_paused), ..Change::default() };
-    let all = "UPDATE queue_kind SET is_paused = NULL WHERE kind >= 0";
-    apply(shards, kind, &change, if kind.is_none() { &[all] } else { &[] })
+    let all = ["UPDATE queue_kind SET is_paused = NULL WHERE kind >= 0"];
+    apply(shards, kind, &change, if kind.is_none() { &all } else { &[] })
 }
 
 /// Sets it on every shard, for one kind or for all that do not say otherwise; shepherds hear of it at once.
