@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use drover_report::read::duration;
 
-/// Measure what a server, a disk, an allocator and a login can bear.
+/// Benchmark a server, a disk, an allocator and logins.
 #[derive(Debug, clap::Args)]
 pub struct BenchArgs {
     /// What to measure.

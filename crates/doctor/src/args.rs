@@ -161,7 +161,8 @@ pub struct ExamineArgs {
     #[arg(long, value_name = "FILE")]
     pub fix_script: Option<PathBuf>,
 
-    /// Pass over the findings of this rule from now on, or over the one on a subject: RULE or RULE=SUBJECT
+    /// Pass over the findings of this rule from now on, or over the one on a subject: RULE or RULE=SUBJECT; on every host and server
+    /// that is examined with the same --ignore-file
     #[arg(long, value_name = "RULE", requires = "because")]
     pub ignore: Option<String>,
 

@@ -48,11 +48,11 @@ pub(crate) enum Command {
     Binlog(Box<drover_binlog::BinlogArgs>),
     /// An offline task queue in MySQL and MariaDB tables, on any number of servers
     Queue(drover_queue::args::QueueArgs),
-    /// Measure what a server, a disk, an allocator and a login can bear
+    /// Benchmark a server, a disk, an allocator and logins
     Bench(drover_bench::args::BenchArgs),
     /// Look at a host and its server, and say what is wrong, how it is known, and what it costs here
     Doctor(Box<drover_doctor::args::DoctorArgs>),
-    /// Private throw-away servers
+    /// Start disposable MySQL and MariaDB servers
     Sandbox(drover_sandbox::SandboxArgs),
 }
 

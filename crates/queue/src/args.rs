@@ -38,7 +38,7 @@ pub enum QueueCommand {
     Set(SetArgs),
     /// Begin no more tasks of a kind, or of any
     Pause(KindArgs),
-    /// Go on with what was paused
+    /// Resume tasks that were paused, of a kind or of all
     Resume(KindArgs),
     /// Have a shard take no more tasks from push and build; it is worked off
     Drain(DrainArgs),
@@ -126,7 +126,7 @@ pub struct BuildArgs {
     #[arg(long, value_name = "URL", value_parser = clap::value_parser!(drover_db::options::Secret))]
     pub source: Option<drover_db::options::Secret>,
 
-    /// Name of the build: the same one goes on with a build that was broken off [default: from the kind, the file and the time]
+    /// Name of the build: the same one resumes an interrupted build [default: from the kind, the file and the time]
     #[arg(long, value_name = "NAME")]
     pub job: Option<String>,
 
@@ -152,7 +152,7 @@ pub struct BuildArgs {
 #[command(group(clap::ArgGroup::new("hands").required(true).args(["exec", "json_lines", "http"])))]
 pub struct WorkArgs {
     /// Run this command of the shell for each task: it has the task as a line of JSON on its input and in DROVER_ID, DROVER_KIND,
-    /// DROVER_OBJECT_ID and DROVER_ATTEMPT; exit status 0 is done, 75 later, any other a failure
+    /// DROVER_OBJECT_ID, DROVER_ATTEMPT and DROVER_TENANT; exit status 0 is done, 75 later, any other a failure
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
 

@@ -8,7 +8,7 @@ use drover_report::read;
 
 use crate::{Flavour, LinkSettings, MAX_DELAY, SandboxName, StartOptions, Topology};
 
-/// Private throw-away servers.
+/// Start disposable MySQL and MariaDB servers.
 #[derive(Debug, Clone, Args)]
 pub struct SandboxArgs {
     /// What to do.

@@ -41,11 +41,11 @@ pub struct ReplayArgs {
     #[arg(long, requires = "flashback")]
     pub skip_missing: bool,
 
-    /// Go on where an earlier replay of this name was ended, whatever ended it
+    /// Resume an earlier replay of this name where it was interrupted
     #[arg(long, conflicts_with = "restart")]
     pub resume: bool,
 
-    /// Begin anew, as after the target was filled anew: what an earlier replay noted there is forgotten. Without it, what the target
+    /// Start over on a target that was filled anew: what an earlier replay noted there is forgotten. Without it, what the target
     /// has applied already is an error: as the server that wrote the logs, as a replica, by a replay of another name
     #[arg(long)]
     pub restart: bool,
@@ -60,7 +60,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub workers: Option<u16>,
 
-    /// Where an earlier replay was ended within a transaction on tables that keep none: apply it again, or take it as applied
+    /// Where an earlier replay was interrupted within a transaction on non-transactional tables: apply it again, or take it as applied
     #[arg(long, value_name = "WHAT", requires = "resume")]
     pub interrupted: Option<Interrupted>,
 

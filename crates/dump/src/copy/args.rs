@@ -28,8 +28,8 @@ pub struct CopyArgs {
     #[arg(long)]
     pub resume: bool,
 
-    /// Go on, or be gone on with later, such that all rows belong to one moment: those that are there are read again on the
-    /// source and stay only if they are the same in the new snapshot
+    /// Resume with one consistent snapshot, now or in a later run: rows that were copied are read again on the source, and kept only
+    /// if they are unchanged in the new snapshot
     #[arg(long)]
     pub consistent_resume: bool,
 

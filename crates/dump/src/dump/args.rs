@@ -48,7 +48,8 @@ pub struct SourceArgs {
     #[arg(long)]
     pub no_schema: bool,
 
-    /// Connections that read rows, each with its worker [default: twice the cores here, if the server has as many to spare]
+    /// Connections that read rows, each with its worker [default: two for each core here, 4 to 32, and at most
+    /// half of the connections that the server has left]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
 
@@ -60,7 +61,7 @@ pub struct SourceArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub max_lock_time: u64,
 
-    /// Go on where the account may lock nothing: rows may belong to different moments, which is said and noted
+    /// Dump though the account may lock nothing: rows may belong to different moments (reported, and noted in the manifest)
     #[arg(long)]
     pub inconsistent: bool,
 }
@@ -73,13 +74,13 @@ pub struct DumpArgs {
     #[arg(long, value_name = "DIR | URL")]
     pub out: PathBuf,
 
-    /// Go on with a dump that was ended before its time, with the same arguments: files that are whole are kept. What is
-    /// missing is read from a new snapshot, so that rows of different files may belong to different moments; it is said
+    /// Resume an interrupted dump, with the same arguments. Complete files are kept; the rest is read from a new snapshot, so that
+    /// rows of different files may belong to different moments (reported, and noted in the manifest)
     #[arg(long)]
     pub resume: bool,
 
-    /// Go on, or be gone on with later, such that all rows belong to one moment: a file is kept only if its rows are the
-    /// same in the new snapshot
+    /// Resume with one consistent snapshot, now or in a later run: a complete file is kept only if its rows are unchanged in the new
+    /// snapshot
     #[arg(long)]
     pub consistent_resume: bool,
 

@@ -96,7 +96,8 @@ pub struct RestoreArgs {
     #[arg(long)]
     pub check: bool,
 
-    /// Connections that load rows, each with its worker [default: twice the cores here, if the server has as many to spare]
+    /// Connections that load rows, each with its worker [default: two for each core here, 4 to 32, and at most
+    /// half of the connections that the server has left]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
 
@@ -146,7 +147,8 @@ pub struct VerifyArgs {
     #[arg(long, conflicts_with_all = ["into", "source", "users"])]
     pub no_server: bool,
 
-    /// Connections that read rows [default: twice the cores here, if the server has as many to spare]
+    /// Connections that read rows [default: two for each core here, 4 to 32, and at most half of the connections that the server has
+    /// left; with --no-server one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub threads: Option<u16>,
 

@@ -38,6 +38,13 @@ fn a_server_is_rebuilt(flavour: Flavour) {
         thread::sleep(Duration::from_millis(500));
         run(&mut shell(dump, &old)).done();
     });
+    let dumps = fs::read_dir(old.path().join("backup")).unwrap();
+    let [day] = &dumps.map(|dump| dump.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()[..]
+    else {
+        panic!("one dump");
+    };
+    let [restore, dry_run, replay, resume, up_to] =
+        [restore, dry_run, replay, resume, up_to].map(|line| line.replace("2026-11-29", day));
     traffic.runs(seconds(), &Kind::ALL, || ());
     let before = compare::everything(&source, "live");
     sql(&source, "FLUSH BINARY LOGS");
@@ -50,18 +57,18 @@ fn a_server_is_rebuilt(flavour: Flavour) {
         options(dir, "new.cnf", &target);
         std::os::unix::fs::symlink(old.path().join("backup"), dir.path().join("backup")).unwrap();
         std::os::unix::fs::symlink(source.datadir(), dir.path().join("logs")).unwrap();
-        run(&mut shell(restore, dir)).done();
+        run(&mut shell(&restore, dir)).done();
         target
     });
     let log = sql(&source, "SHOW BINARY LOGS").pop().unwrap().remove(0);
     let named = |line: &str, position: &str| line.replace("binlog.000018", &log).replace("420731", position);
     let listed = run(&mut shell(&named(list, "").replace("shop.orders", "live.*"), &rebuilt)).done();
     let position = first_position(&listed.stdout);
-    let [up_to, undo] = [up_to, undo].map(|line| named(line, &position));
+    let [up_to, undo] = [&up_to, undo].map(|line| named(line, &position));
 
-    run(&mut shell(dry_run, &rebuilt)).done();
-    run(&mut shell(replay, &rebuilt)).done();
-    run(&mut shell(resume, &rebuilt)).done();
+    run(&mut shell(&dry_run, &rebuilt)).done();
+    run(&mut shell(&replay, &rebuilt)).done();
+    run(&mut shell(&resume, &rebuilt)).done();
     assert_same("rebuilt", &after, &servers[0]);
     run(&mut shell(&undo, &rebuilt)).done();
     assert_same("undone", &before, &servers[0]);
