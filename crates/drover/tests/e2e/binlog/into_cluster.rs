@@ -124,6 +124,8 @@ fn tables_without_keys_into_group_replication() {
     let told = refused(node, &logs, "", &said, &[said[0], "does not comply"]);
     assert_eq!(told.matches("cannot be applied: ").count(), REFUSED.len(), "{told}");
     refused(node, &logs, "--table rc.good --table rc.kept", &[said[3]], &[said[3]]);
+    // What the target's own log does not get is looked at all the same.
+    refused(node, &logs, "--skip-binlog", &said[..1], &said[..1]);
     let taken = ["good", "as_good", "to_keep", "to_mend", "fresh"];
     let options: String = taken.iter().map(|table| format!(" --table rc.{table}")).collect();
     run(drover_on(node, &format!("binlog replay --dry-run{options}")).args(&logs)).done();
@@ -147,4 +149,9 @@ fn statements_into_a_group(source: &Server, node: &Server) {
     let line = format!("{place}: rows of rc.bare: ");
     let told = refused(node, &logs, "--name statements", &[&line, "does not comply"], &[&line]);
     assert_eq!(told.matches("cannot be applied: ").count(), 1, "{told}");
+    // The server looks at no statement of a session that logs nothing.
+    let unlogged = "binlog replay --name statements --skip-binlog";
+    run(drover_on(node, &format!("{unlogged} --dry-run")).args(&logs)).done();
+    run(drover_on(node, unlogged).args(&logs)).done();
+    assert_eq!(value(node, "SELECT GROUP_CONCAT(id ORDER BY id) FROM rc.good"), "1,2,3,7");
 }
