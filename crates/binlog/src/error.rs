@@ -74,6 +74,14 @@ pub enum Error {
         /// What a person can do about it.
         hint: Option<String>,
     },
+    /// The target is a node of a cluster, which does not take something of the logs.
+    #[error("{what}")]
+    Refused {
+        /// What that is, with the log and the position where it is.
+        what: String,
+        /// What a person can do about it.
+        hint: &'static str,
+    },
     /// A person or a signal stopped the work.
     #[error("stopped by a signal")]
     Stopped,
@@ -160,6 +168,7 @@ impl Error {
             }
             Self::Target { source, .. } => target_hint(source),
             Self::Found { hint, .. } => hint.clone(),
+            Self::Refused { hint, .. } => Some((*hint).into()),
             Self::StoppedMidway => Some("the same command with --resume resumes it".into()),
             _ => None,
         }

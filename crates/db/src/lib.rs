@@ -2,6 +2,7 @@
 //! connection, what the server is and can do, what accounts may do, what is known of its tables, and how names and values
 //! are written into SQL.
 
+mod cluster;
 pub mod collations;
 mod error;
 pub mod grants;
@@ -15,6 +16,7 @@ mod stop;
 pub mod table;
 pub mod wire;
 
+pub use cluster::{Cluster, Substitutes};
 pub use error::{Error, Exposure, Result, ServerError};
 pub use server::{Server, Vendor};
 pub use stop::{Stop, Watched};

@@ -183,7 +183,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         {
             let mut text = Vec::new();
             push_xa(b"XA START ", &name, &mut text);
-            self.prepare(text)?;
+            self.prepare(item, text)?;
         }
         Ok(())
     }
@@ -279,7 +279,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if query.is_begin() {
             return match query.text.eq_ignore_ascii_case(b"BEGIN") {
                 true => Ok(()),
-                false => self.prepare(query.text.to_vec()),
+                false => self.prepare(item, query.text.to_vec()),
             };
         }
         if query.is_end() && item.place == Place::Last {
@@ -293,6 +293,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if !self.takes(item, query)? {
             return Ok(());
         }
+        self.sink.see_statement(&self.at(item), query)?;
         self.flush_rows()?;
         self.settings(item, query)?;
         self.sink.count_statement();
@@ -302,6 +303,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             return Ok(self.push(Piece::Statement(text, error))?);
         }
         if query.is_xa_end() {
+            self.sink.see_xa(&self.at(item))?;
             self.set_mode(Mode::Prepared);
             self.set_end(text);
             return Ok(self.note()?);
@@ -455,6 +457,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 "drover binlog extract writes what there is; then go on behind it with --start-position";
             return self.problem(item, &what, hint);
         }
+        self.sink.see_statement(&self.at(item), &query)?;
         self.flush_rows()?;
         self.settings(item, &query)?;
         self.set_mode(Mode::Statements);
@@ -465,7 +468,8 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     }
 
     /// A transaction that ends prepared.
-    fn prepare(&mut self, start: Vec<u8>) -> Result<(), Trouble> {
+    fn prepare(&mut self, item: &Item<'_>, start: Vec<u8>) -> Result<(), Trouble> {
+        self.sink.see_xa(&self.at(item))?;
         self.set_mode(Mode::Prepared);
         self.note()?;
         Ok(self.push(Piece::Statement(start, 0))?)

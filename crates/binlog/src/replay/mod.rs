@@ -10,6 +10,7 @@ mod ahead;
 mod applied;
 mod args;
 mod builder;
+mod cluster;
 mod collations;
 mod definitions;
 mod dry_run;
@@ -20,6 +21,7 @@ mod programs;
 mod provenance;
 mod queue;
 mod refusals;
+mod scheduled;
 mod sink;
 mod transaction;
 mod trial;
@@ -32,7 +34,7 @@ use std::sync::Arc;
 use std::thread;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Row, Stop, Watched, quote, server};
+use drover_db::{Connection, Stop, Watched};
 use drover_report::Progress;
 use serde::Serialize;
 
@@ -52,6 +54,7 @@ pub use dry_run::Problem;
 use ahead::Ahead;
 use applied::{Applied, Before};
 use builder::Builder;
+use cluster::Node;
 use events::Target;
 use marks::Mark;
 use position::{Found, Positions};
@@ -59,6 +62,7 @@ use queue::Queue;
 use refusals::{
     refuse_filled, refuse_half_filled, refuse_itself, refuse_made_anew, refuse_others, see_server,
 };
+use scheduled::{running_events, switch_on};
 use sink::{Goes, Sink};
 use worker::{Context, Worker};
 
@@ -150,6 +154,18 @@ pub fn replay(
     destination: &Destination,
     progress: &Progress,
 ) -> Result<ReplayReport> {
+    run(args, false, origin, after, destination, progress)
+}
+
+/// The same; `is_trial` ends a dry run at the first thing that the target's cluster refuses.
+fn run(
+    args: &ReplayArgs,
+    is_trial: bool,
+    origin: Option<&Origin>,
+    after: Option<&After>,
+    destination: &Destination,
+    progress: &Progress,
+) -> Result<ReplayReport> {
     let failed = |source| destination.failed("looking at the target", source);
     let (mut connection, _watched) = destination.connect()?;
     let target = Target::of(&mut connection).map_err(failed)?;
@@ -194,6 +210,10 @@ pub fn replay(
     let schemas = schemas.transpose()?;
     if let Some(after) = after.filter(|_| mark.is_none()) {
         after.check_log(first_log(args, origin, after)?)?;
+    }
+    let node = Node::of(&mut connection, args.skip_binlog).map_err(failed)?;
+    if node.is_some() && !args.dry_run && !args.follows() {
+        cluster::refuse_beforehand(args, origin, after, destination, progress)?;
     }
     let mut provenance = found.as_ref().map(|found| found.provenance.clone()).unwrap_or_default();
     if let Some(origin) = origin {
@@ -267,6 +287,8 @@ pub fn replay(
         trial: None,
         schemas: None,
         made_schemas: 0,
+        node,
+        is_trial,
     };
     sink.see_selection(&selection)?;
     if goes_on.is_none() || !begins_here {
@@ -275,7 +297,7 @@ pub fn replay(
     if !args.flashback {
         reading.look_ahead(&mut sink)?;
     }
-    if let Some(after) = after.filter(|_| !args.resume) {
+    if let Some(after) = after.filter(|_| !args.resume && !is_trial) {
         progress.phase("comparing the target with the dump");
         after.check_target(&args.filter)?;
     }
@@ -283,7 +305,7 @@ pub fn replay(
         positions.create(&mut sink.connection).map_err(failed)?;
         return apply(args, &positions, mark, reading, sink);
     }
-    progress.phase("dry run");
+    progress.phase(if is_trial { "looking for what the cluster refuses" } else { "dry run" });
     reading.into_sink(&mut sink)?;
     sink.try_session()?;
     Ok(sink.report)
@@ -494,45 +516,6 @@ impl Reading<'_> {
         sink.report.passed_over += passed_over;
         Ok(())
     }
-}
-
-/// Scheduled events that run on the target: what they change would come a second time from the logs, or in the way of them.
-fn running_events(connection: &mut Connection) -> drover_db::Result<Option<Problem>> {
-    if server::variable(connection, "GLOBAL.event_scheduler")?.is_none_or(|value| value != "ON") {
-        return Ok(None);
-    }
-    let rows = connection.query(
-        "SELECT EVENT_SCHEMA, EVENT_NAME, DEFINER FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' ORDER BY 1, 2",
-    )?;
-    let Some(first) = rows.first().map(alter_event) else { return Ok(None) };
-    let names: Vec<_> =
-        rows.rows.iter().map(|row| quote::qualified(&row.string(0), &row.string(1))).collect();
-    let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    Ok(Some(Problem {
-        at: String::new(),
-        what: format!("scheduled events run on the target, {} in all: {shown}", names.len()),
-        hint: format!(
-            "{first} DISABLE ON SLAVE, and so each that comes from the logs' server; with --allow-events all of them run on"
-        ),
-    }))
-}
-
-/// The beginning of a statement that changes an event, of its schema, name and DEFINER: without that it would run as who changes it.
-fn alter_event(row: &Row) -> String {
-    let definer = row.string(2);
-    let definer = definer
-        .rsplit_once('@')
-        .map(|(user, host)| format!("DEFINER={}@{} ", quote::identifier(user), quote::identifier(host)));
-    format!("ALTER {}EVENT {}", definer.unwrap_or_default(), quote::qualified(&row.string(0), &row.string(1)))
-}
-
-/// What switches an event on, by its schema and name.
-fn switch_on(connection: &mut Connection, event: &str) -> drover_db::Result<String> {
-    let row = connection.first(format!(
-        "SELECT EVENT_SCHEMA, EVENT_NAME, DEFINER FROM information_schema.EVENTS WHERE CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) = {}",
-        quote::string(event)
-    ))?;
-    Ok(row.map(|row| alter_event(&row) + " ENABLE").unwrap_or_default())
 }
 
 fn small_packets(max_packet: usize) -> Error {

@@ -15,6 +15,7 @@ use crate::source::log_number;
 use crate::{Error, Result};
 
 use super::applied::Applied;
+use super::cluster::Node;
 use super::collations::NearestCollation;
 use super::dry_run::Schemas;
 use super::events::Target;
@@ -61,6 +62,10 @@ pub(super) struct Sink<'a> {
     pub(super) schemas: Option<Schemas>,
     /// How many schemas of the logs were noted.
     pub(super) made_schemas: usize,
+    /// Where the target is a node of a cluster, what that refuses.
+    pub(super) node: Option<Node>,
+    /// Whether what the cluster refuses ends a dry run.
+    pub(super) is_trial: bool,
 }
 
 /// What is to be known of a table of the target.
@@ -295,6 +300,7 @@ impl Sink<'_> {
     pub(super) fn defines(&mut self, at: &Start, query: &Query<'_>, dialect: Dialect) -> Result<()> {
         self.tables.clear();
         self.kept.clear();
+        self.learn_definition(query, dialect)?;
         match self.goes {
             Goes::ToWorkers(..) => Ok(()),
             Goes::Nowhere => self.try_definition(at, query, dialect),

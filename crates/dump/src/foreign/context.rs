@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Stop, replays};
+use drover_db::{Cluster, Connection, Stop, replays};
 
 use super::references::References;
 use super::script::Statement;
@@ -15,7 +15,6 @@ use crate::error::Doing;
 use crate::guard::Guard;
 use crate::kind::Kind;
 use crate::progress::Progress;
-use crate::restore::cluster::Cluster;
 use crate::restore::rename::Renames;
 use crate::{Error, Result};
 

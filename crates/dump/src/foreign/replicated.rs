@@ -1,60 +1,27 @@
 //! Tables whose rows would not come to all nodes of the cluster that the target is in: refused before anything is changed where
 //! definitions tell, else before the table gets its rows.
 
-use std::collections::BTreeSet;
-
-use drover_db::{Connection, server};
+use drover_db::{Cluster, Connection, Substitutes};
 
 use super::context::Context;
-use super::definition::Definition;
 use super::inventory::Inventory;
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
-use crate::restore::cluster::Cluster;
 use crate::{Error, Result};
 
 /// Tables that an error lists.
 const SHOWN: usize = 10;
 const HINT: &str = "restore it into a server outside of the cluster, ALTER these tables there, and bring them here with drover copy";
 
-/// What a node makes of definitions by itself.
-struct Substitutes {
-    /// Engines that it puts another one in the place of; `None` for all but one.
-    engines: Option<BTreeSet<String>>,
-    /// Whether it gives a primary key to tables that have none.
-    makes_keys: bool,
-}
-
-impl Substitutes {
-    fn of(connection: &mut Connection) -> Result<Self> {
-        let mut value = |name: &str| {
-            let value = server::variable(connection, name).doing(|| format!("reading {name}"));
-            value.map(Option::unwrap_or_default)
-        };
-        let engines = value("disabled_storage_engines")?.to_ascii_uppercase();
-        let engines = engines.split(',').map(|name| name.trim().to_owned()).collect();
-        let is_enforced = !value("enforce_storage_engine")?.is_empty();
-        let makes_keys = value("sql_generate_invisible_primary_key")? == "1";
-        Ok(Self { engines: (!is_enforced).then_some(engines), makes_keys })
-    }
-
-    /// The engine of a table, as far as its definition tells.
-    fn engine<'d>(&self, definition: &'d Definition) -> Option<&'d str> {
-        let engine = definition.engine.as_deref()?;
-        let is_kept =
-            self.engines.as_ref().is_some_and(|engines| !engines.contains(&engine.to_ascii_uppercase()));
-        is_kept.then_some(engine)
-    }
-}
-
 /// Refuses a dump with definitions of such tables, and one that fills such tables of the target.
 pub(super) fn check(connection: &mut Connection, context: &Context<'_>, found: &Inventory) -> Result<()> {
     let Some(cluster) = context.cluster else { return Ok(()) };
-    let substitutes = Substitutes::of(connection)?;
+    let substitutes = Substitutes::of(connection).doing(|| "asking what the target makes of definitions")?;
     let mut refused = Vec::new();
     for (name, definition) in &found.tables {
         let has_key = definition.may_have_key || substitutes.makes_keys || found.changed.contains_key(name);
-        if let Some(why) = cluster.refuses_definition(substitutes.engine(definition), has_key) {
+        let engine = definition.engine.as_deref().filter(|engine| substitutes.keeps(engine));
+        if let Some(why) = cluster.refuses_definition(engine, has_key) {
             refused.push(format!("{}: {why}", definition.place));
         }
     }
@@ -91,5 +58,6 @@ pub(super) fn check_one(connection: &mut Connection, cluster: Option<Cluster>, t
 
 fn why_not(connection: &mut Connection, cluster: Cluster, table: &Name) -> Result<Option<String>> {
     let Some(engine) = catalog::engine(connection, table)? else { return Ok(None) };
-    cluster.refuses(connection, &table.to_string(), &engine)
+    let refused = cluster.refuses(connection, &table.to_string(), &engine);
+    refused.doing(|| format!("trying to change {table}"))
 }

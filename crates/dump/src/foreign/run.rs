@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Server, Stop};
+use drover_db::{Cluster, Connection, Server, Stop};
 
 use super::context::Context;
 use super::directory::{How, Loader, Plan, Planned, Step};
@@ -27,7 +27,6 @@ use crate::error::Doing;
 use crate::guard::{self, Guard, Side};
 use crate::progress::Progress;
 use crate::restore::RestoreArgs;
-use crate::restore::cluster::Cluster;
 use crate::restore::global::{LocalInfile, RedoLog};
 use crate::restore::rename::{Case, Renames};
 use crate::session::{self, Purpose};
@@ -366,7 +365,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     let dir = if args.dir.is_dir() { Some(args.dir.as_path()) } else { args.dir.parent() };
     let tally = Tally::default();
     let target = Target::read(coordinator)?;
-    let cluster = Cluster::of(coordinator)?;
+    let cluster = Cluster::of(coordinator).doing(|| "asking for the target's cluster")?;
     let drop_existing = args.target.drop_existing;
     let references = found.inventory.as_ref().map(|found| found.references.clone()).unwrap_or_default();
     let context = Context {

@@ -5,12 +5,11 @@ use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
 use drover_db::sql::program::Program;
-use drover_db::{Connection, Server, Stop, quote, server};
+use drover_db::{Cluster, Connection, Server, Stop, quote, server};
 use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
 use super::begun::NO_FILES;
-use super::cluster::Cluster;
 use super::in_place::{self, InPlace};
 use super::objects::{ImpossibleSchema, Scripts, each};
 use super::rename::{Case, Renames};
@@ -259,7 +258,7 @@ impl Preparation<'_> {
             });
         }
         let server = Server::of(connection).doing(|| "asking for the server's version")?;
-        let cluster = Cluster::of(connection)?;
+        let cluster = Cluster::of(connection).doing(|| "asking for the target's cluster")?;
         let always = always || cluster.is_some();
         let translator = match always {
             true => Some(Translator::always(connection, store, manifest, &server)?),

@@ -4,7 +4,6 @@
 mod args;
 pub(crate) mod begun;
 pub(crate) mod check;
-pub(crate) mod cluster;
 mod events;
 mod files;
 mod filled;

@@ -2,9 +2,8 @@
 //! before a row moves. No row is loaded, and events are made switched off. For an account that may make no schemas see [`super::in_place`].
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Stop, Vendor, quote};
+use drover_db::{Cluster, Connection, Stop, Vendor, quote};
 
-use super::cluster::Cluster;
 use super::objects::{Scripts, each};
 use super::rename::Renames;
 use super::scratch::{Names, Scratch};
@@ -211,9 +210,9 @@ impl Trial<'_> {
         let cluster =
             self.cluster.filter(|cluster| *cluster != Cluster::Galera || !made.table.rows_elsewhere);
         let Some(cluster) = cluster else { return Ok(Some(made)) };
-        let Some(reason) = cluster.refuses(connection, &made.target, &made.table.engine)? else {
-            return Ok(Some(made));
-        };
+        let refused = cluster.refuses(connection, &made.target, &made.table.engine);
+        let refused = refused.doing(|| format!("trying to change {}", made.target))?;
+        let Some(reason) = refused else { return Ok(Some(made)) };
         // What needs it is refused, too.
         let drop = format!("DROP TABLE {}", made.target);
         connection.execute(drop).doing(|| format!("dropping {}", made.target))?;

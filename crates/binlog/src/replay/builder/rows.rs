@@ -82,6 +82,9 @@ impl Builder<'_, '_, '_> {
             return self.push_statements();
         }
         self.sink.count_rows();
+        if self.sink.node.is_some() {
+            self.sink.see_rows(&self.at(item), schema, name)?;
+        }
         if let Some(table) = table
             && self.sink.is_set_by_function(schema, name)?
         {

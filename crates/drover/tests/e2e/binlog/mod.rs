@@ -13,6 +13,7 @@ mod extract_rows;
 mod flashback;
 mod follow;
 mod gaps;
+mod into_cluster;
 mod json;
 mod origin;
 mod pitr;
