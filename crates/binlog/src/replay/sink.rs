@@ -199,6 +199,7 @@ impl Sink<'_> {
         let is_other = (self.target.vendor == Vendor::MariaDb) != is_mariadb;
         let (on_mariadb, has_former) = (self.target.vendor == Vendor::MariaDb, self.target.has_former_times);
         if !is_other
+            && !(is_mariadb && table.may_have_later_types())
             && !table.may_be_versioned()
             && !table.has_old_times()
             && !table.has_times_unlike(has_former)
@@ -213,7 +214,8 @@ impl Sink<'_> {
             [&table.schema, &table.name].map(|name| quote::string(&String::from_utf8_lossy(name)));
         let columns = format!(
             "SELECT c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_OCTET_LENGTH, 0), t.TABLE_TYPE = 'SYSTEM VERSIONED', \
-             c.DATA_TYPE IN ('time', 'datetime', 'timestamp') AND c.COLUMN_TYPE LIKE '%/* %' \
+             c.DATA_TYPE IN ('time', 'datetime', 'timestamp') AND c.COLUMN_TYPE LIKE '%/* %', \
+             COALESCE(c.CHARACTER_SET_NAME = 'ascii', 0), c.COLUMN_TYPE LIKE '% COMPRESSED%' \
              FROM information_schema.COLUMNS c JOIN information_schema.TABLES t USING (TABLE_SCHEMA, TABLE_NAME) \
              WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} ORDER BY c.ORDINAL_POSITION"
         );
@@ -228,6 +230,8 @@ impl Sink<'_> {
             data_type: row.string(1),
             most: row.string(2).parse().unwrap_or(0),
             has_former_times: !knows_later || row.string(4) == "1",
+            is_ascii: row.string(5) == "1",
+            is_compressed: row.string(6) == "1",
         };
         let kept = Kept { columns: rows.into_iter().map(column).collect(), history };
         if let (true, Goes::ToWorkers(..)) = (kept.columns.is_empty(), &self.goes) {

@@ -304,6 +304,12 @@ impl Column {
         }
     }
 
+    /// Whether its values may be bytes and no text, for all that the log tells.
+    pub(super) fn may_be_bytes(&self) -> bool {
+        const BYTES: u16 = 63;
+        matches!(self.collation, None | Some(BYTES))
+    }
+
     /// Of this type, without a name.
     #[cfg(test)]
     pub(crate) fn of_tests(kind: ColumnType) -> Self {

@@ -12,64 +12,10 @@ use super::address::{push_inet4, push_inet6, push_uuid};
 use super::column::{Column, ColumnType};
 use super::defined::is_of;
 use super::image::{Field, Row, RowReader, is_set};
+use super::kept::{Kept, KeptColumn, KeptHistory};
 use super::retimed::{push_retimed, retimed};
 use super::table::Table;
 use super::value::{Value, inflate};
-
-/// A table as the server keeps it that is to take the rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
-    pub(crate) columns: Vec<KeptColumn>,
-    /// How it keeps a history itself, if it does.
-    pub(crate) history: Option<KeptHistory>,
-}
-
-/// How a server keeps the history of a system-versioned table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeptHistory {
-    /// Which column tells until when a row is valid; `None` for one that the server has added by itself, behind all others.
-    pub(crate) until: Option<usize>,
-    /// Whether the last TIMESTAMP is the one that MariaDB has from 11.5 on; `None` where rows stay as they are in the log.
-    pub(crate) ends_later: Option<bool>,
-}
-
-impl KeptHistory {
-    const AS_LOGGED: Self = Self { until: None, ends_later: None };
-}
-
-impl Kept {
-    /// A table that a server, of MariaDB or not, is about to make, of a definition in the log: MariaDB takes JSON for LONGTEXT.
-    pub(crate) fn as_made(table: &Table, on_mariadb: bool, has_former_times: bool) -> Self {
-        let column = |column: &Column| {
-            let is_json = on_mariadb && matches!(column.kind, ColumnType::Json(_));
-            let (data_type, most) = if is_json { ("longtext", u32::MAX.into()) } else { ("", 0) };
-            let name = column.name.as_deref().unwrap_or_default();
-            let name = String::from_utf8_lossy(name).into_owned();
-            KeptColumn { name, data_type: data_type.into(), most, has_former_times }
-        };
-        Self { columns: table.columns.iter().map(column).collect(), history: Some(KeptHistory::AS_LOGGED) }
-    }
-
-    /// A column that rows of `table`, of the other vendor's log, cannot be written for: MySQL's JSON takes no text in a row event.
-    pub(crate) fn unfit<'k>(&'k self, table: &Table, is_mariadb: bool) -> Option<&'k str> {
-        let is_unfit = |(column, kept): &(&Column, &KeptColumn)| {
-            is_mariadb && kept.data_type == "json" && !matches!(column.kind, ColumnType::Json(_))
-        };
-        table.columns.iter().zip(&self.columns).find(is_unfit).map(|(_, kept)| &*kept.name)
-    }
-}
-
-/// A column of such a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeptColumn {
-    pub(crate) name: String,
-    /// As `information_schema.COLUMNS` names it, such as `varchar`.
-    pub(crate) data_type: String,
-    /// The most bytes that its text has; 0 for what is no text.
-    pub(crate) most: u64,
-    /// Whether times would be in the format of before MySQL 5.6.4 and MariaDB 10.1.
-    pub(crate) has_former_times: bool,
-}
 
 /// How rows of a table are written.
 #[derive(Debug)]
@@ -364,14 +310,14 @@ fn named(column: &Column, index: usize, why: &str) -> String {
 
 /// What becomes of a column, where that is another type: with its longest value, in bytes.
 fn other(column: &Column, kept: &KeptColumn, is_mariadb: bool) -> Option<(To, ColumnType, u16)> {
-    const BYTES: u16 = 63;
-    let may_be_bytes = matches!(column.collation, None | Some(BYTES));
+    // A column of text that became longer on the target is seldom one of ASCII.
+    let is_address = is_mariadb && column.may_be_bytes() && kept.is_ascii;
     let to = match (column.kind, &*kept.data_type, kept.most) {
-        (ColumnType::Char(_, 16), "char", 36) if is_mariadb && may_be_bytes => To::Uuid,
-        (ColumnType::Char(_, 16), "varchar", 39) if is_mariadb && may_be_bytes => To::Inet6,
-        (ColumnType::Char(_, 4), "varchar", 15) if is_mariadb && may_be_bytes => To::Inet4,
+        (ColumnType::Char(_, 16), "char", 36) if is_address => To::Uuid,
+        (ColumnType::Char(_, 16), "varchar", 39) if is_address => To::Inet6,
+        (ColumnType::Char(_, 4), "varchar", 15) if is_address => To::Inet4,
         (ColumnType::Json(_), "longtext" | "mediumtext" | "text", _) => To::Json,
-        (ColumnType::Compressed(_), ..) => To::Whole,
+        (ColumnType::Compressed(_), ..) if !kept.is_compressed => To::Whole,
         (ColumnType::Vector(_), data_type, _) if data_type != "vector" || !is_mariadb => To::Bytes,
         _ => return None,
     };
@@ -496,6 +442,8 @@ mod tests {
             name: name.into(),
             data_type: data_type.into(),
             most,
+            is_ascii: true,
+            is_compressed: false,
             has_former_times: false,
         };
         Kept { columns: columns.iter().map(column).collect(), history: None }

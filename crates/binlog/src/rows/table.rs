@@ -92,6 +92,15 @@ impl Table {
         self.columns.iter().any(|column| retimed(column.kind, is_former).is_some())
     }
 
+    /// Whether it may have types of MariaDB that older versions of it keep as text or bytes.
+    pub(crate) fn may_have_later_types(&self) -> bool {
+        self.columns.iter().any(|column| match column.kind {
+            ColumnType::Char(_, 4 | 16) => column.may_be_bytes(),
+            ColumnType::Vector(_) => true,
+            _ => false,
+        })
+    }
+
     /// Whether the log tells the columns' names.
     pub fn has_names(&self) -> bool {
         self.columns.iter().all(|column| column.name.is_some())
