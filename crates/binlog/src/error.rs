@@ -171,7 +171,7 @@ pub(crate) const FREE_SPACE: &str = "free some space, or name a directory on ano
 
 /// What a server says of a stream has one number, and differs by its text. Sources: MySQL `sql/rpl_binlog_sender.cc`, MariaDB
 /// `sql/sql_repl.cc`.
-const STREAM_HINTS: [(&[&str], &str); 6] = [
+const STREAM_HINTS: [(&[&str], &str); 7] = [
     (
         &["find first log file"],
         "SHOW BINARY LOGS lists the logs that are there; older ones may have been purged",
@@ -195,6 +195,11 @@ const STREAM_HINTS: [(&[&str], &str); 6] = [
             "missing gtids",
         ],
         "what comes behind these transactions is in logs that the server does not have any more, or they are not its own",
+    ),
+    (
+        &["cannot replicate gtid-transaction"],
+        "the log has transactions with GTIDs, and the server's gtid_mode is OFF: with OFF_PERMISSIVE it sends them, from any position; or read \
+         the files",
     ),
     (&["gtid_mode"], "that server gives out no GTIDs: name a log and --start-position, or read the files"),
     (&["log is not open", "log is not enabled"], NO_LOG),
@@ -228,8 +233,9 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
              that its manifest tells as --start-position"
         }
         Some(1044 | 1045 | 1142 | 1227) => {
-            "the account needs all rights on what is changed, and BINLOG_ADMIN, SESSION_VARIABLES_ADMIN (MySQL) or BINLOG REPLAY, \
-             BINLOG ADMIN (MariaDB); SET_ANY_DEFINER or SET USER for programs of other definers; and may make the schema drover"
+            "the account needs all rights on what is changed, and BINLOG_ADMIN or REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN (MySQL) or \
+             BINLOG REPLAY, BINLOG ADMIN (MariaDB); SET_ANY_DEFINER or SET USER for programs of other definers; and may make the schema \
+             drover. Where nobody gets these, as on managed servers: drover binlog sql --columns-of URL LOG | mysql"
         }
         Some(1418 | 1419) => "SET GLOBAL log_bin_trust_function_creators = ON on the target, then --resume",
         Some(1148 | 3948 | 4166) => "SET GLOBAL local_infile = ON on the target",

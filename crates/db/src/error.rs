@@ -201,6 +201,9 @@ impl Error {
             Self::Plugin { plugin, .. } if plugin == "mysql_old_password" => {
                 "the account's password is kept as before MySQL 4.1: set it anew there, with old_passwords = 0"
             }
+            Self::Plugin { .. } => {
+                "use an account of another plugin, such as mysql_native_password, caching_sha2_password, ed25519 or unix_socket"
+            }
             Self::Exposed { way, .. } => way.hint(),
             Self::ServerKey { .. } => {
                 "--server-public-key-path names a copy of the file public_key.pem in the server's data directory"

@@ -105,11 +105,17 @@ fn of_target(args: &ReplayArgs, stop: &Arc<Stop>) -> Arc<Stop> {
 fn dump_before(dump: &Path) -> Result<After, Failure> {
     let manifest = Manifest::load(dump)?;
     if let Some(mixed) = manifest.mixed() {
+        let hint = match manifest.snapshot.inconsistent {
+            true => {
+                "take the dump again without --inconsistent, by an account that may lock: RELOAD on all, or LOCK TABLES on what is dumped"
+            }
+            false => {
+                "begin anew; with --consistent-resume an interrupted run is resumed to rows of one moment"
+            }
+        };
         return Err(Failure {
             error: format!("{}: there is no one position to go on from: {mixed}", dump.display()),
-            hint: Some(
-                "begin anew; with --consistent-resume a run that was ended before its time goes on to rows of one moment".into(),
-            ),
+            hint: Some(hint.into()),
         });
     }
     if !manifest.contents.has_rows() {

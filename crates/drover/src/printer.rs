@@ -113,6 +113,7 @@ impl Printer {
     }
 
     pub(crate) fn verify(self, verify: &VerifyReport) -> Result<Outcome, Failure> {
+        verify.warnings.iter().for_each(|warning| self.warning(warning));
         self.result(verify, report::verify(verify))?;
         Ok(outcome(verify))
     }

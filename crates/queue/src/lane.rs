@@ -120,6 +120,11 @@ impl Lane {
         connection.ask(sql).doing(|| "reading tasks")
     }
 
+    /// Asks once more for what was asked for, and could not be read.
+    pub(crate) fn ask_again(&mut self, connection: &mut Connection) -> Result<()> {
+        self.ask(connection, (self.asked - self.next) as usize)
+    }
+
     /// Reads the tasks that were asked for. Nothing about the lane may have changed since.
     pub(crate) fn read(&mut self, connection: &mut Connection, shard: usize) -> Result<Vec<Queued>> {
         let table = schema::segment(self.segment);

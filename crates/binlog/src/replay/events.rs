@@ -76,6 +76,13 @@ impl Target {
         self.vendor == Vendor::MySql && server.numbers() >= (8, 0, 21)
     }
 
+    /// Whether a row event of a sequence ends the server: of MariaDB 10.5 it does (`Rows_log_event::update_sequence`, found with 10.5.23), of
+    /// 10.11 it does not.
+    pub(super) fn sets_sequences(&self) -> bool {
+        let server = Server { vendor: self.vendor, version: self.version.clone(), comment: String::new() };
+        self.vendor == Vendor::MariaDb && server.numbers() < (10, 11, 0)
+    }
+
     /// How many bytes of events fit into one statement.
     pub(super) fn capacity(&self) -> usize {
         self.max_packet.max(Self::LEAST_PACKET).saturating_sub(AROUND) / 4 * 3

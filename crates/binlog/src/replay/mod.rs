@@ -47,6 +47,7 @@ use crate::{Error, Result, flashback};
 pub use after::{After, Compare, Partial};
 pub use args::{Interrupted, ReplayArgs};
 pub use collations::NearestCollation;
+pub use dry_run::Problem;
 
 use ahead::Ahead;
 use applied::{Applied, Before};
@@ -137,17 +138,6 @@ pub struct ReplayReport {
     pub problems: Vec<Problem>,
 }
 
-/// Something that cannot be applied.
-#[derive(Debug, Clone, Serialize)]
-pub struct Problem {
-    /// Where it is in the logs, as LOG: at POSITION; empty for what is wrong with the target.
-    pub at: String,
-    /// What it is.
-    pub what: String,
-    /// What a person can do about it; may be empty.
-    pub hint: String,
-}
-
 /// Applies logs to `destination`; `origin` is the server of `--from`, `after` tells of the dump of `--after`.
 ///
 /// # Errors
@@ -168,6 +158,9 @@ pub fn replay(
     }
     if let Some(origin) = origin.filter(|_| !args.flashback) {
         refuse_itself(origin, destination, &mut connection)?;
+    }
+    if !args.dry_run {
+        try_session(args, &target, destination)?;
     }
     let events = if args.allow_events { None } else { running_events(&mut connection).map_err(failed)? };
     if let Some(Problem { what, hint, .. }) = events.as_ref().filter(|_| !args.dry_run) {
@@ -294,6 +287,18 @@ pub fn replay(
     reading.into_sink(&mut sink)?;
     sink.try_session()?;
     Ok(sink.report)
+}
+
+/// What each worker begins with is tried while nothing is changed: an account may lack the privilege for it.
+fn try_session(args: &ReplayArgs, target: &Target, destination: &Destination) -> Result<()> {
+    let (mut connection, _watched) = destination.connect()?;
+    for statement in args.session_settings().iter().chain(&target.begin_session()) {
+        let tried = connection.execute(statement);
+        tried.map_err(|source| {
+            destination.failed("trying whether the account may apply logs (nothing was changed)", source)
+        })?;
+    }
+    Ok(())
 }
 
 /// The log that a dump was taken at, from its beginning.

@@ -41,8 +41,8 @@ pub(super) struct Sink<'a> {
     pub(super) interrupted: Option<Interrupted>,
     /// Whether an earlier run began and applied nothing: then the first log must be the one that it began with.
     pub(super) begins_as_before: bool,
-    /// Tables that were asked for, and whether they keep no transactions; `None` for one that is not there.
-    pub(super) tables: HashMap<(Vec<u8>, Vec<u8>), Option<bool>>,
+    /// Tables that were asked for; `None` for one that is not there.
+    pub(super) tables: HashMap<(Vec<u8>, Vec<u8>), Option<TableFacts>>,
     /// The columns of tables that were asked for.
     pub(super) kept: HashMap<(Vec<u8>, Vec<u8>), Arc<Kept>>,
     pub(super) report: ReplayReport,
@@ -61,6 +61,15 @@ pub(super) struct Sink<'a> {
     pub(super) schemas: Option<Schemas>,
     /// How many schemas of the logs were noted.
     pub(super) made_schemas: usize,
+}
+
+/// What is to be known of a table of the target.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TableFacts {
+    /// Whether it keeps no transactions.
+    is_guarded: bool,
+    /// Whether it is a sequence (MariaDB).
+    is_sequence: bool,
 }
 
 pub(super) enum Goes<'a> {
@@ -171,27 +180,39 @@ impl Sink<'_> {
 
     /// Whether a table keeps no transactions on the target.
     pub(super) fn is_guarded(&mut self, map: &TableMap<'_>) -> Result<bool> {
-        let key = (map.schema.to_vec(), map.table.to_vec());
+        self.facts(map.schema, map.table).map(|facts| facts.is_guarded)
+    }
+
+    /// Whether rows of a table are those of a sequence, which the target cannot take as rows.
+    pub(super) fn is_set_by_function(&mut self, schema: &[u8], table: &[u8]) -> Result<bool> {
+        Ok(self.target.sets_sequences() && self.facts(schema, table)?.is_sequence)
+    }
+
+    fn facts(&mut self, schema: &[u8], table: &[u8]) -> Result<TableFacts> {
+        let key = (schema.to_vec(), table.to_vec());
         if let Some(known) = self.tables.get(&key) {
-            return Ok(known.unwrap_or(false));
+            return Ok(known.unwrap_or_default());
         }
-        self.touch(map.schema)?;
-        let schema = String::from_utf8_lossy(map.schema).into_owned();
-        let table = String::from_utf8_lossy(map.table).into_owned();
+        self.touch(schema)?;
+        let schema = String::from_utf8_lossy(schema).into_owned();
+        let table = String::from_utf8_lossy(table).into_owned();
         let row = self.connection.first(format!(
-            "SELECT e.TRANSACTIONS FROM information_schema.TABLES t \
+            "SELECT e.TRANSACTIONS, t.TABLE_TYPE FROM information_schema.TABLES t \
              LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
              WHERE t.TABLE_SCHEMA = {} AND t.TABLE_NAME = {}",
             quote::string(&schema),
             quote::string(&table)
         ));
         let row = row.map_err(|source| self.destination.failed("asking for a table's engine", source))?;
-        let known = row.map(|row| row.string(0) != "YES");
+        let known = row.map(|row| TableFacts {
+            is_guarded: row.string(0) != "YES",
+            is_sequence: row.string(1) == "SEQUENCE",
+        });
         if known.is_none() {
             self.miss(&schema, &table);
         }
         self.tables.insert(key, known);
-        Ok(known.unwrap_or(false))
+        Ok(known.unwrap_or_default())
     }
 
     /// The columns of a table on the target, if rows of this log may have to be written otherwise for it.

@@ -19,6 +19,9 @@ use super::text::{push_name, push_quoted};
 pub(crate) struct Session {
     schema: Option<Vec<u8>>,
     thread: Option<u32>,
+    /// Whether a statement depended on its session so far. Before, none needs its number, which takes a privilege to set.
+    /// Behind it, a temporary table may have the name of another session's table.
+    depends_on_thread: bool,
     /// Each variable that was set, with its value as it was written.
     set: Vec<(&'static str, Vec<u8>)>,
 }
@@ -47,6 +50,18 @@ fn defines(text: &[u8]) -> bool {
     code.next().is_some_and(|first| first.is_word("CREATE") || first.is_word("ALTER"))
 }
 
+/// Whether it uses temporary tables or CONNECTION_ID(). Logs of MySQL 3.23 do not tell. Servers say so of each DROP TABLE
+/// too, which without the word TEMPORARY is of other tables (found with MySQL 8.0.33, 9.7 and MariaDB 10.5, 11.4).
+fn depends_on_thread(query: &Query<'_>, header: &Header, format: &Format) -> bool {
+    let is_told = format.header_length > Header::LENGTH_V1;
+    let is_drop_of_others = || {
+        let code = tokens_in_comments(query.text, Dialect::default()).filter(Token::is_code).take(2);
+        let words: Vec<_> = code.collect();
+        matches!(&words[..], [drop, table] if drop.is_word("DROP") && table.is_word("TABLE"))
+    };
+    !is_told || header.flags & Header::THREAD_SPECIFIC != 0 && !is_drop_of_others()
+}
+
 /// The mode for rows: a 0 is no new number for an AUTO_INCREMENT column, and what else a mode forbids is allowed.
 const ROWS_MODE: &[u8] = b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'";
 
@@ -62,7 +77,10 @@ impl Session {
         if header.flags & Header::SUPPRESS_USE == 0 && !query.schema.is_empty() {
             self.use_schema(query.schema, out);
         }
-        self.thread(query.thread, out);
+        self.depends_on_thread |= depends_on_thread(query, header, format);
+        if self.depends_on_thread {
+            self.thread(query.thread, out);
+        }
         let mut micros = None;
         let mut changes = Changes::of(self, out);
         changes.is_mariadb = format.is_mariadb();
@@ -165,7 +183,7 @@ impl Session {
         self.schema = Some(schema.to_vec());
     }
 
-    /// The number by which the server keeps temporary tables of different sessions apart.
+    /// The number by which the server keeps temporary tables of different sessions apart, and which CONNECTION_ID() gives.
     fn thread(&mut self, thread: u32, out: &mut Vec<u8>) {
         if self.thread != Some(thread) {
             let _ = writeln!(out, "SET @@session.pseudo_thread_id = {thread};"); // writing to a Vec cannot fail
@@ -199,6 +217,9 @@ const SOME_SERVERS: [(&str, &[&str]); 8] = [
 
 const CHARSET_COLLATIONS: &str = "character_set_collations";
 
+/// Those of them that MySQL lets only some accounts set (SESSION_VARIABLES_ADMIN). Where the session has the value already, nobody needs to.
+const PRIVILEGED: [&str; 2] = ["sql_require_primary_key", "default_table_encryption"];
+
 /// The modes without those that MySQL took out with 8.0.5, for servers from there on: NO_AUTO_CREATE_USER, and those that change what SHOW
 /// prints. MariaDB's ORACLE and MSSQL change what a statement means: these stay, and such a server refuses them.
 fn sql_mode(bits: u64, is_mariadb: bool) -> Vec<u8> {
@@ -217,6 +238,8 @@ struct Changes<'a> {
     out: &'a mut Vec<u8>,
     any: bool,
     is_mariadb: bool,
+    /// Statements behind it.
+    behind: Vec<u8>,
 }
 
 impl Changes<'_> {
@@ -291,7 +314,7 @@ impl Changes<'_> {
     }
 
     fn of<'c>(session: &'c mut Session, out: &'c mut Vec<u8>) -> Changes<'c> {
-        Changes { session, out, any: false, is_mariadb: false }
+        Changes { session, out, any: false, is_mariadb: false, behind: Vec::new() }
     }
 
     /// Sets a collation by its number; one that only one vendor has is the nearest on a server of the other.
@@ -328,8 +351,24 @@ impl Changes<'_> {
                 self.assign(variable, &value);
                 self.any = true;
             }
+            Some(servers) if PRIVILEGED.contains(&variable) => self.set_if_other(servers, variable, &value),
             Some(servers) => self.assign_on(servers, variable, &value),
         }
+    }
+
+    /// Sets it where it has another value, on the servers that read one of these comments.
+    fn set_if_other(&mut self, servers: &[&str], variable: &str, value: &[u8]) {
+        let mut assignment = format!("@@session.{variable} = ").into_bytes();
+        assignment.extend_from_slice(value);
+        self.behind.extend_from_slice(b"SET @drover = 'DO 0'");
+        for server in servers {
+            self.behind.extend_from_slice(format!(" /*{server} , @drover = IF(").as_bytes());
+            self.behind.extend_from_slice(&assignment);
+            self.behind.extend_from_slice(b", 'DO 0', 'SET ");
+            self.behind.extend_from_slice(&assignment);
+            self.behind.extend_from_slice(b"') */");
+        }
+        self.behind.extend_from_slice(b";\nPREPARE drover FROM @drover;\nEXECUTE drover;\n");
     }
 
     /// Sets it on the servers that read one of these comments. Something must come before, as others take no empty statement.
@@ -352,5 +391,6 @@ impl Changes<'_> {
         if self.any {
             self.out.extend_from_slice(b";\n");
         }
+        self.out.extend_from_slice(&self.behind);
     }
 }

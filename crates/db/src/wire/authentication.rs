@@ -265,6 +265,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_to_do_without_the_plugin_is_said() {
+        for (plugin, says) in [("parsec", "another plugin, such as"), ("mysql_old_password", "set it anew")] {
+            let error = log_in_at(&[native(), switch_to(plugin)]).unwrap_err();
+            let words = format!("plugin '{plugin}', which drover does not have");
+            assert!(error.to_string().ends_with(&words), "{error}");
+            assert!(error.hint().unwrap().contains(says), "{plugin}: {:?}", error.hint());
+        }
+    }
+
     /// A rogue server, or whoever is between, has a key of its own.
     #[test]
     fn the_key_of_a_server_is_not_taken_unless_someone_says_so() {

@@ -171,22 +171,31 @@ fn many_small_partitions(flavour: Flavour) {
 fn tables_that_a_cluster_does_not_replicate(flavour: Flavour) {
     let (topology, refused, words): (_, &[&str], _) = match flavour {
         Flavour::MariaDb => (Topology::Galera, &["old"], "they would be on this node only"),
-        Flavour::MySql => (Topology::GroupReplication, &["keyless", "old"], "with a primary key only"),
+        Flavour::MySql => {
+            (Topology::GroupReplication, &["keyless", "kept", "old"], "with a primary key only")
+        }
     };
     let (source, dir) = (source(flavour), tempfile::tempdir().unwrap());
     sql(
         source,
         "CREATE DATABASE lo_nodes; USE lo_nodes; CREATE TABLE good (id INT PRIMARY KEY); INSERT INTO good VALUES (1); \
          CREATE TABLE keyless (id INT); INSERT INTO keyless VALUES (2); \
-         CREATE TABLE old (id INT PRIMARY KEY) ENGINE = MyISAM; INSERT INTO old VALUES (3)",
+         CREATE TABLE old (id INT PRIMARY KEY) ENGINE = MyISAM; INSERT INTO old VALUES (3); \
+         CREATE VIEW of_old AS SELECT id FROM old",
     );
+    if flavour == Flavour::MySql {
+        sql(
+            source,
+            "CREATE TABLE lo_nodes.kept (id INT) ENGINE = ARCHIVE; INSERT INTO lo_nodes.kept VALUES (4)",
+        );
+    }
     run(&mut dump(source, "lo_nodes", dir.path())).done();
     let cluster = Cluster::start(topology, &StartOptions::ephemeral(flavour)).unwrap();
     let node = &cluster.nodes()[cluster.primary().unwrap()];
     let table = |name: &&str| format!("table `lo_nodes`.`{name}`");
     let tables: Vec<_> = refused.iter().map(table).collect();
     let mut said: Vec<_> = tables.iter().map(String::as_str).collect();
-    said.push(words);
+    said.extend([words, "view `lo_nodes`.`of_old`"]);
     run(&mut restore(node, dir.path(), "--check")).found(&said);
     run(&mut restore(node, dir.path(), ""))
         .refused(&[&said[..], &["nothing was changed", "--skip-refused"]].concat());

@@ -99,6 +99,8 @@ fn reached(name: &str, flavour: Flavour) {
     );
 
     log_applies(server, newest);
+    let report = run(&mut drover_on(server, "--json doctor --interval 50ms"));
+    assert!(!report.stdout.contains("it has no SELECT"), "{report}");
 
     // Who hosts others gives them all rights on one schema.
     sql(

@@ -83,7 +83,8 @@ fn a_later_version_is_tried_first() {
     assert_eq!(sql(&newest, "mysql", there), [["plain"]]);
 }
 
-/// An account that may make no schema to try things in is not turned away by another version of the same vendor.
+/// An account that may make no schema to try things in tries them in its own, if that is empty; else it is not turned away by another version of
+/// the same vendor.
 #[test]
 fn the_owner_of_one_schema_moves_it_to_a_later_version() {
     let Some([old, newest]) = servers(["mysql-5.7", "newest"]) else { return };
@@ -96,8 +97,13 @@ fn the_owner_of_one_schema_moves_it_to_a_later_version() {
     run(&mut dump(&old, "s", &dir.path().join("d"))).done();
     let made = "CREATE DATABASE s; CREATE USER owner@localhost; GRANT ALL ON s.* TO owner@localhost";
     sql(&newest, "mysql", made);
-    let output = run(&mut restore(&newest, &dir.path().join("d"), "-u owner")).done();
-    assert!(output.stderr.contains("was not tried on it before the first row"), "{output}");
+    let untried = "was not tried on it before the first row";
+    let restored = || run(&mut restore(&newest, &dir.path().join("d"), "-u owner")).done();
+    let output = restored();
+    assert!(!output.stderr.contains(untried), "{output}");
+    sql(&newest, "s", "DROP TABLE t; CREATE TABLE own (id INT)");
+    let output = restored();
+    assert!(output.stderr.contains(untried), "{output}");
     assert_eq!(sql(&newest, "s", "SELECT id FROM t"), [["1"]]);
 }
 
@@ -152,6 +158,34 @@ fn patch_releases_print_definitions_otherwise() {
     copied(&one, &other, "").done();
     sql(&one, "mysql", "DROP DATABASE s");
     copied(&other, &one, "").done();
+}
+
+/// Syntax came and went with patch releases of 8.0: a copy ended half way.
+#[test]
+fn patch_releases_are_tried_first() {
+    let Some([earlier, later]) = servers(["mysql-8.0", "mysql-8.0.33"]) else { return };
+    let table = "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2)";
+    sql(
+        &earlier,
+        "mysql",
+        &format!(
+            "CREATE DATABASE s; USE s; {table}; CREATE PROCEDURE sorted() SELECT id FROM t GROUP BY id DESC"
+        ),
+    );
+    copied(&earlier, &later, "").refused(&["procedure `s`.`sorted`", "nothing was changed"]);
+    assert_eq!(sql(&later, "mysql", "SHOW DATABASES LIKE 's'"), [[""; 0]; 0]);
+    copied(&earlier, &later, "--skip-refused").found(&["refused", "procedure `s`.`sorted`"]);
+    for server in [&earlier, &later] {
+        sql(server, "mysql", "DROP DATABASE s");
+    }
+    sql(
+        &later,
+        "mysql",
+        &format!("CREATE DATABASE s; USE s; {table}; ALTER TABLE t ADD COLUMN n INT DEFAULT (1 + 1)"),
+    );
+    let output = copied(&later, &earlier, "");
+    assert!(output.code == Some(1) && output.stderr.contains("DEFAULT ((1 + 1)) is left out"), "{output}");
+    assert_eq!(sql(&earlier, "s", "SELECT SUM(n) FROM t"), [["4"]]);
 }
 
 /// 8.0.12 says of a file that it has no value for such a column.
@@ -349,6 +383,15 @@ fn words_and_accounts_that_a_later_version_does_not_take() {
             "CREATE DATABASE s; USE s; CREATE TABLE `rank` (`groups` INT, `lateral` INT, `select` INT)";
         sql(&old, "mysql", table);
         sql(&old, "mysql", "CREATE USER app@'%' IDENTIFIED WITH mysql_native_password");
+        let parts = if name == "mysql-8.0" { "CREATE TABLE parts (id INT)" } else { PARTS };
+        sql(
+            &old,
+            "s",
+            &format!(
+                "{parts}; CREATE PROCEDURE sorted() SELECT id FROM parts GROUP BY id\n  DESC;
+                 CREATE PROCEDURE plain() SELECT id FROM parts GROUP BY id ORDER BY id DESC"
+            ),
+        );
         let report = run(&mut drover_on(&old, "--json doctor upgrade --target mysql-9.7"));
         let report = report.json();
         let finding = |rule: &str| {
@@ -360,6 +403,12 @@ fn words_and_accounts_that_a_later_version_does_not_take() {
         let found = finding("upgrade.words");
         assert!(found.contains(&format!("reserves {words} word")), "{name}: {found}");
         assert!(finding("upgrade.accounts").contains("mysql_native_password"), "{name}");
+        assert!(finding("upgrade.syntax").contains("cannot read GROUP BY"), "{name}");
+        let syntax = report["checks"].as_array().unwrap().iter().find(|one| one["rule"] == "upgrade.syntax");
+        assert_eq!(syntax.unwrap()["findings"][0]["seen"][0], "routine s.sorted", "{name}");
+        let is_partitioned =
+            finding("upgrade.engines").contains("partitions no tables of the storage engine MYISAM");
+        assert_eq!(is_partitioned, name != "mysql-8.0", "{name}");
     }
 }
 
@@ -405,6 +454,60 @@ fn prepared_transactions_of_old_servers() {
     sql(&later, "mysql", "DROP DATABASE s");
     let log = logged(&later, xa);
     replayed(&later, &log, &old, "SELECT * FROM s.t");
+}
+
+/// Logs go back to versions that know less of a session: what they say of it is passed over where nothing needs it. What is printed runs there, too.
+#[test]
+fn logs_of_the_newest_go_back() {
+    for name in ["mysql-5.6", "mysql-5.7", "mysql-8.0", "mysql-8.0.33"] {
+        let Some([newest, old]) = servers(["newest", name]) else { continue };
+        let log = logged(
+            &newest,
+            "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci; SET SESSION collation_server = utf8mb4_general_ci;
+             CREATE DATABASE s COLLATE utf8mb4_general_ci; USE s; CREATE TABLE t (id INT PRIMARY KEY, w VARCHAR(9), at TIMESTAMP NULL);
+             INSERT INTO t VALUES (1, 'é', '2020-01-01'), (2, NULL, NULL); ALTER TABLE t ADD COLUMN n INT; UPDATE t SET n = id;
+             SET SESSION binlog_format = STATEMENT; INSERT INTO t VALUES (3, 'x', NULL, 3)",
+        );
+        let rows = "SELECT id, HEX(w), at, n FROM t ORDER BY id";
+        run(drover_on(&old, "binlog replay --skip-binlog --dry-run").arg(&log)).done();
+        replayed(&newest, &log, &old, rows);
+        sql(&old, "mysql", "DROP DATABASE s");
+        let columns = format!("mysql://root@/?socket={}", newest.socket().display());
+        let printed = run(drover("binlog sql --no-defaults --columns-of").arg(columns).arg(&log)).done();
+        let mut client = Command::new("mariadb");
+        client.args([
+            "--no-defaults",
+            "--skip-ssl",
+            "--binary-mode",
+            "-u",
+            "root",
+            "--default-character-set=utf8mb4",
+        ]);
+        let fed = feed(client.arg("-S").arg(old.socket()), printed.stdout.as_bytes());
+        assert!(fed.status.success(), "{name}: {}\n{printed}", String::from_utf8_lossy(&fed.stderr));
+        assert_eq!(sql(&old, "s", rows), sql(&newest, "s", rows), "{name}");
+    }
+}
+
+/// A server that gave out GTIDs, and no longer does, sends no log of that time: what helps is said.
+#[test]
+fn gtids_that_are_switched_off() {
+    let Some([server]) = servers(["newest"]) else { return };
+    let modes = |modes: &[&str]| {
+        modes.iter().for_each(|mode| drop(sql(&server, "mysql", &format!("SET GLOBAL gtid_mode = {mode}"))));
+    };
+    if sql(&server, "mysql", "SELECT @@GLOBAL.gtid_mode") == [["OFF"]] {
+        sql(&server, "mysql", "SET GLOBAL enforce_gtid_consistency = ON");
+        modes(&["OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]);
+    }
+    let log = logged(&server, "CREATE DATABASE s");
+    modes(&["ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF"]);
+    let name = log.file_name().unwrap().to_str().unwrap();
+    let listed = || run(&mut drover_on(&server, &format!("binlog ls --from-server {name}")));
+    listed().refused(&["OFF_PERMISSIVE", "read the files"]);
+    modes(&["OFF_PERMISSIVE"]);
+    let output = listed().done();
+    assert!(output.stdout.contains("CREATE DATABASE"), "{output}");
 }
 
 /// A server says of a statement without a schema that none was selected, and reads no further.

@@ -234,11 +234,13 @@ impl Copy<'_> {
         let (store, users) = (self.store(), self.args.source.users);
         let definers = Definers::of(&self.args.target.definer, target)?;
         let definers_changed = may_create(store, &view.manifest, &definers, target, skip, users)?;
+        let renames = &Renames::new(&self.args.target.into, &view.manifest, Case::of(target)?)?;
         let preparation = Preparation {
             store,
             options: self.to,
             stop: self.stop,
             progress: self.progress,
+            renames,
             definers: &definers,
             always: skip,
         };

@@ -66,6 +66,22 @@ impl Wanted {
             consistent,
         }
     }
+
+    /// What another run asks for otherwise, as a person would say it.
+    fn unlike(&self, other: &Self) -> Vec<&'static str> {
+        let parts = [
+            (self.what == other.what, "names"),
+            (self.include == other.include, "--include"),
+            (self.exclude == other.exclude, "--exclude"),
+            (self.users == other.users, "--users"),
+            (self.conditions == other.conditions, "--where"),
+            (self.contents == other.contents, "--no-data or --no-schema"),
+            (self.masks == other.masks, "--mask, its rules or its key"),
+            (self.compression == other.compression, "--compress"),
+            (self.format == other.format, "--format"),
+        ];
+        parts.into_iter().filter(|(is_same, _)| !is_same).map(|(_, part)| part).collect()
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -283,9 +299,9 @@ impl Kept {
         }
         Err(Error::with_hint(
             format!(
-                "{}: the unfinished {work} was begun with other names, globs, conditions or masks, or another compression or \
-                 format",
-                store.path("").display()
+                "{}: the unfinished {work} was begun otherwise: {}",
+                store.path("").display(),
+                before.unlike(&wanted).join(", ")
             ),
             "--resume needs the same arguments; to change them, begin elsewhere",
         ))

@@ -20,7 +20,7 @@ pub(super) fn settle(
 ) -> Result<String> {
     (snapshot.binlog_file, snapshot.binlog_position, snapshot.gtid_set) = (None, None, None);
     snapshot.query_id = None;
-    snapshot.replicates_from.clear();
+    (snapshot.replicates_from, snapshot.gtid_slave_pos) = (Vec::new(), None);
     if wish.inconsistent {
         snapshot.inconsistent = true;
         return Ok(format!(

@@ -106,6 +106,7 @@ impl Asks {
             server_uuid: told(2),
             query_id: told(3).and_then(|id| id.parse().ok()),
             replicates_from,
+            gtid_slave_pos: replicas.first_text("Gtid_Slave_Pos").filter(|set| !set.is_empty()),
             prepared: prepared.into_iter().map(|row| row.string(3)).collect(),
             ..Snapshot::default()
         })

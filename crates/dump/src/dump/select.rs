@@ -9,6 +9,7 @@ use super::args::SourceArgs;
 use super::catalog::{Name, Relation};
 use crate::kind::{is_odd, on_disk};
 use crate::restore::scratch::is_scratch;
+use crate::restore::steps::is_note;
 use crate::{Error, Result};
 
 /// Schemas that belong to the server itself.
@@ -23,6 +24,8 @@ pub(crate) struct Selected {
     pub(crate) whole: BTreeSet<String>,
     /// Schemas that are left out unless they are named, and why.
     pub(crate) left_out: Vec<(String, LeftOut)>,
+    /// Tables that are left out unless they are named: a restore or a copy into their schemas has not come to its end, as they note.
+    pub(crate) unfinished: Vec<Name>,
 }
 
 /// Why a schema is not dumped unless it is named.
@@ -83,7 +86,14 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
         let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(&relation.name));
         named && (args.include.is_empty() || matches(&include)) && !matches(&exclude)
     };
-    let relations: Vec<_> = all.into_iter().filter(chosen).collect();
+    let is_named = |name: &Name| {
+        names.single.iter().any(|(schema, table)| *schema == name.schema && *table == name.name)
+    };
+    let (notes, relations): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .filter(chosen)
+        .partition(|relation| is_note(&relation.name.name) && !is_named(&relation.name));
+    let unfinished = notes.into_iter().map(|relation| relation.name).collect();
     let filtered = !args.include.is_empty();
     let accounts_alone = args.users && args.what.is_empty() && !filtered;
     if relations.is_empty() && (names.whole.is_empty() || filtered) && !accounts_alone {
@@ -93,7 +103,7 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
         ));
     }
     let whole = if filtered { BTreeSet::new() } else { names.whole };
-    Ok(Selected { relations, whole, left_out })
+    Ok(Selected { relations, whole, left_out, unfinished })
 }
 
 /// Whether it is one of the server's own, also by the name of its directory.

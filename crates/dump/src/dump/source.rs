@@ -22,7 +22,7 @@ use super::snapshot::{self, Taken, Wish};
 use super::tables::TablePlan;
 use super::users;
 use super::waits;
-use super::warnings::{about_rows, left_out, not_told_apart, prepared};
+use super::warnings::{about_rows, left_out, not_told_apart, prepared, unfinished};
 use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::manifest::{Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table, Users};
@@ -324,7 +324,8 @@ impl<'a> Source<'a> {
     /// What is to be said whenever the tables are looked at.
     fn standing_warnings(&self) -> impl Iterator<Item = String> + use<> {
         let left_out = self.selected.left_out.iter().map(|(schema, why)| left_out(schema, *why));
-        self.hidden.iter().cloned().chain(left_out).collect::<Vec<_>>().into_iter()
+        let unfinished = self.selected.unfinished.iter().map(unfinished);
+        self.hidden.iter().cloned().chain(left_out).chain(unfinished).collect::<Vec<_>>().into_iter()
     }
 
     fn tables(&self) -> impl Iterator<Item = &Relation> {

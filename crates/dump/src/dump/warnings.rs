@@ -131,6 +131,15 @@ pub(super) fn left_out(schema: &str, why: LeftOut) -> String {
     format!("schema '{schema}' is not in the dump: {why}")
 }
 
+/// That a schema is as a restore or a copy has left it that did not come to its end.
+pub(super) fn unfinished(note: &Name) -> String {
+    format!(
+        "schema '{}' may not be complete: a restore or a copy into it has not come to its end, as {note} notes, which is not in the dump; DROP \
+         TABLE {note} where nobody will resume it",
+        note.schema
+    )
+}
+
 /// That a table's rows are not its own.
 pub(super) fn kept_elsewhere(name: &Name) -> String {
     format!("table {name} shows rows that are kept elsewhere: they are not in the dump")

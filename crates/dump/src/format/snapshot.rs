@@ -33,9 +33,13 @@ pub struct Snapshot {
     /// started again. `None` in a Galera cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_id: Option<u64>,
-    /// If the server is itself a replica: each source's name, file, position and GTID set.
+    /// If the server is itself a replica: each source's name, file and position.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicates_from: Vec<SourcePosition>,
+    /// Of a replica of MariaDB the last transactions that it had from its sources, its `gtid_slave_pos`: where a replica that is set up by the
+    /// dump begins. `gtid_set` has those of the replica's own log, which lacks them where it does not log what it replicates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gtid_slave_pos: Option<String>,
     /// Whether a replica writes what it gets from its source into its own binary log (`log_slave_updates`, `log_replica_updates`); `None` if
     /// it is no replica. Of MariaDB, `false` also where the account may not see its sources, and it once had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

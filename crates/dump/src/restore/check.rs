@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::args::{RestoreArgs, TargetArgs};
 use super::begun::NO_FILES;
 use super::cluster::Cluster;
+use super::in_place::{self, InPlace};
 use super::objects::{ImpossibleSchema, Scripts, each};
 use super::rename::{Case, Renames};
 use super::run::grouped;
@@ -96,7 +97,8 @@ pub(crate) fn try_on_target(
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
     let definers = &Definers::of(&args.definer, &mut connection)?;
     let asked = ask(store, &manifest, definers, &mut connection, users)?;
-    let preparation = Preparation { store, options, stop, progress, definers, always: true };
+    let renames = &Renames::new(&args.into, &manifest, Case::of(&mut connection)?)?;
+    let preparation = Preparation { store, options, stop, progress, renames, definers, always: true };
     let Prepared { translator, outcome, .. } = match preparation.run(&manifest, &mut connection) {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
         // An account that may create nothing for others can often make no schemas to try things in either.
@@ -236,6 +238,8 @@ pub(crate) struct Preparation<'a> {
     pub(crate) options: &'a ConnectOptions,
     pub(crate) stop: &'a Stop,
     pub(crate) progress: &'a Progress,
+    /// Where it goes.
+    pub(crate) renames: &'a Renames,
     pub(crate) definers: &'a Definers,
     /// Whether it is tried on any target.
     pub(crate) always: bool,
@@ -244,7 +248,7 @@ pub(crate) struct Preparation<'a> {
 impl Preparation<'_> {
     /// Translates the dump, and tries it on a target of another vendor or version or in a cluster.
     pub(crate) fn run(&self, manifest: &Manifest, connection: &mut Connection) -> Result<Prepared> {
-        let Self { store, options, stop, progress, definers, always } = *self;
+        let Self { store, options, stop, progress, renames, definers, always } = *self;
         if !manifest.contents.has_definitions() {
             // The tables are there: nothing is to be written otherwise.
             return Ok(Prepared {
@@ -285,13 +289,21 @@ impl Preparation<'_> {
         };
         let mut untried = None;
         let outcome = match trial.run(options, stop) {
-            // What one version takes another one mostly does: who may make no schema is not turned away for it.
-            Err(Error::Server { source, .. }) if may_be_untried && is_denied(&source) => {
-                untried = Some(format!(
-                    "the target is of another version, and the schema was not tried on it before the first row: {source}"
-                ));
-                Outcome::default()
-            }
+            Err(error) if is_denied(&error) => match in_place::run(&trial, renames, options, stop)? {
+                InPlace::Tried(outcome) => outcome,
+                InPlace::Begun => {
+                    untried = Some("the schema is not tried again: an earlier run has begun here".into());
+                    Outcome::default()
+                }
+                // What one version takes another one mostly does: who may make no schema is not turned away for it.
+                InPlace::Occupied if may_be_untried => {
+                    untried = Some(format!(
+                        "the target is of another version, and the schema was not tried on it before the first row: {error}"
+                    ));
+                    Outcome::default()
+                }
+                InPlace::Occupied => return Err(Error::with_hint(error.to_string(), WHERE_TO_TRY)),
+            },
             outcome => outcome?,
         };
         if let Some(translator) = &translator {
@@ -317,10 +329,14 @@ impl Prepared {
     }
 }
 
+/// What helps an account that may try nothing.
+const WHERE_TO_TRY: &str = "a dump is tried on the target before the first row: in schemas that are there and empty, or, with all privileges on \
+                            `drover\\_check\\_%`.*, in schemas of their own";
+
 /// Whether the account lacks a privilege.
-fn is_denied(error: &drover_db::Error) -> bool {
+fn is_denied(error: &Error) -> bool {
     // ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR
-    matches!(error.code(), Some(1044 | 1142 | 1227))
+    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(1044 | 1142 | 1227)))
 }
 
 fn refusal(refused: &[Refusal]) -> Error {

@@ -36,10 +36,11 @@ impl Cluster {
         name: &str,
         engine: &str,
     ) -> Result<Option<String>> {
-        const ER_BEFORE_DML_VALIDATION_ERROR: u16 = 3098;
+        // ER_BEFORE_DML_VALIDATION_ERROR, and ER_ILLEGAL_HA: an ARCHIVE table takes no DELETE in the first place.
+        const REFUSED: [u16; 2] = [3098, 1031];
         match self {
             Self::GroupReplication => match connection.execute(format!("DELETE FROM {name} WHERE FALSE")) {
-                Err(drover_db::Error::Server(error)) if error.code == ER_BEFORE_DML_VALIDATION_ERROR => {
+                Err(drover_db::Error::Server(error)) if REFUSED.contains(&error.code) => {
                     Ok(Some(format!("{} ({NEEDS})", error.message)))
                 }
                 other => {

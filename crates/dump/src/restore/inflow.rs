@@ -484,7 +484,13 @@ mod tests {
         let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
         let target = Name::new("s", "t");
         let computed = ["g".to_owned()];
-        let rows = Rows { columns: &columns, computed: &computed, target: &target, file: "s/t.00001.tsv", as_text: &[] };
+        let rows = Rows {
+            columns: &columns,
+            computed: &computed,
+            target: &target,
+            file: "s/t.00001.tsv",
+            as_text: &[],
+        };
         let sql = rows.load_data(Charset::Binary);
         assert!(
             sql.starts_with("LOAD DATA LOCAL INFILE 's/t.00001.tsv' INTO TABLE `s`.`t` CHARACTER SET binary"),
@@ -499,7 +505,8 @@ mod tests {
     #[test]
     fn values_go_into_the_same() {
         let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
-        let rows = Rows { columns: &columns, computed: &[], target: &Name::new("s", "t"), file: "", as_text: &[] };
+        let rows =
+            Rows { columns: &columns, computed: &[], target: &Name::new("s", "t"), file: "", as_text: &[] };
         assert_eq!(rows.insert(), "INSERT INTO `s`.`t` (`a`, `j`) VALUES (?, CONVERT(? USING utf8mb4))");
         assert!(has_values(&columns));
         assert!(!has_values(&[]));

@@ -9,6 +9,7 @@ mod events;
 mod files;
 mod filled;
 pub(crate) mod global;
+mod in_place;
 pub(crate) mod inflow;
 pub(crate) mod load;
 pub(crate) mod objects;

@@ -11,6 +11,7 @@ use std::str::FromStr;
 use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
 use drover_db::{Connection, quote, server};
 
+use super::scratch::is_scratch;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::manifest::Manifest;
@@ -149,10 +150,11 @@ impl Renames {
         Self { new, objects: objects(manifest), case: Case::Kept }
     }
 
-    /// A message with the schemas' old names.
+    /// A message with the old names of schemas that are tried under others.
     pub(super) fn undo(&self, text: &str) -> String {
+        let tried = self.new.iter().filter(|(_, new)| is_scratch(new));
         // A name that ends in 10 before the one that ends in 1.
-        let longest_first = self.new.iter().map(|(old, new)| (new.len(), new, old)).collect::<BTreeSet<_>>();
+        let longest_first = tried.map(|(old, new)| (new.len(), new, old)).collect::<BTreeSet<_>>();
         longest_first.iter().rev().fold(text.to_owned(), |text, (_, new, old)| text.replace(*new, old))
     }
 

@@ -97,7 +97,8 @@ pub fn restore(
     let skip = args.target.skip_refused;
     let definers = &Definers::of(&args.target.definer, &mut coordinator)?;
     let definers_changed = may_create(store, &manifest, definers, &mut coordinator, skip, args.users)?;
-    let preparation = Preparation { store, options, stop, progress, definers, always: skip };
+    let preparation =
+        Preparation { store, options, stop, progress, renames: &renames, definers, always: skip };
     let prepared = preparation.run(&manifest, &mut coordinator);
     let Prepared { manifest, translator, untried, .. } =
         match prepared.and_then(|it| it.without_refused(skip)) {

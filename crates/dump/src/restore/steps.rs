@@ -34,6 +34,16 @@ pub(crate) struct Steps {
     others: Vec<Name>,
 }
 
+/// What the names of the tables begin with; so many digits of a digest follow.
+const BEGINNINGS: [&str; 2] = ["drover_restore_", "drover_copy_"];
+const DIGITS: usize = 12;
+
+/// Whether a table has the name of one that notes how far a restore or a copy into its schema is.
+pub(crate) fn is_note(table: &str) -> bool {
+    let digits = BEGINNINGS.iter().find_map(|begin| table.strip_prefix(begin));
+    digits.is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 /// The lock of the session that all others follow.
 const COORDINATOR: usize = 0;
 /// As many as `--threads` takes.
@@ -96,11 +106,9 @@ impl Steps {
         id: &str,
     ) -> Result<Self> {
         let id = Digest::of(id.as_bytes()).to_string();
-        let table = Name::new(schema, &format!("drover_{work}_{}", &id[..12]));
+        let table = Name::new(schema, &format!("drover_{work}_{}", &id[..DIGITS]));
         let there = catalog::relations(connection)?.into_iter().map(|relation| relation.name);
-        let notes = ["drover_restore_", "drover_copy_"];
-        let is_noted =
-            |name: &Name| name.schema == schema && notes.iter().any(|begin| name.name.starts_with(begin));
+        let is_noted = |name: &Name| name.schema == schema && is_note(&name.name);
         let (own, others): (Vec<_>, Vec<_>) = there.filter(is_noted).partition(|name| *name == table);
         let is_there = !own.is_empty();
         let are_kept = !schema.is_empty();
@@ -296,4 +304,17 @@ fn holders(
 
 fn lock(table: &Name, number: usize) -> String {
     format!("{}_{number}", table.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_notes() {
+        assert!(is_note("drover_restore_0123456789ab") && is_note("drover_copy_ffffffffffff"));
+        for other in ["drover_restore_", "drover_restore_orders", "drover_copy_0123456789abc", "t"] {
+            assert!(!is_note(other), "{other}");
+        }
+    }
 }

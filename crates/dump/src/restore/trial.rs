@@ -1,5 +1,5 @@
 //! Trying a dump's whole schema on the target, in schemas that are dropped again: what the target does not take is known
-//! before a row moves. No row is loaded, and events are made switched off.
+//! before a row moves. No row is loaded, and events are made switched off. For an account that may make no schemas see [`super::in_place`].
 
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Stop, Vendor, quote};
@@ -54,13 +54,10 @@ impl Trial<'_> {
         let renames = Renames::to_scratch(self.manifest, names.prefix());
         let schemas = self.manifest.schemas.iter().map(|schema| renames.schema(&schema.name).to_owned());
         let mut scratch = Scratch::new(&mut connection, options, schemas.collect())?;
-        let scripts = Scripts {
-            store: self.store,
-            renames: &renames,
-            definers: self.definers,
-            translator: self.translator,
-        };
-        let result = self.try_all(&mut connection, &scripts, &mut outcome);
+        let scripts = self.scripts(&renames);
+        let result = self
+            .make_schemas(&mut connection, &scripts, &mut outcome)
+            .and_then(|()| self.try_all(&mut connection, &scripts, &mut outcome));
         let dropped = scratch.drop_all();
         result?;
         dropped?;
@@ -72,13 +69,17 @@ impl Trial<'_> {
         Ok(outcome)
     }
 
-    fn try_all(
+    pub(super) fn scripts<'s>(&'s self, renames: &'s Renames) -> Scripts<'s> {
+        Scripts { store: self.store, renames, definers: self.definers, translator: self.translator }
+    }
+
+    /// Tries what goes into the schemas, which are there.
+    pub(super) fn try_all(
         &self,
         connection: &mut Connection,
         scripts: &Scripts<'_>,
         outcome: &mut Outcome,
     ) -> Result<()> {
-        self.make_schemas(connection, scripts, outcome)?;
         self.try_objects(connection, scripts, |schema| &schema.sequences, outcome)?;
         let mut made = Vec::new();
         session::bear_old_tables(connection)?;
@@ -213,6 +214,9 @@ impl Trial<'_> {
         let Some(reason) = cluster.refuses(connection, &made.target, &made.table.engine)? else {
             return Ok(Some(made));
         };
+        // What needs it is refused, too.
+        let drop = format!("DROP TABLE {}", made.target);
+        connection.execute(drop).doing(|| format!("dropping {}", made.target))?;
         let label = format!("table {}", quote::qualified(&schema.name, &made.table.name));
         outcome.refused.push((made.table.script.file.clone(), label, reason));
         Ok(None)

@@ -138,12 +138,15 @@ pub(super) fn row_times(text: &[u8]) -> Vec<String> {
 
 /// The columns that hold floating-point numbers.
 pub(super) fn doubles(text: &[u8]) -> Vec<String> {
+    columns_of(text, |data_type| matches!(data_type, "float" | "double" | "real"))
+}
+
+/// The columns whose types, in small letters, are such.
+pub(super) fn columns_of(text: &[u8], is_such: impl Fn(&str) -> bool) -> Vec<String> {
     let Some(parts) = CreateTable::parse(text) else { return Vec::new() };
     let items = parts.items.iter().map(|item| Phrase::of(item, Dialect::default()));
-    let doubles = items.filter(|item| {
-        is_column(item) && matches!(columns::type_of(item).as_str(), "float" | "double" | "real")
-    });
-    doubles.filter_map(|item| String::from_utf8(item.token(item.code(0)).name()?).ok()).collect()
+    let columns = items.filter(|item| is_column(item) && is_such(&columns::type_of(item)));
+    columns.filter_map(|item| String::from_utf8(item.token(item.code(0)).name()?).ok()).collect()
 }
 
 /// The statement without the items at these places.

@@ -65,7 +65,7 @@ impl Translator {
         server: &Server,
     ) -> Result<Option<Self>> {
         let loses_history = has_history(manifest) && !takes_history(connection)?;
-        if version(server) == version(&manifest.server) && !loses_history {
+        if grammar(server) == grammar(&manifest.server) && !loses_history {
             return Ok(None);
         }
         Self::always(connection, store, manifest, server).map(Some)
@@ -102,7 +102,7 @@ impl Translator {
 
     /// Whether the target is of another vendor or version.
     pub(crate) fn is_other(&self) -> bool {
-        version(&self.old) != version(&self.new)
+        grammar(&self.old) != grammar(&self.new)
     }
 
     /// Whether the target is of another vendor.
@@ -237,6 +237,16 @@ impl Translator {
         if table.script.is_absent() {
             return Ok(());
         }
+        let retyped = match statements.last() {
+            Some(create) if !self.crosses() => {
+                table::columns_of(create, |data_type| self.target.unknown_types.contains(data_type))
+            }
+            _ => Vec::new(),
+        };
+        if table.key.as_ref().is_some_and(|key| key.columns.iter().any(|one| retyped.contains(&one.name))) {
+            // As texts they have another order, so other rows lie between the borders of its files.
+            table.key = None;
+        }
         let rewritten = self.script(&table.script.file, statements).pop().unwrap_or_default();
         if let Some(engine) = table::engine(&rewritten) {
             table.engine = engine;
@@ -356,6 +366,13 @@ fn has_history(manifest: &Manifest) -> bool {
 pub(crate) fn version(server: &Server) -> (Vendor, u32, u32) {
     let (major, minor, _) = server.numbers();
     (server.vendor, major, minor)
+}
+
+/// What servers must have in common for one to take what the other prints: patch releases of MySQL 8.0 brought syntax, and took some out.
+fn grammar(server: &Server) -> (Vendor, u32, u32, u32) {
+    let (vendor, major, minor) = version(server);
+    let patch = if (vendor, major, minor) == (Vendor::MySql, 8, 0) { server.numbers().2 } else { 0 };
+    (vendor, major, minor, patch)
 }
 
 /// The manifest without the objects of some scripts.

@@ -44,7 +44,10 @@ fn rows(connection: &mut Connection, sql: &str, what: &str) -> Result<Rows> {
             format!("accounts cannot be read: this account has no SELECT on {what}: {error}"),
             "GRANT SELECT ON mysql.* to the account, or leave --users away",
         ),
-        Some(1146) => Error::found(format!("accounts cannot be read: the server has no {what}")),
+        Some(1146) => Error::with_hint(
+            format!("accounts cannot be read: the server has no {what}"),
+            "of MariaDB they are read from 10.4 on; without --users the schemas are dumped",
+        ),
         _ => Error::Server { doing: format!("reading {what}"), source: error },
     })
 }

@@ -1,6 +1,7 @@
 //! The keeper of a shard: the one thread that talks to it. It takes what has come in, reads lanes ahead of the workers, and
 //! acknowledges what they have done, many tasks in one transaction.
 
+mod incoming;
 mod sharing;
 mod upkeep;
 
@@ -30,6 +31,7 @@ use crate::session;
 use crate::settle::Settling;
 use crate::shard::Shard;
 use crate::shepherd::Totals;
+use incoming::{Incoming, LATER_SWEEP};
 use sharing::Appetite;
 
 /// How often little is acknowledged. A transaction costs the server as much as some hundred tasks do.
@@ -130,18 +132,6 @@ pub(crate) struct Keeper<'a> {
     segments_at: Instant,
     fold_at: Instant,
     until_empty: bool,
-}
-
-/// What a keeper has who moves tasks in.
-struct Incoming {
-    intake: Intake,
-    inbox_at: Instant,
-    later_at: Option<Instant>,
-    /// When a schedule may be due.
-    schedules_at: Instant,
-    /// A row was seen in the inbox that nobody has committed yet.
-    awaited: u64,
-    pause: Duration,
 }
 
 impl<'a> Keeper<'a> {
@@ -299,12 +289,14 @@ impl<'a> Keeper<'a> {
         self.look_at = Instant::now() + self.look_every;
         self.free_orphans()?;
         if changed || self.intake.is_none() {
-            self.clock = Clock::of(&mut self.connection)?;
-            self.books.kinds = Kinds::load(&mut self.connection)?;
-            let Standing { rank, shepherds } = lease::bury(&mut self.connection, self.books.shepherd)?;
+            let (clock, kinds, standing, state) = self.patiently(|connection, shepherd| {
+                let (clock, kinds) = (Clock::of(connection)?, Kinds::load(connection)?);
+                Ok((clock, kinds, lease::bury(connection, shepherd)?, State::load(connection)?))
+            })?;
+            let Standing { rank, shepherds } = standing;
+            (self.clock, self.books.kinds, self.state) = (clock, kinds, state);
             self.shepherds = shepherds;
             self.own = self.books.kinds.shared(rank, shepherds);
-            self.state = State::load(&mut self.connection)?;
             self.desk.rule(self.at, self.own.clone());
             if self.state.rests() {
                 self.intake = None;
@@ -325,7 +317,7 @@ impl<'a> Keeper<'a> {
         self.give_back_paused()?;
         self.hungry = match self.shepherds {
             ..=1 => 0,
-            _ => lease::hungry(&mut self.connection, self.books.shepherd)?,
+            _ => self.patiently(lease::hungry)?,
         };
         self.idle = self.hungry;
         Ok(())
@@ -333,7 +325,9 @@ impl<'a> Keeper<'a> {
 
     /// Frees lanes whose owner is nobody.
     fn free_orphans(&mut self) -> Result<()> {
-        let Found { freed, any_free } = self.orphans.free(&mut self.connection)?;
+        let orphans = &mut self.orphans;
+        let Found { freed, any_free } =
+            session::tried(&mut self.connection, PATIENT, |connection| orphans.free(connection))?;
         // Who listens for new lanes waits, too, while somebody has locked the inbox.
         self.may_be_free |= any_free || freed > 0;
         if freed > 0 {
@@ -421,8 +415,8 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Does something on the server, and does it again where another session is in the way: with a connection that is given up, all that
-    /// runs would be given out again.
+    /// Does something on the server, and does it again where another session is in the way, which may be a FLUSH TABLES that holds up who
+    /// only reads: with a connection that is given up, all that runs would be given out again.
     fn patiently<T>(&mut self, mut work: impl FnMut(&mut Connection, u32) -> Result<T>) -> Result<T> {
         let shepherd = self.books.shepherd;
         session::tried(&mut self.connection, PATIENT, |connection| work(connection, shepherd))
@@ -525,7 +519,13 @@ impl<'a> Keeper<'a> {
     /// Reads the tasks of a lane that were asked for; what must not run is settled.
     fn read(&mut self, lane: u64) -> Result<Vec<Queued>> {
         let Some(lane) = self.lanes.get_mut(&lane) else { return Ok(Vec::new()) };
-        let tasks = lane.read(&mut self.connection, self.at)?;
+        let tasks = match lane.read(&mut self.connection, self.at) {
+            Err(error) if error.is_passing() => session::tried(&mut self.connection, PATIENT, |connection| {
+                lane.ask_again(connection)?;
+                lane.read(connection, self.at)
+            }),
+            read => read,
+        }?;
         if !lane.is_unique || !lane.is_built() {
             return Ok(tasks);
         }
@@ -534,7 +534,7 @@ impl<'a> Keeper<'a> {
         let claimants: Vec<_> = both
             .map(|(queued, object_id)| Claimant { kind: queued.task.kind, object_id, task: queued.task.id })
             .collect();
-        let mut held = claims::held(&mut self.connection, &claimants)?.into_iter();
+        let mut held = self.patiently(|connection, _| claims::held(connection, &claimants))?.into_iter();
         let (held, merged): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|_| held.next() == Some(true));
         if !merged.is_empty() {
             let settling = Settling::merged(&merged, &mut self.lanes, self.clock);
@@ -577,24 +577,5 @@ impl<'a> Keeper<'a> {
 
     fn is_over(&self, lane: u64) -> bool {
         self.lanes.get(&lane).is_some_and(|lane| lane.progress.is_finished())
-    }
-}
-
-/// How often the table of later tasks is looked at, if no task is known to be due.
-const LATER_SWEEP: Duration = Duration::from_secs(15);
-
-impl Incoming {
-    /// When the inbox is read next, after so many tasks were read.
-    fn plan_inbox(&mut self, read: usize) {
-        let now = Instant::now();
-        self.inbox_at = if read > 0 {
-            self.pause = Duration::from_millis(1);
-            now
-        } else if self.awaited > self.intake.last && self.pause < Duration::from_secs(1) {
-            self.pause *= 2;
-            now + self.pause
-        } else {
-            self.intake.next_look()
-        };
     }
 }

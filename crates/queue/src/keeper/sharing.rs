@@ -107,7 +107,7 @@ impl Keeper<'_> {
         let mut all: usize = has.values().sum();
         let mut wanted = Vec::new();
         let mut more = false;
-        for free in lane::free(&mut self.connection)? {
+        for free in self.patiently(|connection, _| lane::free(connection))? {
             if self.rests(free.kind) {
                 continue;
             }

@@ -17,7 +17,7 @@ impl Keeper<'_> {
             return Ok(());
         }
         self.fold_at = now + EVERY;
-        while session::retried(&mut self.connection, counts::fold)? {}
+        while self.patiently(|connection, _| counts::fold(connection))? {}
         Ok(())
     }
 
@@ -50,7 +50,7 @@ impl Keeper<'_> {
         let lanes =
             format!("SELECT DISTINCT kind FROM queue_lane WHERE lane > {INTAKE} AND owner <> {BUILDING}");
         let doing = || "looking whether the queue is empty";
-        let kinds = self.connection.query(lanes).doing(doing)?.rows;
+        let kinds = self.patiently(|connection, _| connection.query(&lanes).doing(doing))?.rows;
         let is_open = |kind: u16| !self.rests(kind);
         let open = kinds.iter().filter_map(|row| row.parse(0)).any(is_open);
         let sql = "SELECT EXISTS (SELECT 1 FROM queue_inbox) + EXISTS (SELECT 1 FROM queue_later WHERE is_back = 1)";

@@ -6,8 +6,9 @@ use crate::Result;
 use crate::chain::{Item, Trouble};
 use crate::event::{Rows, TableMap};
 use crate::log::{Format, Kind};
-use crate::rows::{Retyped, Row, RowReader, Table, Untellable};
+use crate::rows::{Field, Retyped, Row, RowReader, Table, Untellable, Value};
 use crate::sql::row_text;
+use crate::sql::text::push_name;
 
 use super::super::events::{RowsEvent, Unfit};
 use super::super::transaction::{Mode, Piece};
@@ -81,6 +82,11 @@ impl Builder<'_, '_, '_> {
             return self.push_statements();
         }
         self.sink.count_rows();
+        if let Some(table) = table
+            && self.sink.is_set_by_function(schema, name)?
+        {
+            return self.set_sequence(item, table, flags);
+        }
         let retyped = self.retyped.remove(&id);
         let taken = match (&retyped, table) {
             (Some(Some(retyped)), Some(table)) if Retyped::rewrites(event.kind) => {
@@ -90,6 +96,35 @@ impl Builder<'_, '_, '_> {
         };
         self.retyped.extend(retyped.map(|retyped| (id, retyped)));
         taken
+    }
+
+    /// Sets a sequence to what its rows say: the next value, and how often it has begun anew.
+    fn set_sequence(&mut self, item: &Item<'_>, table: &Table, flags: u16) -> Result<(), Trouble> {
+        // Source: MariaDB `sql/sql_sequence.h`, `enum seq_field_num`.
+        const NEXT_VALUE: usize = 0;
+        const ROUND: usize = 7;
+        self.flush_rows()?;
+        self.set_mode(Mode::Statements);
+        let event = &item.event;
+        let rows = Rows::parse(event.kind, event.body, item.format)?;
+        let (mut reader, mut row) = (RowReader::new(table, rows)?, Row::default());
+        while reader.next(&mut row)? {
+            let number = |at: usize| match row.after.get(at) {
+                Some(Field::Value(Value::Integer(number, _))) => Some(*number),
+                _ => None,
+            };
+            let Some(next) = number(NEXT_VALUE) else { continue };
+            let mut text = b"DO SETVAL(".to_vec();
+            push_name(&table.schema, &mut text);
+            text.push(b'.');
+            push_name(&table.name, &mut text);
+            text.extend_from_slice(format!(", {next}, 0, {})", number(ROUND).unwrap_or(0)).as_bytes());
+            self.push(Piece::Statement(text, 0))?;
+        }
+        if flags & Rows::STATEMENT_END != 0 {
+            self.batch.end_statement(self.sink.target(), &mut self.statements);
+        }
+        self.push_statements()
     }
 
     /// Rows that must be written otherwise for the target.

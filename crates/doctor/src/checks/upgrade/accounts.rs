@@ -149,6 +149,14 @@ mod tests {
     }
 
     #[test]
+    fn one_logs_in_and_two_log_in() {
+        let target = target::known().unwrap().iter().find(|one| one.name() == "mysql-9.7").unwrap();
+        let said = |names: &[&str]| finding("ed25519", names, None, target).what;
+        assert!(said(&["a@%"]).starts_with("1 account logs in by ed25519"));
+        assert!(said(&["a@%", "b@%"]).starts_with("2 accounts log in by ed25519"));
+    }
+
+    #[test]
     fn any_way_that_is_left_will_do() {
         let accounts: [(&str, &[&str]); 3] = [
             ("a@%", &["mysql_native_password"]),

@@ -1,5 +1,7 @@
 //! Tables of storage engines and kinds that the other version does not have.
 
+use drover_db::Vendor;
+
 use super::against::compare;
 use super::inventory::{Inventory, TABLES, Used, told};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -11,9 +13,11 @@ use crate::target::Snapshot;
 pub(crate) const CHECK: Check = Check {
     rule: "upgrade.engines",
     area: Area::Upgrade,
-    looks_for: "tables of storage engines that the other version does not have, sequences and tables with a history where it has none",
+    looks_for: "tables of storage engines that the other version does not have, sequences and tables with a history where it has none, \
+                partitioned tables of engines that it does not partition",
     needs: "information_schema.TABLES (SELECT on all schemas)",
-    source: "a server of that version was asked for its engines, and a table of each kind was made (scripts/snapshot-target)",
+    source: "a server of that version was asked for its engines, and a table of each kind was made (scripts/snapshot-target); MySQL 8.0 \
+             manual, Restrictions and Limitations on Partitioning",
     refuted_by: "the engine's plugin is loaded there: information_schema.ENGINES lists it",
     look,
 };
@@ -21,18 +25,32 @@ pub(crate) const CHECK: Check = Check {
 fn look(facts: &Facts) -> Seen<Outcome> {
     compare(
         facts,
-        |facts| Inventory::ask(facts, &[("table", TABLES)], hidden(facts, &["SELECT"])),
-        |tables, target| Ok(outcome(tables, target)),
+        |facts| {
+            let tables = Inventory::ask(facts, &[("table", TABLES)], hidden(facts, &["SELECT"]));
+            (tables, Inventory::ask(facts, &[("table", PARTITIONED)], None))
+        },
+        |(tables, partitioned), target| Ok(outcome(tables, partitioned, target)),
     )
 }
 
-fn outcome(tables: Inventory, target: &Snapshot) -> Outcome {
+/// Partitioned tables by engine, but for those that MySQL partitions from 8.0 on.
+const PARTITIONED: &str = "\
+    SELECT ENGINE AS name, COUNT(*) AS many, MIN(CONCAT(TABLE_SCHEMA, '.', TABLE_NAME)) AS example FROM information_schema.TABLES \
+    WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND CREATE_OPTIONS LIKE '%partitioned%' \
+    AND UPPER(ENGINE) NOT IN ('INNODB', 'NDBCLUSTER') GROUP BY ENGINE LIMIT 1000";
+
+fn outcome(tables: Inventory, partitioned: Inventory, target: &Snapshot) -> Outcome {
     let engine = |used: &Used| Some(used.name.to_ascii_uppercase()).filter(|name| !name.is_empty());
     let engines = tables.by_name(|used| engine(used).filter(|name| !target.engines.contains(name)));
     let kinds = tables.by_name(|used| used.form.clone().filter(|form| !target.tables.contains(form)));
     let mut findings: Vec<_> = engines.iter().map(|(name, uses)| of_engine(name, uses, target)).collect();
     findings.extend(kinds.iter().map(|(name, uses)| of_kind(name, uses, target)));
-    let mut outcome = Outcome { findings, unknown: tables.unknown, ..Outcome::default() };
+    if target.vendor == Vendor::MySql {
+        let engines = partitioned.by_name(engine);
+        findings.extend(engines.iter().map(|(name, uses)| of_partitions(name, uses, target)));
+    }
+    let unknown = [tables.unknown, partitioned.unknown].concat();
+    let mut outcome = Outcome { findings, unknown, ..Outcome::default() };
     if outcome.findings.is_empty() {
         outcome.fine.push(format!("{target} has the engines of all tables that were seen"));
     }
@@ -48,6 +66,18 @@ fn of_engine(name: &str, uses: &[Used], target: &Snapshot) -> Finding {
     .about(name)
     .seen(told(uses))
     .effect("such tables cannot be opened there, or cannot be made")
+    .measure("drover restore --check, with a dump of the schemas that use it")
+}
+
+fn of_partitions(name: &str, uses: &[Used], target: &Snapshot) -> Finding {
+    Finding::observed(
+        Weight::Yellow,
+        format!("{target} partitions no tables of the storage engine {name}"),
+        "change them to InnoDB before, or take the partitions away; drover restore makes them InnoDB",
+    )
+    .about(format!("partitions of {name}"))
+    .seen(told(uses))
+    .effect("an upgrade in place stops at them, and they cannot be made there (error 1178)")
     .measure("drover restore --check, with a dump of the schemas that use it")
 }
 
@@ -84,7 +114,8 @@ mod tests {
             example: "s.t".into(),
             ..Used::default()
         };
-        let outcome = outcome(Inventory { used: vec![used], unknown: Vec::new() }, target);
+        let tables = Inventory { used: vec![used], unknown: Vec::new() };
+        let outcome = outcome(tables, Inventory::default(), target);
         outcome.findings.into_iter().map(|finding| finding.subject.unwrap()).collect()
     }
 

@@ -8,6 +8,7 @@ mod engines;
 mod inventory;
 mod settings;
 mod sql_mode;
+mod syntax;
 mod types;
 mod variables;
 mod words;
@@ -20,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     sql_mode::CHECK,
     accounts::CHECK,
     words::CHECK,
+    syntax::CHECK,
     types::CHECK,
     engines::CHECK,
     collations::CHECK,

@@ -128,6 +128,62 @@ fn what_a_kill_leaves_is_dropped_by_the_next(flavour: Flavour) {
     assert_eq!(scratch(), "drover_check_7_0");
 }
 
+/// What each vendor has that only a trial finds: the other one cannot read it.
+fn unreadable(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::MariaDb => "CREATE PROCEDURE odd() DELETE FROM t WHERE id = 9 RETURNING id",
+        Flavour::MySql => "CREATE PROCEDURE odd() SELECT * FROM t, LATERAL (SELECT t.id) AS x",
+    }
+}
+
+/// Who hosts others gives them one schema: a dump of the other vendor's server is tried in that, and nothing of the trial stays.
+#[test]
+fn by_the_owner_of_one_schema() {
+    let Some([mariadb, mysql]) = both() else { return };
+    for (source, target) in [(&mariadb, &mysql), (&mysql, &mariadb)] {
+        let dir = tempfile::tempdir().unwrap();
+        make(
+            source,
+            "hosted",
+            "CREATE TABLE t (id INT PRIMARY KEY, up INT, CONSTRAINT upwards FOREIGN KEY (up) REFERENCES t (id));
+             INSERT INTO t VALUES (1, NULL), (2, 1); CREATE VIEW v AS SELECT id FROM t; CREATE PROCEDURE p() SELECT 1;
+             CREATE EVENT e ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1",
+        );
+        sql(source, format!("USE hosted; {}", unreadable(source.flavour())));
+        sql(
+            target,
+            "CREATE DATABASE own COLLATE utf8mb4_general_ci; CREATE USER owner@localhost; GRANT ALL ON own.* TO owner@localhost",
+        );
+        run(&mut dump(source, "hosted", dir.path())).done();
+        let by_owner = |options: &str| {
+            let options = format!("--into hosted=own -u owner --definer current-user {options}");
+            run(&mut restore(target, dir.path(), &options))
+        };
+        let held = || {
+            value(
+                target,
+                "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'own') +
+                   (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'own') +
+                   (SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'own')",
+            )
+        };
+        let odd = "procedure `hosted`.`odd`";
+        by_owner("--check").found(&["refused", odd]);
+        assert_eq!(held(), "0");
+        by_owner("").refused(&["nothing was changed", odd]);
+        assert_eq!(held(), "0");
+        by_owner("--skip-refused").found(&["refused", odd, "verified  identical: 2 rows"]);
+        assert_eq!(held(), "4");
+        // What is there may be somebody's: nothing is tried beside it.
+        by_owner("--skip-refused --drop-existing")
+            .refused(&["drover\\_check\\_%", "that are there and empty"]);
+        assert_eq!(held(), "4");
+        // But where an earlier run has begun, which had tried it.
+        sql(target, "CREATE TABLE own.drover_restore_0123456789ab (step INT)");
+        by_owner("--resume").refused(&["of another dump"]);
+    }
+}
+
 /// Events are made switched off: the scheduler of the target sees none that it may run.
 #[test]
 fn events_do_not_run() {

@@ -493,10 +493,16 @@ fn a_replica_that_does_not_log(flavour: Flavour) {
             replica[0][21] == status[0][1] // Exec_Master_Log_Pos
         });
     }
+    let gtid = if flavour == Flavour::MariaDb { "@@GLOBAL.gtid_binlog_pos" } else { "''" };
+    let last = value(source, format!("SELECT {gtid}"));
     run(&mut dump(replica, "d", &backup)).done();
     run(&mut restore(target, &backup, "")).done();
     insert(source, 3..=4);
-    let place = &manifest(&backup)["snapshot"]["replicates_from"][0];
+    let snapshot = &manifest(&backup)["snapshot"];
+    let place = &snapshot["replicates_from"][0];
+    if flavour == Flavour::MariaDb {
+        assert_eq!(snapshot["gtid_slave_pos"], last);
+    }
     let hint =
         format!("in which the dump is at {} at {}", place["file"].as_str().unwrap(), place["position"]);
     for dry in ["", "--dry-run"] {

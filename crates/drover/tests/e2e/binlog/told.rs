@@ -7,7 +7,7 @@ use crate::client::{sql, value};
 use crate::drover::{drover_on, run};
 use crate::servers::{is_wanted, on_both, start_mariadb_11, start_unsynced};
 
-on_both!(schemas_and_definers_that_are_missing, names_with_quotes);
+on_both!(schemas_and_definers_that_are_missing, names_with_quotes, tables_made_of_a_select);
 
 const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
 
@@ -109,7 +109,7 @@ fn collations_of_mariadb_11() {
 fn what_the_other_vendor_cannot_read() {
     with_both(|servers| {
         let (mariadb, mysql) = servers(Flavour::MariaDb, Flavour::MySql);
-        for column in ["u UUID", "i INET6", "i INET4", "c TEXT COMPRESSED"] {
+        for column in ["u UUID", "i INET6", "i INET4", "c TEXT COMPRESSED", "p INT AS (id) PERSISTENT"] {
             refuse(
                 &mariadb,
                 &mysql,
@@ -166,6 +166,15 @@ fn schemas_and_definers_that_are_missing(flavour: Flavour) {
     run(drover_on(&target, &format!("{own} --restart --dry-run")).args(&logs)).done();
     run(drover_on(&target, &format!("{own} --restart")).args(&logs)).done();
     assert_eq!(value(&target, "SELECT COUNT(*) FROM lg.a"), "2");
+}
+
+/// MySQL logs it as one transaction, with a clause that stands before the table's options.
+fn tables_made_of_a_select(flavour: Flavour) {
+    let (source, target) = (start_unsynced(flavour, &LOGS), start_unsynced(flavour, &[]));
+    let work = "CREATE DATABASE d; USE d; CREATE TABLE a (id INT PRIMARY KEY, w VARCHAR(9)); INSERT INTO a VALUES (1, 'x'), (2, NULL);
+        CREATE TABLE b ENGINE = InnoDB COMMENT 'START TRANSACTION' AS SELECT * FROM a;
+        CREATE TABLE c (PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 2 AS SELECT id FROM a; INSERT INTO c VALUES (3)";
+    agree(&source, &target, work, "SELECT * FROM d.b ORDER BY id; SELECT * FROM d.c ORDER BY id");
 }
 
 /// Quotes in names are doubled in statements.

@@ -3,11 +3,11 @@
 use drover_sandbox::Flavour;
 
 use super::sql::logged;
-use crate::client::{client, feed, sql};
-use crate::drover::{drover, run};
+use crate::client::{Session, client, feed, sql};
+use crate::drover::{drover, drover_on, run};
 use crate::servers::{on_both, start};
 
-on_both!(variables_are_what_they_were);
+on_both!(variables_are_what_they_were, sessions_are_told_where_they_matter);
 
 fn variables_are_what_they_were(flavour: Flavour) {
     let options = ["--log-bin", "--binlog-format=STATEMENT"];
@@ -32,4 +32,38 @@ fn variables_are_what_they_were(flavour: Flavour) {
     assert_eq!(expected, found, "{printed}");
     let collations: Vec<_> = found.iter().take(2).map(|row| &row[2][..]).collect();
     assert_eq!(collations, ["latin1_german1_ci", "utf8mb4_bin"]);
+}
+
+/// Temporary tables of one name and CONNECTION_ID() depend on the session. Nothing else does, and to set its number takes a privilege.
+fn sessions_are_told_where_they_matter(flavour: Flavour) {
+    let options = ["--log-bin", "--binlog-format=STATEMENT"];
+    let (source, target) = (start(flavour, &options), start(flavour, &[]));
+    let logs = logged(&source, || {
+        sql(
+            &source,
+            "CREATE DATABASE s; CREATE TABLE s.t (session INT, v INT); CREATE TABLE s.ids (id BIGINT)",
+        );
+        let mut sessions = [Session::open(&source), Session::open(&source)];
+        let mut in_turns = |statement: &dyn Fn(usize) -> String| {
+            sessions.iter_mut().enumerate().for_each(|(number, session)| session.run(&statement(number)));
+        };
+        in_turns(&|_| "USE s".into());
+        in_turns(&|_| "CREATE TEMPORARY TABLE x (v INT)".into());
+        in_turns(&|number| format!("INSERT INTO x VALUES ({number}), (10)"));
+        in_turns(&|number| format!("INSERT INTO t SELECT {number}, v FROM x"));
+        in_turns(&|_| "INSERT INTO ids VALUES (CONNECTION_ID())".into());
+    });
+    let printed = run(drover("binlog sql").args(&logs)).done().stdout;
+    let (plain, behind) = printed.split_once("CREATE TEMPORARY").unwrap();
+    let before = plain.rsplit_once("CREATE TABLE").unwrap().0;
+    assert!(!before.contains("pseudo_thread_id") && behind.contains("pseudo_thread_id"), "{printed}");
+    let rows = |server| {
+        ["t ORDER BY session, v", "ids ORDER BY id"].map(|of| sql(server, format!("SELECT * FROM s.{of}")))
+    };
+    let fed = feed(client(&target).arg("--binary-mode"), printed.as_bytes());
+    assert!(fed.status.success(), "{}\n{printed}", String::from_utf8_lossy(&fed.stderr));
+    assert_eq!(rows(&target), rows(&source));
+    sql(&target, "DROP DATABASE s");
+    run(drover_on(&target, "binlog replay").args(&logs)).done();
+    assert_eq!(rows(&target), rows(&source));
 }

@@ -62,4 +62,15 @@ fn from_mysql() {
     assert_eq!(compare::across(&source, &target, "cp_round"), [""; 0]);
     run(&mut verify(&target, dir.path(), "")).done();
     run(&mut verify(&source, dir.path(), "--source")).done();
+
+    // A key that is left out is a loss, too, though all rows are the same.
+    make(
+        &source,
+        "cp_keyed",
+        "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(9), UNIQUE KEY lowered ((LOWER(v)))); INSERT INTO t VALUES (1, 'A')",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let output =
+        run(&mut copy(&source, &target, "cp_keyed", dir.path())).found(&["verified  identical: 1 row"]);
+    assert!(output.stderr.contains("`cp_keyed`.`t`: UNIQUE KEY `lowered`"), "{output}");
 }

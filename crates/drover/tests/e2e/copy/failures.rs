@@ -127,7 +127,7 @@ fn told_what_to_do(flavour: Flavour) {
     drop(begun(&mut copy(source, target, &line, dir.path()), dir.path()));
     run(&mut copy(source, target, &line, dir.path())).refused(&["an unfinished copy", "--resume"]);
     run(&mut copy(source, target, &format!("{line} --resume --exclude x"), dir.path()))
-        .refused(&["the unfinished copy was begun with other names"]);
+        .refused(&["the unfinished copy was begun otherwise: --exclude"]);
     let other_way = format!("{line} --resume --into cp_told=other");
     run(&mut copy(source, target, &other_way, dir.path())).refused(&["this is the state of a copy from"]);
     run(&mut crate::drover::restore(target, dir.path(), "")).refused(&["no manifest.json"]);

@@ -17,11 +17,12 @@ use crate::servers::{is_wanted, on_both, start, start_at};
 
 on_both!(another_version);
 
-const RULES: [&str; 8] = [
+const RULES: [&str; 9] = [
     "upgrade.variables",
     "upgrade.sql_mode",
     "upgrade.accounts",
     "upgrade.words",
+    "upgrade.syntax",
     "upgrade.types",
     "upgrade.engines",
     "upgrade.collations",

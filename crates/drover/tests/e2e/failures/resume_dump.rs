@@ -214,8 +214,9 @@ fn other_arguments(flavour: Flavour) {
     let dir = tempfile::tempdir().unwrap();
     let server = interrupted(flavour, "", dir.path());
     let zstd = resumed(&server, "resumed", dir.path(), "");
-    zstd.refused(&["other names, globs, conditions or masks, or another compression"]);
-    resumed(&server, "resumed", dir.path(), "--compress gzip:9 --exclude keyed").refused(&["--resume needs"]);
+    zstd.refused(&["was begun otherwise: --compress"]);
+    resumed(&server, "resumed", dir.path(), "--compress gzip:9 --exclude keyed --users")
+        .refused(&["was begun otherwise: --exclude, --users", "--resume needs"]);
     let elsewhere = dir.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     std::fs::write(elsewhere.join("something"), "of a person's own").unwrap();

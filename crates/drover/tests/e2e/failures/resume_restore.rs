@@ -8,6 +8,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::{run_script, sql, value};
 use crate::compare;
 use crate::drover::{Running, dump, restore, run};
+use crate::files::manifest;
 use crate::servers::{on_both, source, start, target};
 
 on_both!(killed_at_random, server_killed, still_at_work, told_what_to_do);
@@ -119,6 +120,11 @@ fn told_what_to_do(flavour: Flavour) {
     dumped(flavour, "told", dir.path());
     drop(begun(server, dir.path(), "told"));
     run(&mut restore(server, dir.path(), "")).refused(&["earlier restore", "--resume"]);
+    let half = tempfile::tempdir().unwrap();
+    let dumped = run(&mut dump(server, "told", half.path())).done();
+    assert!(dumped.stderr.contains("schema 'told' may not be complete"), "{dumped}");
+    let tables = manifest(half.path())["schemas"][0]["tables"].to_string();
+    assert!(tables.contains("\"keyed\"") && !tables.contains("drover_restore_"), "{tables}");
     run(&mut restore(server, dir.path(), "--drop-existing")).done();
     assert_same_as_source(flavour, "told", server);
 

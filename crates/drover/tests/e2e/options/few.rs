@@ -46,11 +46,15 @@ fn connections(flavour: Flavour) {
         let out = dir.path().join(number.to_string());
         let dumped = run(&mut by(&out)).done();
         assert_eq!(dumped.stderr.contains(": 1 worker instead of 3"), are_fewer, "{dumped}");
+        // In the server's words.
+        let may_not = "may not hold back all writers (FLUSH TABLES WITH READ LOCK: Access denied; you need";
+        assert!(dumped.stderr.contains(may_not), "{dumped}");
         let options = "--into few=few_back --drop-existing -u few --threads 3";
         let restored = run(&mut restore(server, &out, options)).done();
         assert_eq!(restored.stderr.contains("worker instead of"), are_fewer, "{restored}");
         let verify = format!("verify {} --into few=few_back -u few --threads 3", out.display());
-        run(&mut drover_on(server, &verify)).done();
+        let verified = run(&mut drover_on(server, &verify)).done();
+        assert_eq!(verified.stderr.contains("worker instead of 3"), are_fewer, "{verified}");
         let url =
             |schema: &str| format!("mysql://few@localhost/{schema}?socket={}", server.socket().display());
         let state = dir.path().join(format!("state{number}"));
@@ -88,6 +92,9 @@ fn tables_that_cannot_be_locked(flavour: Flavour) {
     let snapshot = &manifest(&dir.path().join("all"))["snapshot"];
     assert_eq!((&snapshot["inconsistent"], &snapshot["lock"]), (&true.into(), &"no lock".into()));
     assert_eq!(snapshot["binlog_file"], serde_json::Value::Null);
+    let mut after = drover_on(server, "binlog replay --dry-run");
+    run(after.arg("--after").arg(dir.path().join("all")).arg("nowhere.000001"))
+        .refused(&["no one position to go on from", "without --inconsistent"]);
     let into = "--into lockless=lockless_back -u lockless";
     run(&mut restore(server, &dir.path().join("all"), into)).done();
     run(&mut dump(server, "lockless --inconsistent", &dir.path().join("root"))).done();

@@ -8,7 +8,7 @@ use super::{Queue, numbers};
 use crate::client::{Session, wait_until};
 use crate::servers::on_both;
 
-on_both!(open_transactions, a_row_that_is_locked, a_table_that_is_locked);
+on_both!(open_transactions, a_row_that_is_locked, a_table_that_is_locked, lanes_that_are_locked);
 
 /// Shepherds whose leases are short, which end with the test.
 struct Shepherds<'a> {
@@ -132,4 +132,21 @@ fn a_table_that_is_locked(flavour: Flavour) {
     wait_until("the last one has run", || queue.lines("log").len() >= 1001);
     wait_until("all is acknowledged", || queue.value("SELECT SUM(done) FROM queue_count") == "1001");
     shepherds.end((0..1001).map(|object| object.to_string()));
+}
+
+/// Who only reads waits as well, as it does for somebody's FLUSH TABLES: a shepherd that gave up would have its tasks run once more.
+fn lanes_that_are_locked(flavour: Flavour) {
+    let queue = Queue::new(flavour, "lanes_that_are_locked");
+    let ids = queue.file("ids", &numbers(0, 4999));
+    queue.run(&format!("build {}", ids.display())).done();
+    let shepherds = Shepherds::start(&queue);
+    wait_until("some have run", || queue.lines("log").len() >= 10);
+    let mut session = Session::open(queue.server);
+    session.run(&format!("USE {}", queue.schema));
+    session.run("LOCK TABLES queue_lane WRITE");
+    shepherds.outlast_leases();
+    session.run("UNLOCK TABLES");
+    wait_until("all has run", || queue.lines("log").len() >= 5000);
+    wait_until("all is acknowledged", || queue.value("SELECT SUM(done) FROM queue_count") == "5000");
+    shepherds.end((0..5000).map(|object| object.to_string()));
 }
