@@ -2,6 +2,7 @@
 
 mod address;
 mod column;
+mod converted;
 pub(crate) mod decimal;
 mod defined;
 pub(crate) mod digits;
@@ -18,7 +19,7 @@ pub use column::{Column, ColumnType};
 pub(crate) use defined::{DefinedColumn, Definition, words};
 pub(crate) use image::is_set;
 pub use image::{Field, Row, RowReader, Spans};
-pub(crate) use kept::{Kept, KeptColumn, KeptHistory};
+pub(crate) use kept::{Kept, KeptColumn, KeptHistory, Misfit};
 pub(crate) use retyped::{Retyped, Untellable};
 pub use table::{NotUnderstood, Table, Tables};
 pub use temporal::{Date, DateTime, Time};
