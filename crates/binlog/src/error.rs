@@ -248,6 +248,10 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
         }
         Some(1418 | 1419) => "SET GLOBAL log_bin_trust_function_creators = ON on the target, then --resume",
         Some(1148 | 3948 | 4166) => "SET GLOBAL local_infile = ON on the target",
+        // MariaDB `sql/sql_binlog.cc`, `mysql_client_binlog_statement()`: of what applying an event reports it keeps the text for its log.
+        Some(1105) => {
+            "the target's error log tells why: it may be that a column has another type there than where the log was written"
+        }
         Some(1153) => "SET GLOBAL max_allowed_packet on the target, to 1G at most",
         _ => return error.hint(),
     };

@@ -9,7 +9,7 @@ use drover_db::{Connection, Row, Vendor, quote};
 
 use crate::chain::Item;
 use crate::event::{Gtid, Query, TableMap};
-use crate::log::{Header, Short};
+use crate::log::{Format, Header, Short};
 use crate::rows::{Kept, KeptColumn, KeptHistory, Table};
 use crate::source::log_number;
 use crate::{Error, Result};
@@ -220,16 +220,20 @@ impl Sink<'_> {
         Ok(known.unwrap_or_default())
     }
 
-    /// The columns of a table on the target, if rows of this log may have to be written otherwise for it.
-    pub(super) fn kept(&mut self, table: &Table, is_mariadb: bool) -> Result<Option<Arc<Kept>>> {
-        let is_other = (self.target.vendor == Vendor::MariaDb) != is_mariadb;
+    /// The columns of a table on the target, if rows of this log may have to be written otherwise for it. `is_new` says that the same
+    /// transaction makes it, in place of one that may be there.
+    pub(super) fn kept(&mut self, table: &Table, format: &Format, is_new: bool) -> Result<Option<Arc<Kept>>> {
         let (on_mariadb, has_former) = (self.target.vendor == Vendor::MariaDb, self.target.has_former_times);
-        if !is_other
+        if on_mariadb == format.is_mariadb()
+            && !table.may_have_later_types(format)
             && !table.may_be_versioned()
             && !table.has_old_times()
             && !table.has_times_unlike(has_former)
         {
             return Ok(None);
+        }
+        if is_new {
+            return Ok(Some(Arc::new(Kept::as_made(table, on_mariadb, has_former))));
         }
         let key = (table.schema.clone(), table.name.clone());
         if let Some(known) = self.kept.get(&key) {
@@ -239,7 +243,8 @@ impl Sink<'_> {
             [&table.schema, &table.name].map(|name| quote::string(&String::from_utf8_lossy(name)));
         let columns = format!(
             "SELECT c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_OCTET_LENGTH, 0), t.TABLE_TYPE = 'SYSTEM VERSIONED', \
-             c.DATA_TYPE IN ('time', 'datetime', 'timestamp') AND c.COLUMN_TYPE LIKE '%/* %' \
+             c.DATA_TYPE IN ('time', 'datetime', 'timestamp') AND c.COLUMN_TYPE LIKE '%/* %', \
+             COALESCE(c.CHARACTER_SET_NAME = 'ascii', 0), c.COLUMN_TYPE LIKE '% COMPRESSED%' \
              FROM information_schema.COLUMNS c JOIN information_schema.TABLES t USING (TABLE_SCHEMA, TABLE_NAME) \
              WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} ORDER BY c.ORDINAL_POSITION"
         );
@@ -254,8 +259,10 @@ impl Sink<'_> {
             data_type: row.string(1),
             most: row.string(2).parse().unwrap_or(0),
             has_former_times: !knows_later || row.string(4) == "1",
+            is_ascii: row.string(5) == "1",
+            is_compressed: row.string(6) == "1",
         };
-        let kept = Kept { columns: rows.into_iter().map(column).collect(), history };
+        let kept = Kept { columns: rows.into_iter().map(column).collect(), on_mariadb, history };
         if let (true, Goes::ToWorkers(..)) = (kept.columns.is_empty(), &self.goes) {
             // The same transaction makes it: CREATE TABLE … SELECT.
             return Ok(Some(Arc::new(Kept::as_made(table, on_mariadb, has_former))));

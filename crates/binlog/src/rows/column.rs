@@ -2,7 +2,7 @@
 //! `sql/log_event.h`, `Field::save_field_metadata()` of either.
 
 use super::decimal;
-use crate::log::{Cursor, Short};
+use crate::log::{Cursor, Format, Short};
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub enum ColumnType {
     /// CHAR, BINARY, and what MariaDB keeps as such, behind a length of so many bytes; and its longest value. What values are filled up
     /// with is not logged.
     Char(u8, u16),
-    /// VARCHAR, VARBINARY behind a length of so many bytes.
+    /// VARCHAR, VARBINARY, and MariaDB's VECTOR, behind a length of so many bytes.
     Text(u8),
     /// BLOB or TEXT behind a length of so many bytes.
     Blob(u8),
@@ -302,6 +302,18 @@ impl Column {
             is_generated: false,
             words: Vec::new(),
         }
+    }
+
+    /// Whether its values may be bytes and no text, for all that the log tells.
+    pub(super) fn may_be_bytes(&self) -> bool {
+        const BYTES: u16 = 63;
+        matches!(self.collation, None | Some(BYTES))
+    }
+
+    /// Whether it may be an UUID, an INET6 or an INET4, for all that the log tells.
+    pub(super) fn may_be_address(&self, format: &Format) -> bool {
+        let has_length = matches!(self.kind, ColumnType::Char(_, 4 | 16));
+        has_length && self.may_be_bytes() && format.is_mariadb() && format.is_at_least((10, 5))
     }
 
     /// Of this type, without a name.

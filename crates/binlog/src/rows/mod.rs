@@ -2,10 +2,12 @@
 
 mod address;
 mod column;
+mod converted;
 pub(crate) mod decimal;
 mod defined;
 pub(crate) mod digits;
 mod image;
+mod kept;
 mod retimed;
 mod retyped;
 mod table;
@@ -17,7 +19,8 @@ pub use column::{Column, ColumnType};
 pub(crate) use defined::{DefinedColumn, Definition, words};
 pub(crate) use image::is_set;
 pub use image::{Field, Row, RowReader, Spans};
-pub(crate) use retyped::{Kept, KeptColumn, KeptHistory, Retyped, Untellable};
+pub(crate) use kept::{Kept, KeptColumn, KeptHistory, Misfit};
+pub(crate) use retyped::{Retyped, Untellable};
 pub use table::{NotUnderstood, Table, Tables};
 pub use temporal::{Date, DateTime, Time};
 pub use value::{Value, inflate, write_decimal};

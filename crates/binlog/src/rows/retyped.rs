@@ -5,71 +5,16 @@
 //! does, rows that are valid until further notice are so until its own last TIMESTAMP.
 
 use crate::event::{Rows, TableMap, rows_masks_start};
-use crate::json;
 use crate::log::{Cursor, Format, Kind, RowChange, Short, push_packed};
 
-use super::address::{push_inet4, push_inet6, push_uuid};
 use super::column::{Column, ColumnType};
+use super::converted::{Conversion, Way};
 use super::defined::is_of;
 use super::image::{Field, Row, RowReader, is_set};
+use super::kept::{Kept, KeptColumn, KeptHistory};
 use super::retimed::{push_retimed, retimed};
 use super::table::Table;
-use super::value::{Value, inflate};
-
-/// A table as the server keeps it that is to take the rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
-    pub(crate) columns: Vec<KeptColumn>,
-    /// How it keeps a history itself, if it does.
-    pub(crate) history: Option<KeptHistory>,
-}
-
-/// How a server keeps the history of a system-versioned table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeptHistory {
-    /// Which column tells until when a row is valid; `None` for one that the server has added by itself, behind all others.
-    pub(crate) until: Option<usize>,
-    /// Whether the last TIMESTAMP is the one that MariaDB has from 11.5 on; `None` where rows stay as they are in the log.
-    pub(crate) ends_later: Option<bool>,
-}
-
-impl KeptHistory {
-    const AS_LOGGED: Self = Self { until: None, ends_later: None };
-}
-
-impl Kept {
-    /// A table that a server, of MariaDB or not, is about to make, of a definition in the log: MariaDB takes JSON for LONGTEXT.
-    pub(crate) fn as_made(table: &Table, on_mariadb: bool, has_former_times: bool) -> Self {
-        let column = |column: &Column| {
-            let is_json = on_mariadb && matches!(column.kind, ColumnType::Json(_));
-            let (data_type, most) = if is_json { ("longtext", u32::MAX.into()) } else { ("", 0) };
-            let name = column.name.as_deref().unwrap_or_default();
-            let name = String::from_utf8_lossy(name).into_owned();
-            KeptColumn { name, data_type: data_type.into(), most, has_former_times }
-        };
-        Self { columns: table.columns.iter().map(column).collect(), history: Some(KeptHistory::AS_LOGGED) }
-    }
-
-    /// A column that rows of `table`, of the other vendor's log, cannot be written for: MySQL's JSON takes no text in a row event.
-    pub(crate) fn unfit<'k>(&'k self, table: &Table, is_mariadb: bool) -> Option<&'k str> {
-        let is_unfit = |(column, kept): &(&Column, &KeptColumn)| {
-            is_mariadb && kept.data_type == "json" && !matches!(column.kind, ColumnType::Json(_))
-        };
-        table.columns.iter().zip(&self.columns).find(is_unfit).map(|(_, kept)| &*kept.name)
-    }
-}
-
-/// A column of such a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeptColumn {
-    pub(crate) name: String,
-    /// As `information_schema.COLUMNS` names it, such as `varchar`.
-    pub(crate) data_type: String,
-    /// The most bytes that its text has; 0 for what is no text.
-    pub(crate) most: u64,
-    /// Whether times would be in the format of before MySQL 5.6.4 and MariaDB 10.1.
-    pub(crate) has_former_times: bool,
-}
+use super::value::Value;
 
 /// How rows of a table are written.
 #[derive(Debug)]
@@ -92,8 +37,8 @@ enum Becomes {
     Same,
     /// Nothing.
     Gone,
-    /// This, behind a length of so many bytes.
-    Other(To, u8),
+    /// A value of another type.
+    Other(Conversion),
     /// The same time as one of this type.
     Retimed(ColumnType),
     /// The time until which a row is valid: where that is the log's last one, the server's.
@@ -103,18 +48,6 @@ enum Becomes {
 /// The last TIMESTAMP(6) as rows hold it, before MariaDB 11.5 and from there on.
 const NEVER: [[u8; 7]; 2] =
     [[0x7f, 0xff, 0xff, 0xff, 0x0f, 0x42, 0x3f], [0xff, 0xff, 0xff, 0xff, 0x0f, 0x42, 0x3f]];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum To {
-    Uuid,
-    Inet4,
-    Inet6,
-    Json,
-    /// What was compressed.
-    Whole,
-    /// The bytes, behind another length.
-    Bytes,
-}
 
 /// Why a value cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +71,8 @@ impl Retyped {
         if kept.columns.is_empty() || format.post_header(Kind::TABLE_MAP) == Some(6) {
             return None;
         }
-        let period = if kept.history.is_some() { None } else { period(table, kept, format.is_mariadb()) };
+        let way = kept.way_from(format);
+        let period = period(table, kept, way);
         let mut retyped = Self {
             table: Table { columns: Vec::new(), primary_key: Vec::new(), ..table.clone() },
             types: Vec::new(),
@@ -157,7 +91,7 @@ impl Retyped {
                 retyped.becomes.push(Becomes::Gone);
                 continue;
             }
-            retyped.push(column, (number, described), columns.next(), format.is_mariadb());
+            retyped.push(column, (number, described), columns.next(), way);
         }
         if let Some((until, becomes)) = kept.history.and_then(|history| ends(history, table, format)) {
             retyped.becomes[until] = becomes;
@@ -172,41 +106,25 @@ impl Retyped {
         column: &Column,
         (number, described): (u8, &[u8]),
         kept: Option<&KeptColumn>,
-        is_mariadb: bool,
+        way: Way,
     ) {
         let index = self.table.columns.len();
         if index.is_multiple_of(8) {
             self.nullable.push(0);
         }
         self.nullable[index / 8] |= u8::from(column.is_nullable) << (index % 8);
-        let mut column = column.clone();
         let time = kept.and_then(|kept| retimed(column.kind, kept.has_former_times));
-        match kept.and_then(|kept| other(&column, kept, is_mariadb)) {
-            _ if let Some(kind) = time => {
-                let (number, described) = kind.describe(0);
-                self.types.push(number);
-                self.metadata.extend(described);
-                self.becomes.push(Becomes::Retimed(kind));
-                column.kind = kind;
-            }
-            Some((to, kind, most)) => {
-                let width = match kind {
-                    ColumnType::Char(width, _) | ColumnType::Text(width) | ColumnType::Blob(width) => width,
-                    _ => 4,
-                };
-                let (number, described) = kind.describe(most);
-                self.types.push(number);
-                self.metadata.extend(described);
-                self.becomes.push(Becomes::Other(to, width));
-                column.kind = kind;
-            }
-            None => {
-                self.types.push(number);
-                self.metadata.extend_from_slice(described);
-                self.becomes.push(Becomes::Same);
-            }
-        }
-        self.table.columns.push(column);
+        let conversion = kept.and_then(|kept| Conversion::of(column, kept, way));
+        let logged = (number, described.to_vec());
+        let (kind, (number, described), becomes) = match (time, conversion) {
+            (Some(kind), _) => (kind, kind.describe(0), Becomes::Retimed(kind)),
+            (None, Some(to)) if to.describe() != logged => (to.kind, to.describe(), Becomes::Other(to)),
+            _ => (column.kind, logged, Becomes::Same),
+        };
+        self.types.push(number);
+        self.metadata.extend(described);
+        self.becomes.push(becomes);
+        self.table.columns.push(Column { kind, ..column.clone() });
     }
 
     /// The body of the event that describes the table.
@@ -325,8 +243,8 @@ impl Retyped {
         for (index, range) in values {
             let Some(range) = range else { continue };
             match (self.becomes[index], &fields[index]) {
-                (Becomes::Other(to, width), Field::Value(value)) => {
-                    push_other(value, to, width, out).map_err(|why| match why {
+                (Becomes::Other(conversion), Field::Value(value)) => {
+                    conversion.push(value, out).map_err(|why| match why {
                         Untellable::Because(why) => {
                             Untellable::Because(named(&table.columns[index], index, &why))
                         }
@@ -362,24 +280,6 @@ fn named(column: &Column, index: usize, why: &str) -> String {
     }
 }
 
-/// What becomes of a column, where that is another type: with its longest value, in bytes.
-fn other(column: &Column, kept: &KeptColumn, is_mariadb: bool) -> Option<(To, ColumnType, u16)> {
-    const BYTES: u16 = 63;
-    let may_be_bytes = matches!(column.collation, None | Some(BYTES));
-    let to = match (column.kind, &*kept.data_type, kept.most) {
-        (ColumnType::Char(_, 16), "char", 36) if is_mariadb && may_be_bytes => To::Uuid,
-        (ColumnType::Char(_, 16), "varchar", 39) if is_mariadb && may_be_bytes => To::Inet6,
-        (ColumnType::Char(_, 4), "varchar", 15) if is_mariadb && may_be_bytes => To::Inet4,
-        (ColumnType::Json(_), "longtext" | "mediumtext" | "text", _) => To::Json,
-        (ColumnType::Compressed(_), ..) => To::Whole,
-        (ColumnType::Vector(_), data_type, _) if data_type != "vector" || !is_mariadb => To::Bytes,
-        _ => return None,
-    };
-    let kind = ColumnType::of_text(&kept.data_type, kept.most)?;
-    // A BLOB has a limit of its own.
-    Some((to, kind, u16::try_from(kept.most).unwrap_or(0)))
-}
-
 /// Which column tells until when a row is valid, and what becomes of it, where the log's server and the one that is to take the rows have
 /// different last TIMESTAMPs.
 fn ends(history: KeptHistory, table: &Table, format: &Format) -> Option<(usize, Becomes)> {
@@ -392,7 +292,10 @@ fn ends(history: KeptHistory, table: &Table, format: &Format) -> Option<(usize, 
 
 /// The columns that tell from when to when a row is valid, where the table lacks them that takes the rows: two of one type which are
 /// never NULL. Where the log does not name columns, those without which all others are of the table's types; a server's own are the last.
-fn period(table: &Table, kept: &Kept, is_mariadb: bool) -> Option<(usize, usize)> {
+pub(super) fn period(table: &Table, kept: &Kept, way: Way) -> Option<(usize, usize)> {
+    if kept.history.is_some() {
+        return None;
+    }
     let columns = &table.columns;
     let lacks = |index: &usize| {
         let name = columns[*index].name.as_deref().unwrap_or_default();
@@ -418,42 +321,10 @@ fn period(table: &Table, kept: &Kept, is_mariadb: bool) -> Option<(usize, usize)
     let fits = |&(start, end): &(usize, usize)| {
         let rest = columns.iter().enumerate().filter(|(index, _)| *index != start && *index != end);
         rest.zip(&kept.columns).all(|((_, column), kept)| {
-            is_of(column.kind, &kept.data_type) || other(column, kept, is_mariadb).is_some()
+            is_of(column.kind, &kept.data_type) || Conversion::of(column, kept, way).is_some()
         })
     };
     pairs.filter(of_one_type).rfind(fits)
-}
-
-fn push_other(value: &Value<'_>, to: To, width: u8, out: &mut Vec<u8>) -> Result<(), Untellable> {
-    let mut text = Vec::new();
-    match (to, *value) {
-        (To::Uuid, Value::Bytes(bytes)) => push_uuid(filled(bytes)?, &mut text),
-        (To::Inet6, Value::Bytes(bytes)) => push_inet6(filled(bytes)?, &mut text),
-        (To::Inet4, Value::Bytes(bytes)) => push_inet4(filled(bytes)?, &mut text),
-        (To::Json, Value::Json(binary)) => {
-            json::write_text(binary, &mut text).map_err(|why| Untellable::Because(why.to_string()))?;
-        }
-        (To::Whole, Value::Compressed(bytes)) => text = inflate(bytes).map_err(Untellable::Because)?,
-        (To::Bytes, Value::Vector(bytes)) => text.extend_from_slice(bytes),
-        _ => return Err(Untellable::Damaged),
-    }
-    let length = text.len().to_le_bytes();
-    let width = usize::from(width);
-    if length[width..].iter().any(|&byte| byte != 0) {
-        let most = (1_u64 << (8 * width)) - 1;
-        let why = format!("a value of {} bytes, where the target keeps at most {most}", text.len());
-        return Err(Untellable::Because(why));
-    }
-    out.extend_from_slice(&length[..width]);
-    out.extend_from_slice(&text);
-    Ok(())
-}
-
-/// Zeros at the end are not logged.
-fn filled<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Short> {
-    let mut whole = [0; N];
-    whole.get_mut(..bytes.len()).ok_or(Short)?.copy_from_slice(bytes);
-    Ok(whole)
 }
 
 fn push_bits(bits: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
@@ -493,12 +364,10 @@ mod tests {
 
     fn kept(columns: &[(&str, &str, u64)]) -> Kept {
         let column = |&(name, data_type, most): &(&str, &str, u64)| KeptColumn {
-            name: name.into(),
-            data_type: data_type.into(),
-            most,
-            has_former_times: false,
+            is_ascii: true,
+            ..KeptColumn::of_tests(name, data_type, most)
         };
-        Kept { columns: columns.iter().map(column).collect(), history: None }
+        Kept { columns: columns.iter().map(column).collect(), ..Kept::default() }
     }
 
     const UNENDING: [u8; 7] = [0x7f, 0xff, 0xff, 0xff, 0x0f, 0x42, 0x3f];

@@ -92,6 +92,18 @@ impl Table {
         self.columns.iter().any(|column| retimed(column.kind, is_former).is_some())
     }
 
+    /// Whether it may have types of MariaDB that other versions of it keep as text or bytes, or without compression. INET6 came with 10.5,
+    /// VECTOR with 11.7.
+    pub(crate) fn may_have_later_types(&self, format: &Format) -> bool {
+        let is_later = |column: &Column| match column.kind {
+            ColumnType::Char(..) => column.may_be_address(format),
+            ColumnType::Text(_) => column.may_be_bytes() && format.is_at_least((11, 7)),
+            ColumnType::Compressed(_) => true,
+            _ => false,
+        };
+        format.is_mariadb() && self.columns.iter().any(is_later)
+    }
+
     /// Whether the log tells the columns' names.
     pub fn has_names(&self) -> bool {
         self.columns.iter().all(|column| column.name.is_some())

@@ -1,12 +1,10 @@
 //! Rows on their way into transactions.
 
-use drover_db::Vendor;
-
 use crate::Result;
 use crate::chain::{Item, Trouble};
 use crate::event::{Rows, TableMap};
 use crate::log::{Format, Kind};
-use crate::rows::{Field, Retyped, Row, RowReader, Table, Untellable, Value};
+use crate::rows::{Field, Misfit, Retyped, Row, RowReader, Table, Untellable, Value};
 use crate::sql::row_text;
 use crate::sql::text::push_name;
 
@@ -23,21 +21,17 @@ impl Builder<'_, '_, '_> {
         format: &Format,
     ) -> Result<Option<Retyped>, Trouble> {
         let Some(Ok(table)) = self.tables.get(map.id) else { return Ok(None) };
-        let Some(kept) = self.sink.kept(table, format.is_mariadb())? else { return Ok(None) };
+        // MariaDB logs the rows of CREATE TABLE … SELECT behind it, in one transaction.
+        let is_definition = |now: &Now| now.transaction.mode == Mode::Definitions;
+        let is_new = format.is_mariadb() && self.now.as_ref().is_some_and(is_definition);
+        let Some(kept) = self.sink.kept(table, format, is_new)? else { return Ok(None) };
         let retyped = Retyped::of(map, table, &kept, format);
-        if self.sink.target().vendor == Vendor::MySql
-            && !self.sink.is_only_planned(map.table)
-            && let Some(column) = kept.unfit(table, format.is_mariadb())
+        if !self.sink.is_only_planned(map.table)
+            && let Some(Misfit { what, hint }) = kept.misfit(table, format)
         {
             let name = [map.schema, b".", map.table].concat();
-            let name = String::from_utf8_lossy(&name).into_owned();
-            let what =
-                format!("rows of {name}: its column {column} is JSON on the target, and text in the log");
-            self.problem(
-                item,
-                &what,
-                "ALTER TABLE … MODIFY the column to LONGTEXT there, as a copy makes it",
-            )?;
+            let what = format!("rows of {}: {what}", String::from_utf8_lossy(&name));
+            self.problem(item, &what, hint)?;
         }
         Ok(retyped)
     }

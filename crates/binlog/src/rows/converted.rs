@@ -1,0 +1,212 @@
+//! What becomes of a column's values on a server that has not its type. It is what `drover copy` makes of the type.
+
+use super::address::{push_inet4, push_inet6, push_uuid};
+use super::column::{Column, ColumnType};
+use super::kept::KeptColumn;
+use super::retyped::Untellable;
+use super::value::{Value, inflate};
+use crate::json;
+use crate::log::Short;
+
+/// Whose server wrote the log, and whose takes its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) from_mariadb: bool,
+    pub(super) to_mariadb: bool,
+}
+
+/// How values of a column are written that become another type's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Conversion {
+    to: To,
+    /// The type that they become.
+    pub(super) kind: ColumnType,
+    /// The longest value that the target takes, in bytes.
+    most: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum To {
+    Uuid,
+    Inet4,
+    Inet6,
+    Json,
+    /// What was compressed.
+    Whole,
+    /// The bytes, behind another length.
+    Bytes,
+}
+
+impl Conversion {
+    /// `None` for a column whose values are written as they are.
+    ///
+    /// No log of MariaDB tells these types: UUID and addresses are logged as BINARY, VECTOR as VARBINARY (`Field::binlog_type()`; found with
+    /// 11.8). What the target's column is tells which one it was.
+    pub(super) fn of(column: &Column, kept: &KeptColumn, way: Way) -> Option<Self> {
+        let may_be_bytes = way.from_mariadb && column.may_be_bytes();
+        // A column of text that became longer on the target is seldom one of ASCII.
+        let is_address = may_be_bytes && kept.is_ascii;
+        let to = match (column.kind, &*kept.data_type, kept.most) {
+            (ColumnType::Char(_, 16), "char", 36) if is_address => To::Uuid,
+            (ColumnType::Char(_, 16), "varchar", 39) if is_address => To::Inet6,
+            (ColumnType::Char(_, 4), "varchar", 15) if is_address => To::Inet4,
+            (ColumnType::Json(_), "longtext" | "mediumtext" | "text", _) => To::Json,
+            (ColumnType::Compressed(_), ..) if !kept.is_compressed => To::Whole,
+            (ColumnType::Text(_), data_type, _) if may_be_bytes && takes_bytes(data_type) => To::Bytes,
+            (ColumnType::Vector(_), data_type, _) if data_type != "vector" || way.to_mariadb => To::Bytes,
+            _ => return None,
+        };
+        let kind = ColumnType::of_text(&kept.data_type, kept.most)?;
+        let most = match kind {
+            ColumnType::Char(_, most) => most.into(),
+            ColumnType::Text(_) => kept.most,
+            _ => (1 << (8 * width(kind))) - 1,
+        };
+        Some(Self { to, kind, most })
+    }
+
+    /// The number of the type and its metadata, as the log would have them.
+    pub(super) fn describe(self) -> (u8, Vec<u8>) {
+        self.kind.describe(u16::try_from(self.most).unwrap_or(u16::MAX))
+    }
+
+    /// Writes a value of the log.
+    pub(super) fn push(self, value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), Untellable> {
+        let mut text = Vec::new();
+        match (self.to, *value) {
+            (To::Uuid, Value::Bytes(bytes)) => push_uuid(filled(bytes)?, &mut text),
+            (To::Inet6, Value::Bytes(bytes)) => push_inet6(filled(bytes)?, &mut text),
+            (To::Inet4, Value::Bytes(bytes)) => push_inet4(filled(bytes)?, &mut text),
+            (To::Json, Value::Json(binary)) => {
+                json::write_text(binary, &mut text).map_err(|why| Untellable::Because(why.to_string()))?;
+            }
+            (To::Whole, Value::Compressed(bytes)) => text = inflate(bytes).map_err(Untellable::Because)?,
+            (To::Bytes, Value::Vector(bytes) | Value::Bytes(bytes)) => text.extend_from_slice(bytes),
+            _ => return Err(Untellable::Damaged),
+        }
+        if text.len() as u64 > self.most {
+            let (length, most) = (text.len(), self.most);
+            let why = format!("a value of {length} bytes, where the target keeps at most {most}");
+            return Err(Untellable::Because(why));
+        }
+        out.extend_from_slice(&text.len().to_le_bytes()[..width(self.kind)]);
+        out.extend_from_slice(&text);
+        Ok(())
+    }
+}
+
+/// Whether a column that is defined so takes any bytes.
+fn takes_bytes(data_type: &str) -> bool {
+    matches!(data_type, "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob")
+}
+
+/// How many bytes the length takes that stands before a value.
+fn width(kind: ColumnType) -> usize {
+    match kind {
+        ColumnType::Char(width, _) | ColumnType::Text(width) | ColumnType::Blob(width) => width.into(),
+        _ => 4,
+    }
+}
+
+/// Zeros at the end are not logged.
+fn filled<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Short> {
+    let mut whole = [0; N];
+    whole.get_mut(..bytes.len()).ok_or(Short)?.copy_from_slice(bytes);
+    Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BACK: Way = Way { from_mariadb: true, to_mariadb: true };
+    const TO_MYSQL: Way = Way { from_mariadb: true, to_mariadb: false };
+    const FROM_MYSQL: Way = Way { from_mariadb: false, to_mariadb: true };
+    const AMONG_MYSQL: Way = Way { from_mariadb: false, to_mariadb: false };
+
+    fn kept(data_type: &str, most: u64) -> KeptColumn {
+        KeptColumn { is_ascii: true, ..KeptColumn::of_tests("c", data_type, most) }
+    }
+
+    fn converted(kind: ColumnType, kept: &KeptColumn, way: Way) -> Option<Conversion> {
+        Conversion::of(&Column::of_tests(kind), kept, way)
+    }
+
+    /// What a value becomes, behind its length.
+    fn text(kind: ColumnType, kept: &KeptColumn, bytes: &[u8]) -> String {
+        let mut out = Vec::new();
+        converted(kind, kept, BACK).unwrap().push(&Value::Bytes(bytes), &mut out).unwrap();
+        assert_eq!(usize::from(out[0]), out.len() - 1);
+        String::from_utf8(out[1..].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn all_addresses_become_their_text() {
+        const UUID: ColumnType = ColumnType::Char(1, 16);
+        const INET4: ColumnType = ColumnType::Char(1, 4);
+        let (uuid, inet6, inet4) = (kept("char", 36), kept("varchar", 39), kept("varchar", 15));
+        // Zeros at the end are not logged, so that of a zero nothing is.
+        assert_eq!(text(UUID, &uuid, b""), "00000000-0000-0000-0000-000000000000");
+        assert_eq!(text(UUID, &uuid, &[0xff; 16]), "ffffffff-ffff-ffff-ffff-ffffffffffff");
+        assert_eq!(text(UUID, &uuid, b"\0\x01"), "00010000-0000-0000-0000-000000000000");
+        assert_eq!(text(UUID, &inet6, b""), "::");
+        assert_eq!(text(UUID, &inet6, &[0xff; 16]), "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
+        assert_eq!(text(INET4, &inet4, b""), "0.0.0.0");
+        assert_eq!(text(INET4, &inet4, b"\xff"), "255.0.0.0");
+        assert_eq!(text(INET4, &inet4, &[0xff; 4]), "255.255.255.255");
+        let too_long = converted(INET4, &inet4, BACK).unwrap().push(&Value::Bytes(b"12345"), &mut Vec::new());
+        assert_eq!(too_long, Err(Untellable::Damaged));
+    }
+
+    #[test]
+    fn only_what_a_copy_makes_is_an_address() {
+        let uuid = ColumnType::Char(1, 16);
+        assert!(converted(uuid, &KeptColumn::of_tests("c", "char", 36), BACK).is_none());
+        for (data_type, most) in [("char", 16), ("char", 37), ("binary", 16), ("varchar", 36)] {
+            assert!(converted(uuid, &kept(data_type, most), BACK).is_none(), "{data_type} {most}");
+        }
+        assert!(converted(uuid, &kept("char", 36), FROM_MYSQL).is_none());
+        let latin1 = Column { collation: Some(8), ..Column::of_tests(uuid) };
+        assert!(Conversion::of(&latin1, &kept("char", 36), BACK).is_none());
+        let bytes = Column { collation: Some(63), ..Column::of_tests(uuid) };
+        assert!(Conversion::of(&bytes, &kept("char", 36), BACK).is_some());
+    }
+
+    #[test]
+    fn vectors_become_bytes() {
+        // MariaDB logs VARBINARY, MySQL has a number for them.
+        let (of_mariadb, of_mysql) = (ColumnType::Text(1), ColumnType::Vector(4));
+        let becomes = |kind, data_type, most, way| {
+            converted(kind, &kept(data_type, most), way)
+                .map(|conversion| (conversion.kind, conversion.describe()))
+        };
+        let blob = Some((ColumnType::Blob(2), (252, vec![2])));
+        assert_eq!(becomes(of_mariadb, "blob", 65535, BACK), blob);
+        assert_eq!(becomes(of_mariadb, "blob", 65535, TO_MYSQL), blob);
+        assert_eq!(becomes(of_mysql, "blob", 65535, FROM_MYSQL), blob);
+        assert_eq!(
+            becomes(of_mariadb, "varbinary", 300, BACK),
+            Some((ColumnType::Text(2), (15, vec![44, 1])))
+        );
+        assert_eq!(becomes(of_mysql, "vector", 8, FROM_MYSQL), Some((ColumnType::Text(1), (15, vec![8, 0]))));
+        assert_eq!(becomes(of_mysql, "vector", 8, AMONG_MYSQL), None);
+        assert_eq!(becomes(of_mariadb, "vector", 8, BACK), None);
+        assert_eq!(becomes(of_mariadb, "text", 65535, BACK), None);
+        let utf8 = Column { collation: Some(33), ..Column::of_tests(of_mariadb) };
+        assert!(Conversion::of(&utf8, &kept("blob", 65535), BACK).is_none());
+    }
+
+    #[test]
+    fn bytes_must_fit() {
+        let conversion = converted(ColumnType::Text(2), &kept("varbinary", 8), BACK).unwrap();
+        let mut out = Vec::new();
+        conversion.push(&Value::Bytes(b"12345678"), &mut out).unwrap();
+        assert_eq!(out, b"\x0812345678");
+        let why = "a value of 9 bytes, where the target keeps at most 8".to_owned();
+        assert_eq!(conversion.push(&Value::Bytes(b"123456789"), &mut out), Err(Untellable::Because(why)));
+        let conversion = converted(ColumnType::Text(2), &kept("blob", 65535), BACK).unwrap();
+        out.clear();
+        conversion.push(&Value::Bytes(b""), &mut out).unwrap();
+        assert_eq!(out, [0, 0]);
+    }
+}
