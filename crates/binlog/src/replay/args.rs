@@ -16,7 +16,7 @@ use crate::source::log_name;
 use crate::sql::Session;
 
 /// `drover binlog replay`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct ReplayArgs {
     /// The logs.
     #[command(flatten)]

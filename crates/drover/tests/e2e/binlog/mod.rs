@@ -14,6 +14,7 @@ mod flashback;
 mod follow;
 mod gaps;
 mod json;
+mod names;
 mod origin;
 mod pitr;
 mod replay;
