@@ -1,15 +1,25 @@
 //! Which transactions are wanted, and what of them.
 
+mod names;
+
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use globset::{Glob, GlobMatcher};
+use drover_db::server;
 
 use crate::chain::Item;
 use crate::event::{Gtid, Query};
 use crate::gtid_set::GtidSet;
 use crate::log::{Header, Kind, Short};
-use crate::objects::{Object, Objects, Table};
+use crate::ls::shortened;
+use crate::objects::Objects;
+use crate::replay::After;
+use crate::server::Origin;
 use crate::time::Moment;
+use crate::{Error, Result};
+
+pub use names::NameGlob;
+use names::{Names, Schemas};
 
 /// Which transactions are wanted, and what of them. Transactions stay whole: one belongs to a range if it begins in it.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -53,6 +63,11 @@ pub struct FilterArgs {
     #[arg(long, value_name = "GLOB")]
     pub table: Vec<NameGlob>,
 
+    /// What the logs' server has as lower_case_table_names: with 1 or 2, --database, --table and --after take names in any case. Asked of
+    /// the server, or told by the dump, where there is one; of files alone nothing tells, and a name in another case is an error
+    #[arg(long, value_name = "0|1|2", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub lower_case_table_names: Option<u8>,
+
     /// Take only statements of the session with this number (repeatable)
     #[arg(long, value_name = "ID")]
     pub thread: Vec<u32>,
@@ -65,16 +80,41 @@ pub struct FilterArgs {
 impl FilterArgs {
     /// Whether something of this schema may be wanted.
     pub(crate) fn takes_schema(&self, schema: &[u8]) -> bool {
-        let Self { database, table, .. } = self;
-        (database.is_empty() || database.iter().any(|glob| glob.matches(schema)))
-            && (table.is_empty() || table.iter().any(|glob| glob.may_match_in(schema)))
+        Names::of(self, None, self.may_fold()).may_take_of(schema)
+    }
+
+    /// Whether names in any case may be the same on the logs' server.
+    pub(crate) fn may_fold(&self) -> bool {
+        self.lower_case_table_names != Some(0)
+    }
+
+    /// The same, with the lower_case_table_names of the logs' server where that is known: `origin` is that server, `after` a
+    /// dump of it.
+    ///
+    /// # Errors
+    /// If the option says otherwise, or the server cannot be asked.
+    pub(crate) fn of_server(&self, origin: Option<&Origin>, after: Option<&After>) -> Result<Self> {
+        let has_names = !self.database.is_empty() || !self.table.is_empty() || after.is_some();
+        let known = match origin {
+            Some(origin) if has_names => asked(origin)?,
+            Some(_) => None,
+            None => after.and_then(|after| after.lower_case_table_names),
+        };
+        let folds = |value: Option<u8>| value.map(|value| value != 0);
+        match (known, self.lower_case_table_names) {
+            (Some(known), Some(given)) if folds(Some(known)) != folds(Some(given)) => Err(Error::with_hint(
+                format!("--lower-case-table-names {given}: the logs' server has {known}"),
+                "leave out the option: what the server has is known",
+            )),
+            (known, given) => Ok(Self { lower_case_table_names: known.or(given), ..self.clone() }),
+        }
     }
 
     /// What of each transaction is wanted, as options.
     pub(crate) fn selection(&self) -> Vec<String> {
         let Self { server_id, database, table, thread, event, .. } = self;
         let globs = |name: &'static str, globs: &[NameGlob]| {
-            globs.iter().map(|glob| format!("{name} {:?}", glob.0.glob().glob())).collect::<Vec<_>>()
+            globs.iter().map(|glob| format!("{name} {:?}", glob.text())).collect::<Vec<_>>()
         };
         let numbers = |name: &'static str, numbers: &[u32]| {
             numbers.iter().map(|number| format!("{name} {number}")).collect::<Vec<_>>()
@@ -107,28 +147,11 @@ impl FilterArgs {
     }
 }
 
-/// A pattern of names.
-#[derive(Debug, Clone)]
-pub struct NameGlob(GlobMatcher);
-
-impl std::str::FromStr for NameGlob {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Glob::new(text).map(|glob| Self(glob.compile_matcher())).map_err(|error| error.to_string())
-    }
-}
-
-impl NameGlob {
-    fn matches(&self, name: &[u8]) -> bool {
-        self.0.is_match(String::from_utf8_lossy(name).as_ref())
-    }
-
-    /// Whether it may match a table of this schema.
-    fn may_match_in(&self, schema: &[u8]) -> bool {
-        let Some((before, _)) = self.0.glob().glob().split_once('.') else { return true };
-        before.parse::<Self>().map_or(true, |before| before.matches(schema))
-    }
+fn asked(origin: &Origin) -> Result<Option<u8>> {
+    let (mut connection, _watched) = origin.connect()?;
+    let value = server::variable(&mut connection, "GLOBAL.lower_case_table_names");
+    let value = value.map_err(|source| origin.failed("reading lower_case_table_names", source))?;
+    Ok(value.and_then(|value| value.parse().ok()))
 }
 
 /// Kinds of events of one name: the vendors share some.
@@ -138,7 +161,7 @@ pub struct EventType(Vec<Kind>);
 impl std::str::FromStr for EventType {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
         let named = |kind: &&Kind| kind.to_string().eq_ignore_ascii_case(text);
         let kinds: Vec<_> = Kind::ALL.iter().filter(named).copied().collect();
         if kinds.is_empty() {
@@ -158,7 +181,9 @@ pub struct Filter<'a> {
     /// Whether the transaction at hand is wanted.
     wants: bool,
     /// The schemas that are wanted, of those that --database and --table take; all where this is not said.
-    schemas: Option<BTreeSet<Vec<u8>>>,
+    schemas: Option<Schemas>,
+    /// A name that is wanted if the logs' server takes names in any case, which nothing tells.
+    doubt: RefCell<Option<String>>,
 }
 
 /// What to do with an event.
@@ -207,34 +232,71 @@ impl Wants {
 impl<'a> Filter<'a> {
     /// For so many logs.
     pub fn new(args: &'a FilterArgs, logs: usize) -> Self {
-        Self { args, logs, wants: false, schemas: None }
+        Self { args, logs, wants: false, schemas: None, doubt: RefCell::default() }
     }
 
     /// Of these schemas only, and of those that are made.
     pub(crate) fn of_schemas(self, schemas: Option<BTreeSet<Vec<u8>>>) -> Self {
-        Self { schemas, ..self }
+        Self { schemas: schemas.map(|schemas| schemas.into_iter().collect()), ..self }
     }
 
     /// Takes a schema that a statement makes to those that are wanted, and tells it if it was none of them.
-    pub(crate) fn learn_schema(&mut self, query: &Query<'_>) -> Result<Option<Vec<u8>>, Short> {
+    pub(crate) fn learn_schema(&mut self, query: &Query<'_>) -> std::result::Result<Option<Vec<u8>>, Short> {
+        let folds = self.args.lower_case_table_names.is_some_and(|value| value != 0);
         let Some(schemas) = &mut self.schemas else { return Ok(None) };
-        let made = Objects::made_schema(query)?;
-        Ok(made.filter(|schema| schemas.insert(schema.clone())))
+        let made = Objects::made_schema(query)?.filter(|schema| !schemas.contains(schema, folds));
+        if let Some(schema) = &made {
+            schemas.insert(schema.clone());
+        }
+        Ok(made)
     }
 
     /// Whether a schema is none of those that are wanted, whatever --database and --table say.
     pub(crate) fn leaves_out(&self, schema: &[u8]) -> bool {
-        // No dump has these, and every server does.
-        const OF_SERVERS: [&str; 4] = ["mysql", "information_schema", "performance_schema", "sys"];
-        let is_of_server = || OF_SERVERS.iter().any(|name| schema.eq_ignore_ascii_case(name.as_bytes()));
-        self.schemas.as_ref().is_some_and(|schemas| !schemas.contains(schema) && !is_of_server())
+        self.judge(|names| names.leave_out(schema), || shown(schema))
+    }
+
+    /// What is wanted by names, as the logs' server compares them. Where that is not known, case counts, and a name is noted with which it
+    /// would come out otherwise if it did not.
+    fn judge<T: PartialEq>(&self, judge: impl Fn(&Names<'_>) -> T, name: impl FnOnce() -> String) -> T {
+        let by = |folds| judge(&Names::of(self.args, self.schemas.as_ref(), folds));
+        let known = self.args.lower_case_table_names.map(|value| value != 0);
+        let judged = by(known == Some(true));
+        if known.is_none() && self.looks_at_names() && judged != by(true) {
+            self.doubt.borrow_mut().get_or_insert_with(name);
+        }
+        judged
+    }
+
+    fn looks_at_names(&self) -> bool {
+        self.names_tables() || self.schemas.is_some()
+    }
+
+    /// A name in the event at hand of which nobody knows whether it is one of those that are wanted: it differs from them in its case.
+    pub(crate) fn take_doubt(&self) -> Option<String> {
+        let name = self.doubt.take()?;
+        Some(format!(
+            "{name}: what --database, --table or --after names differs from this in its case only, and files of logs do not tell whether it is \
+             the same"
+        ))
+    }
+
+    /// Refuses such a name.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub(crate) fn refuse_doubt(&self, log: &str, position: u64) -> Result<()> {
+        match self.take_doubt() {
+            None => Ok(()),
+            Some(doubt) => Err(Error::with_hint(format!("{log}: at {position}: {doubt}"), DOUBT_HINT)),
+        }
     }
 
     /// Whether the event's transaction is wanted.
     ///
     /// # Errors
     /// If it is too short for what it should hold.
-    pub fn verdict(&mut self, item: &Item<'_>) -> Result<Verdict, Short> {
+    pub fn verdict(&mut self, item: &Item<'_>) -> std::result::Result<Verdict, Short> {
         use crate::log::Place;
         let verdict = match item.place {
             Place::Inside | Place::Last => {
@@ -304,98 +366,53 @@ impl<'a> Filter<'a> {
 
     /// Whether rows of this table are wanted.
     pub fn wants_table(&self, schema: &[u8], table: &[u8]) -> bool {
-        let FilterArgs { database, table: tables, thread, .. } = self.args;
-        thread.is_empty() && !self.leaves_out(schema) && wants_name(database, tables, schema, table)
+        let takes = |names: &Names<'_>| names.take_table(schema, table);
+        self.args.thread.is_empty() && self.judge(takes, || shown_table(schema, table))
     }
 
     /// Whether a load of a file into this table by this session is wanted; `thread` is `None` where nobody knows it.
     pub fn wants_load(&self, thread: Option<u32>, schema: &[u8], table: &[u8]) -> bool {
-        let FilterArgs { database, table: tables, thread: threads, .. } = self.args;
+        let threads = &self.args.thread;
         (threads.is_empty() || thread.is_some_and(|thread| threads.contains(&thread)))
-            && wants_name(database, tables, schema, table)
+            && self.judge(|names| names.name(schema, table), || shown_table(schema, table))
     }
 
     /// Whether a statement is wanted.
     ///
     /// # Errors
     /// If its settings are cut off.
-    pub(crate) fn wants_statement(&self, query: &Query<'_>) -> Result<Wants, Short> {
-        let FilterArgs { database, table, thread: threads, .. } = self.args;
+    pub(crate) fn wants_statement(&self, query: &Query<'_>) -> std::result::Result<Wants, Short> {
+        let threads = &self.args.thread;
         if !threads.is_empty() && !threads.contains(&query.thread) {
             return Ok(Wants::No);
         }
-        if database.is_empty() && table.is_empty() && self.schemas.is_none() {
+        if !self.looks_at_names() {
             return Ok(Wants::Yes);
         }
-        let matches = || database.iter().any(|glob| glob.matches(query.schema));
-        let is_of_schema = table.is_empty() && (database.is_empty() || matches());
-        Ok(match Objects::of(query)? {
-            Objects::OfTransaction => Wants::Along,
-            Objects::OfServer => Wants::if_so(is_of_schema),
-            Objects::Untold if is_of_schema => Wants::Yes,
-            Objects::Untold => Wants::Untold,
-            Objects::Named { changed, read, changes_rows, .. } => match self.wants_objects(&changed, &read) {
-                Wants::No if changes_rows => Wants::Untold,
-                wants => wants,
-            },
-        })
-    }
-
-    fn wants_objects(&self, changed: &[Object], read: &[Table]) -> Wants {
-        let wanted = changed.iter().map(|object| self.wants_object(object));
-        let FilterArgs { database, table: tables, .. } = self.args;
-        let is_wanted = |Table { schema, name }: &Table| {
-            !self.leaves_out(schema) && wants_name(database, tables, schema, name)
-        };
-        let reads_others = !read.iter().all(is_wanted);
-        let all = wanted.reduce(|one, other| match (one, other) {
-            (one, other) if one == other => one,
-            (Wants::Untold, _) | (_, Wants::Untold) => Wants::Untold,
-            _ => Wants::Partly,
-        });
-        match all {
-            Some(Wants::Yes) if reads_others => Wants::Partly,
-            all => all.unwrap_or(Wants::Untold),
-        }
-    }
-
-    fn wants_object(&self, object: &Object) -> Wants {
-        let FilterArgs { database, table: tables, .. } = self.args;
-        let is_in = |schema: &[u8]| {
-            !self.leaves_out(schema)
-                && (database.is_empty() || database.iter().any(|glob| glob.matches(schema)))
-        };
-        match object {
-            Object::Table(Table { schema, name }) => {
-                Wants::if_so(!self.leaves_out(schema) && wants_name(database, tables, schema, name))
-            }
-            Object::Program(schema) => Wants::if_so(is_in(schema) && tables.is_empty()),
-            Object::Schema(schema) | Object::Trigger(schema) => match is_in(schema) {
-                true if tables.is_empty() => Wants::Yes,
-                // Of some of its tables it is not.
-                true if tables.iter().any(|glob| glob.may_match_in(schema)) => Wants::Untold,
-                _ => Wants::No,
-            },
-        }
+        let objects = Objects::of(query)?;
+        Ok(self.judge(|names| names.want(query.schema, &objects), || shortened(query.text)))
     }
 
     /// The header of a statement that is run: the session's schema need not be there where only others' statements are wanted, and is
     /// left out if the statement does not need it.
-    pub(crate) fn header_of(&self, query: &Query<'_>, header: &Header) -> Result<Header, Short> {
-        let FilterArgs { database, table, .. } = self.args;
+    pub(crate) fn header_of(&self, query: &Query<'_>, header: &Header) -> std::result::Result<Header, Short> {
         let mut header = *header;
-        let takes_all = database.is_empty() && table.is_empty() && self.schemas.is_none();
-        if !takes_all && Objects::needs_no_schema(query)? {
+        if self.looks_at_names() && Objects::needs_no_schema(query)? {
             header.flags |= Header::SUPPRESS_USE;
         }
         Ok(header)
     }
 }
 
-fn wants_name(databases: &[NameGlob], tables: &[NameGlob], schema: &[u8], table: &[u8]) -> bool {
-    let whole = [schema, b".", table].concat();
-    (databases.is_empty() || databases.iter().any(|glob| glob.matches(schema)))
-        && (tables.is_empty() || tables.iter().any(|glob| glob.matches(&whole) || glob.matches(table)))
+pub(crate) const DOUBT_HINT: &str = "SELECT @@lower_case_table_names on the logs' server tells which it is: --lower-case-table-names 0, 1 or 2 says so here, \
+    and with 0 case counts";
+
+fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+fn shown_table(schema: &[u8], table: &[u8]) -> String {
+    format!("{}.{}", shown(schema), shown(table))
 }
 
 /// When what begins with an event was done, in microseconds since 1970: when it was committed where that is told, else when the
@@ -468,6 +485,60 @@ mod tests {
             let wants = |args| Filter::new(args, 1).wants_statement(&query).unwrap();
             let shown = String::from_utf8_lossy(text);
             assert_eq!([wants(&by_schema), wants(&by_table)], [of_schema, of_table], "{shown}");
+        }
+    }
+
+    #[test]
+    fn names_in_another_case() {
+        let statement = |filter: &Filter<'_>, text: &str| {
+            let text = text.as_bytes();
+            let query = Query { thread: 1, seconds: 0, error: 0, status: &[], schema: b"x", text };
+            filter.wants_statement(&query).unwrap()
+        };
+        let glob = |text: &str| vec![text.parse::<NameGlob>().unwrap()];
+        // Of a server where it counts, of one where it does not, and of files alone.
+        for (case, takes, doubts) in
+            [(Some(0), false, false), (Some(1), true, false), (Some(2), true, false), (None, false, true)]
+        {
+            let named = FilterArgs { lower_case_table_names: case, ..FilterArgs::default() };
+            let by_schema = FilterArgs { database: glob("shop"), ..named.clone() };
+            let by_table = FilterArgs { table: glob("shop.Orders"), ..named.clone() };
+            let of_dump = Filter::new(&named, 1).of_schemas(Some([b"shop".to_vec()].into()));
+            for filter in [Filter::new(&by_schema, 1), Filter::new(&by_table, 1), of_dump] {
+                assert_eq!(statement(&filter, "ALTER TABLE SHOP.orderS ADD a INT").is_taken(), takes);
+                assert_eq!(filter.refuse_doubt("b.1", 4).is_err(), doubts, "{case:?}");
+                assert_eq!(filter.wants_table(b"Shop", b"ORDERS"), takes);
+                assert_eq!(filter.refuse_doubt("b.1", 4).is_err(), doubts, "{case:?}");
+                // These are in either case what they are.
+                assert!(filter.wants_table(b"shop", b"Orders") && !filter.wants_table(b"other", b"o"));
+                assert_eq!(statement(&filter, "INSERT INTO other.o VALUES (1)"), Wants::Untold);
+                assert!(filter.refuse_doubt("b.1", 4).is_ok());
+            }
+        }
+        let all = FilterArgs::default();
+        let filter = Filter::new(&all, 1);
+        assert!(filter.wants_table(b"Shop", b"a") && filter.refuse_doubt("b.1", 4).is_ok());
+        let folding = FilterArgs { lower_case_table_names: Some(1), ..FilterArgs::default() };
+        let mut filter = Filter::new(&folding, 1).of_schemas(Some([b"shop".to_vec()].into()));
+        let text = b"CREATE DATABASE IF NOT EXISTS SHOP";
+        let query = Query { thread: 1, seconds: 0, error: 0, status: &[], schema: b"", text };
+        assert_eq!(filter.learn_schema(&query), Ok(None));
+    }
+
+    #[test]
+    fn what_the_server_has_is_not_gainsaid() {
+        let given = |value| FilterArgs { lower_case_table_names: value, ..FilterArgs::default() };
+        let after = |value| After { lower_case_table_names: value, ..After::default() };
+        for (option, dump, right) in [
+            (None, None, Ok(None)),
+            (None, Some(1), Ok(Some(1))),
+            (Some(1), None, Ok(Some(1))),
+            (Some(1), Some(2), Ok(Some(2))),
+            (Some(0), Some(1), Err(())),
+            (Some(2), Some(0), Err(())),
+        ] {
+            let found = given(option).of_server(None, Some(&after(dump)));
+            assert_eq!(found.map(|args| args.lower_case_table_names).map_err(drop), right);
         }
     }
 

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::args::LogArgs;
-use crate::chain::Item;
+use crate::chain::{Item, Trouble};
 use crate::event::{
     Block, ExecuteLoad, Gtid, OldLoad, Query, Rotate, Rows, TableMap, incident, statement_of_rows, xid,
 };
@@ -87,8 +87,9 @@ fn read(
     list: &mut List<'_>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<()> {
-    let mut chain = args.logs.open(origin, Some(&args.filter))?;
-    let mut lister = Lister::new(Filter::new(&args.filter, chain.logs()), args.events);
+    let wanted = args.filter.of_server(origin, None)?;
+    let mut chain = args.logs.open(origin, Some(&wanted))?;
+    let mut lister = Lister::new(Filter::new(&wanted, chain.logs()), args.events);
     let mut is_cut_off = false;
     chain.walk(stopped, |item| {
         match lister.see(item)? {
@@ -155,13 +156,14 @@ impl<'a> Lister<'a> {
         Self { filter, lists_events, tables, now: None, is_wanted: false, changes }
     }
 
-    fn see(&mut self, item: &Item<'_>) -> std::result::Result<Seen, Short> {
+    fn see(&mut self, item: &Item<'_>) -> std::result::Result<Seen, Trouble> {
         let verdict = self.filter.verdict(item)?;
         let told = self.told(item)?;
+        let doubt = self.filter.refuse_doubt(item.log, item.event.position);
         match verdict {
             Verdict::Stop => return Ok(Seen::Stop),
             Verdict::Leave => return Ok(Seen::Nothing),
-            Verdict::Take => {}
+            Verdict::Take => doubt?,
         }
         if self.lists_events {
             let is_wanted = told.is_wanted && self.filter.wants_kind(item.event.header.kind);

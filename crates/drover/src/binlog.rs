@@ -128,6 +128,8 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         });
     }
     let partial = partial_tables(&manifest);
+    let lower_case_table_names =
+        manifest.settings.get("lower_case_table_names").and_then(|value| value.parse().ok());
     let Manifest { snapshot, schemas, .. } = manifest;
     let Snapshot {
         binlog_file,
@@ -182,6 +184,7 @@ fn dump_before(dump: &Path) -> Result<After, Failure> {
         prepared,
         schemas,
         tables,
+        lower_case_table_names,
         partial,
         compare: None,
     })

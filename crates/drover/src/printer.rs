@@ -193,7 +193,7 @@ impl Printer {
         if !sql.without_names.is_empty() && !self.json {
             let tables = sql.without_names.join(", ");
             self.warning(&format!(
-                "the log does not tell the names of the columns of {tables}: they are called @1, @2 …, which no server takes; \
+                "the log does not tell the names of the columns of {tables}: they are called ?1, ?2 …, which no server takes; \
                  --columns-of takes them from a server that has the tables"
             ));
         }

@@ -86,9 +86,10 @@ fn read(
     stopped: &dyn Fn() -> bool,
 ) -> Result<()> {
     let directory = args.out.as_deref().map(|path| Directory::open(path, args.force)).transpose()?;
-    let mut chain = args.logs.open(origin, Some(&args.filter))?.without_gaps()?;
+    let wanted = args.filter.of_server(origin, None)?;
+    let mut chain = args.logs.open(origin, Some(&wanted))?.without_gaps()?;
     let tables = Tables::with(tables_of.map(Definitions::of).transpose()?);
-    let mut walk = Walk::new(Filter::new(&args.filter, chain.logs()), tables, directory, list);
+    let mut walk = Walk::new(Filter::new(&wanted, chain.logs()), tables, directory, list);
     let mut is_cut_off = false;
     let walked = chain.walk(stopped, |item| {
         let next = walk.see(item)?;

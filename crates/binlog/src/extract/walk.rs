@@ -137,7 +137,9 @@ impl<'a, 'o> Walk<'a, 'o> {
     fn load(&mut self, item: Option<&Item<'_>>, mut load: Load) -> std::result::Result<(), Trouble> {
         let (schema, table) = load.statement.as_ref().map(table_of).unwrap_or_default();
         let thread = load.statement.as_ref().map(|statement| statement.query().thread);
-        if !self.filter.wants_load(thread, &schema, &table) {
+        let is_wanted = self.filter.wants_load(thread, &schema, &table);
+        self.filter.refuse_doubt(&load.start.log, load.start.position)?;
+        if !is_wanted {
             return Ok(());
         }
         let mut line = Line {
@@ -173,10 +175,12 @@ impl<'a, 'o> Walk<'a, 'o> {
     /// Lists a load that was logged as rows, and writes a file made of them.
     fn rebuilt(&mut self, rebuilt: Rebuilt) -> Result<()> {
         let (schema, table) = rebuilt.table();
-        if !rebuilt.is_wanted
-            || !self.filter.wants_load(None, schema, table)
-            || !self.filter.wants_kind(rebuilt.header.kind)
-        {
+        if !rebuilt.is_wanted {
+            return Ok(());
+        }
+        let is_wanted = self.filter.wants_load(None, schema, table);
+        self.filter.refuse_doubt(&rebuilt.start.log, rebuilt.start.position)?;
+        if !is_wanted || !self.filter.wants_kind(rebuilt.header.kind) {
             return Ok(());
         }
         let mut line = Line {

@@ -100,6 +100,7 @@ impl Gatherer {
             Some(_) => self.take_rows(item, filter)?,
             None => self.take_other(item, filter)?,
         }
+        filter.refuse_doubt(item.log, item.event.position)?;
         if item.place.ends() {
             self.end().map_err(Trouble::Other)?;
         }

@@ -95,7 +95,7 @@ const MOST_NAMED: usize = 5;
 fn lacks(table: &Table, missing: &[usize], what: &str) -> Obstacle {
     let name = |&index: &usize| match table.columns.get(index).and_then(|column| column.name.as_deref()) {
         Some(name) => String::from_utf8_lossy(name).into_owned(),
-        None => format!("@{}", index + 1),
+        None => format!("?{}", index + 1),
     };
     let mut names = missing.iter().take(MOST_NAMED).map(name).collect::<Vec<_>>().join(", ");
     if missing.len() > MOST_NAMED {
@@ -439,9 +439,9 @@ mod tests {
             }
         };
         let (insert, update, delete) = (Kind::WRITE_ROWS, Kind::UPDATE_ROWS, Kind::DELETE_ROWS);
-        let went = "the log does not hold the column @2 of rows that were deleted";
-        let changed = "the log does not hold the column @2 as they were before rows were changed";
-        let came = "the log does not hold the column @2 of rows that came in, nor does it tell a primary key";
+        let went = "the log does not hold the column ?2 of rows that were deleted";
+        let changed = "the log does not hold the column ?2 as they were before rows were changed";
+        let came = "the log does not hold the column ?2 of rows that came in, nor does it tell a primary key";
         for (table, kind, before, after, rows, right) in [
             (&known, insert, 3, 3, &[0, 1, 2][..], "fine"),
             (&known, insert, 1, 1, &[0, 1], "fine"),

@@ -40,6 +40,8 @@ pub struct After {
     pub schemas: Vec<String>,
     /// The tables that it has, each with its schema.
     pub tables: BTreeSet<(String, String)>,
+    /// What its server has as `lower_case_table_names`, if it tells that.
+    pub lower_case_table_names: Option<u8>,
     /// Tables whose rows are not all there, or not as they were.
     pub partial: Vec<Partial>,
     /// Compares rows of the target with it; none where they are known to be alike.

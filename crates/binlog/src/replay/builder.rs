@@ -15,7 +15,7 @@ use drover_db::sql::{Dialect, tokens};
 use crate::chain::{Item, Trouble};
 use crate::definitions::Definitions;
 use crate::event::{Gtid, MariadbGtid, Query, Rotate, TableMap, incident};
-use crate::filter::{Filter, PARTLY, Verdict, Wants};
+use crate::filter::{DOUBT_HINT, Filter, PARTLY, Verdict, Wants};
 use crate::loads::{Ending, Keep, Load, Loads, dialect};
 use crate::log::{Header, Kind, MAGIC, Place};
 use crate::objects::{rows_follow, without_rows};
@@ -133,6 +133,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         }
         if self.now.is_some() {
             self.take(item, load)?;
+            if let Some(doubt) = self.filter.take_doubt() {
+                self.problem(item, &doubt, DOUBT_HINT)?;
+            }
         } else if item.event.kind == Kind::INCIDENT && verdict == Verdict::Take {
             self.incident(item)?;
         }

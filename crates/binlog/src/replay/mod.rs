@@ -167,6 +167,8 @@ fn run(
     progress: &Progress,
 ) -> Result<ReplayReport> {
     let failed = |source| destination.failed("looking at the target", source);
+    let selection = args.selection(after);
+    let args = &ReplayArgs { filter: args.filter.of_server(origin, after)?, ..args.clone() };
     let (mut connection, _watched) = destination.connect()?;
     let target = Target::of(&mut connection).map_err(failed)?;
     if target.max_packet < Target::LEAST_PACKET {
@@ -230,7 +232,6 @@ fn run(
     chain.check_ends(&|| destination.stop.is_requested())?;
     progress.expect(chain.size());
     let follows = args.follows();
-    let selection = args.selection(after);
     if let Some(found) = &found {
         refuse_filled(found, &selection, schemas.as_ref())?;
         refuse_made_anew(found, after, &mut connection, destination)?;

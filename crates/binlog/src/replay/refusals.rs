@@ -178,9 +178,15 @@ pub(super) fn refuse_half_filled(
     );
     let noted =
         noted.map_err(|source| destination.failed("looking for restores that have not ended", source))?;
+    let is_same = |one: &[u8], other: &[u8]| match args.filter.may_fold() {
+        true => quoted(&String::from_utf8_lossy(one)) == quoted(&String::from_utf8_lossy(other)),
+        false => one == other,
+    };
+    let is_of_dump =
+        |name: &[u8]| schemas.is_none_or(|schemas| schemas.iter().any(|schema| is_same(schema, name)));
     let is_wanted = |row: &&drover_db::Row| {
         let schema = row.string(0).into_bytes();
-        args.filter.takes_schema(&schema) && schemas.is_none_or(|schemas| schemas.contains(&schema))
+        args.filter.takes_schema(&schema) && is_of_dump(&schema)
     };
     let Some(row) = noted.rows.iter().find(is_wanted) else { return Ok(()) };
     let table = quote::qualified(&row.string(0), &row.string(1));

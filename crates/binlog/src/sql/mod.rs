@@ -62,7 +62,7 @@ pub struct SqlReport {
     pub rows: u64,
     /// Events that are of no known type, or of rows that cannot be read: each is a comment.
     pub not_understood: u64,
-    /// Tables whose columns' names the log does not tell: their rows are called @1, @2…, which no server takes.
+    /// Tables whose columns' names the log does not tell: their rows are called ?1, ?2…, which no server takes.
     pub without_names: Vec<String>,
     /// Statements that were passed over, where only some tables were wanted: whether they changed something in these nobody knows.
     pub passed_over: u64,
@@ -83,8 +83,9 @@ pub fn sql(
     out: &mut dyn Write,
     stopped: &dyn Fn() -> bool,
 ) -> Result<SqlReport> {
-    let mut chain = args.logs.open(origin, Some(&args.filter))?.without_gaps()?;
-    let mut filter = Filter::new(&args.filter, chain.logs());
+    let wanted = args.filter.of_server(origin, None)?;
+    let mut chain = args.logs.open(origin, Some(&wanted))?.without_gaps()?;
+    let mut filter = Filter::new(&wanted, chain.logs());
     let definitions = tables_of.map(Definitions::of).transpose()?;
     let tables = Tables::with(definitions.clone());
     if args.flashback {
@@ -98,6 +99,7 @@ pub fn sql(
             return Ok(ControlFlow::Break(()));
         }
         printer.print(item, verdict == Verdict::Take, &filter)?;
+        filter.refuse_doubt(item.log, item.event.position)?;
         Ok(ControlFlow::Continue(()))
     });
     let report = printer.finish().map_err(Error::writing)?;

@@ -59,7 +59,8 @@ pub(crate) fn row_text(table: &Table, row: &Row<'_>) -> String {
 pub(super) struct Names {
     table: Vec<u8>,
     columns: Vec<Vec<u8>>,
-    /// Whether the log tells the columns' names; else each is called by its number, behind an `@`, which no server takes.
+    /// Whether the log tells the columns' names; else each is called by its number, behind a `?`, which no server takes: `@1` would be a variable of
+    /// the session.
     are_known: bool,
 }
 
@@ -75,7 +76,7 @@ impl Names {
                 push_name(name, &mut quoted);
                 quoted
             }
-            None => format!("@{}", index + 1).into_bytes(),
+            None => format!("?{}", index + 1).into_bytes(),
         });
         Self { table: name, columns: columns.collect(), are_known: table.has_names() }
     }
@@ -210,4 +211,39 @@ fn push_where(
     }
     out.extend_from_slice(b" LIMIT 1;\n");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::TableMap;
+    use crate::log::Format;
+
+    /// `@1` would be a variable of the session, which servers take in a condition.
+    #[test]
+    fn columns_without_names_are_no_variables() {
+        let map = TableMap {
+            id: 1,
+            schema: b"s",
+            table: b"t",
+            types: &[3, 3],
+            metadata: &[],
+            nullable: &[0],
+            more: &[],
+        };
+        let table = Table::of(&map, &Format::of_tests("10.11.6-MariaDB")).unwrap();
+        let names = Names::of(&table);
+        let fields = |a, b| [a, b].map(|number| Field::Value(Value::Integer(number, 4))).to_vec();
+        let row = Row { before: fields(1, 2), after: fields(1, 3) };
+        let mut out = Vec::new();
+        push_delete(&names, &table, &row.before, &mut out).unwrap();
+        push_update(&names, &table, &row, &mut out).unwrap();
+        push_insert(&names, &table, &[Field::Absent, row.after[1]], true, false, &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "DELETE FROM `s`.`t` WHERE ?1 = 1 AND ?2 = 2 LIMIT 1;\n\
+             UPDATE `s`.`t` SET ?2 = 3 WHERE ?1 = 1 AND ?2 = 2 LIMIT 1;\n\
+             INSERT INTO `s`.`t` (?2) VALUES\n  (3)"
+        );
+    }
 }

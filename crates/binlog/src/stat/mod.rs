@@ -49,10 +49,15 @@ pub struct StatArgs {
 /// # Errors
 /// If a log cannot be read, or is damaged; if the page cannot be written.
 pub fn stat(args: &StatArgs, origin: Option<&Origin>, stopped: &dyn Fn() -> bool) -> Result<StatReport> {
-    let mut chain = args.logs.open(origin, Some(&args.filter))?;
-    let filter = (!args.filter.takes_all()).then(|| Filter::new(&args.filter, chain.logs()));
+    let wanted = args.filter.of_server(origin, None)?;
+    let mut chain = args.logs.open(origin, Some(&wanted))?;
+    let filter = (!wanted.takes_all()).then(|| Filter::new(&wanted, chain.logs()));
     let mut tally = tally::Tally::new(args.top, filter);
-    chain.walk(stopped, |item| Ok(tally.see(item)?))?;
+    chain.walk(stopped, |item| {
+        let flow = tally.see(item)?;
+        tally.refuse_doubt(item)?;
+        Ok(flow)
+    })?;
     let report = tally.into_report();
     if let Some(path) = &args.html {
         std::fs::write(path, report.page().to_string()).map_err(Error::file(path))?;

@@ -93,6 +93,11 @@ impl<'f> Tally<'f> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Refuses a name in the event at hand of which nobody knows whether it is wanted.
+    pub(super) fn refuse_doubt(&self, item: &Item<'_>) -> crate::Result<()> {
+        self.filter.as_ref().map_or(Ok(()), |filter| filter.refuse_doubt(item.log, item.event.position))
+    }
+
     fn count(&mut self, item: &Item<'_>) -> Result<(), Short> {
         let Item { event, place, .. } = item;
         let is_outside = *place == Place::Outside;

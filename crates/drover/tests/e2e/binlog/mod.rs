@@ -15,6 +15,7 @@ mod follow;
 mod gaps;
 mod into_cluster;
 mod json;
+mod names;
 mod origin;
 mod pitr;
 mod replay;
