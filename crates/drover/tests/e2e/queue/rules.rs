@@ -48,7 +48,7 @@ fn the_dead_are_listed_and_tried_again_and_dropped(flavour: Flavour) {
     queue.run("push --kind 1 a b c").done();
     queue.run("push --kind 2 d e").done();
     queue.work("", ["--exec", "echo \"100% of $DROVER_OBJECT_ID\" >&2; exit 1"]);
-    let listed = queue.run("dead").found(&["kind 1", "object a", "1 attempts", "exit status 1: 100% of a"]);
+    let listed = queue.run("dead").found(&["kind 1", "object a", "1 attempt ", "exit status 1: 100% of a"]);
     assert_eq!(listed.stdout.lines().count(), 5, "{listed}");
     let objects = |line: &str| {
         let output = queue.run(&format!("dead list --json {line}"));
