@@ -1,27 +1,26 @@
 //! The time of a statement: asked once, and written into the text, so that all parts have the same, also after a pause of a day. (SET
 //! timestamp would do so too, but it is what a replica counts its lag from.)
 
-use std::ops::Range;
-
 use drover_db::{Connection, quote};
 
 use crate::Result;
+use crate::defaults::Moment;
 use crate::error::Doing;
 
 /// The text with values in place of what tells the time.
 ///
 /// # Errors
 /// What the server said.
-pub(crate) fn fixed(connection: &mut Connection, text: &str, moments: &[Range<usize>]) -> Result<String> {
+pub(crate) fn fixed(connection: &mut Connection, text: &str, moments: &[Moment]) -> Result<String> {
     if moments.is_empty() {
         return Ok(text.to_owned());
     }
-    let calls: Vec<_> = moments.iter().filter_map(|range| text.get(range.clone())).collect();
+    let calls: Vec<_> = moments.iter().map(|(_, call)| call.as_str()).collect();
     let sql = format!("SELECT {}", calls.join(", "));
     let row = connection.first(&sql).doing(|| "asking for the time of the statement")?;
     let mut out = String::with_capacity(text.len() + 32 * moments.len());
     let mut done = 0;
-    for (index, range) in moments.iter().enumerate() {
+    for (index, (range, _)) in moments.iter().enumerate() {
         let value = row.as_ref().and_then(|row| row.text(index)).unwrap_or_default();
         out.push_str(&text[done..range.start]);
         out.push_str(&literal(&value));

@@ -114,6 +114,24 @@ pub(crate) fn is_known(name: &str) -> bool {
     all.into_iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
+/// Whether the text of a column's default comes to the same whenever it is computed.
+pub(crate) fn is_steady(default: &[Code<'_>]) -> bool {
+    let is_other = |code: &Code<'_>| {
+        code.is_any(&CHANGING)
+            || code.is_any(&MOMENTS)
+            || code.is_any(&BARE)
+            || code.is_any(&["DEFAULT", "NEXT", "PREVIOUS"])
+            || code.is_symbol(b'@')
+    };
+    // `next value for` is shown as `nextval(`s`.`q`)`.
+    !default.iter().any(is_other)
+}
+
+/// Whether the whole text tells the time of the statement, such as `current_timestamp(6)`.
+pub(crate) fn is_moment(default: &[Code<'_>]) -> bool {
+    moment(default, 0).is_some_and(|range| default.last().is_some_and(|last| last.end() == range.end))
+}
+
 /// Looks at what a statement calls.
 ///
 /// # Errors
@@ -121,6 +139,9 @@ pub(crate) fn is_known(name: &str) -> bool {
 pub(crate) fn look(code: &[Code<'_>], verb: Verb) -> Result<Found> {
     let mut found = Found::default();
     let mut depth_of_queries = Vec::new();
+    // Before it, a parenthesis holds the columns that are inserted into.
+    let first = if verb == Verb::Insert { code.iter().position(|code| code.is("SELECT")) } else { None };
+    let first = first.unwrap_or(0);
     for (at, next) in code.iter().enumerate() {
         let follows = |symbol| code.get(at + 1).is_some_and(|code| code.is_symbol(symbol));
         if next.is_symbol(b'(') {
@@ -129,14 +150,8 @@ pub(crate) fn look(code: &[Code<'_>], verb: Verb) -> Result<Found> {
             depth_of_queries.pop();
         } else if next.is_symbol(b'@') {
             return refused("a variable", "its value may be another one in the next part: write the value");
-        } else if next.is("ROWNUM") && !follows(b'(') {
-            return refused(
-                "ROWNUM",
-                "it counts the rows of each part; a column of this name is written in backticks",
-            );
-        } else if next.is("NEXT") && code.get(at + 1).is_some_and(|code| code.is_any(&["VALUE", "VALUES"])) {
-            return refused("NEXT VALUE FOR", "it gives another value each time");
         }
+        check_words(code, at)?;
         let is_in_subquery = depth_of_queries.contains(&true);
         let looks_at_groups = verb == Verb::Insert && !is_in_subquery;
         if looks_at_groups && next.is("OVER") {
@@ -145,6 +160,9 @@ pub(crate) fn look(code: &[Code<'_>], verb: Verb) -> Result<Found> {
         let is_qualified = at > 0 && code[at - 1].is_symbol(b'.');
         if follows(b'(') && matches!(next.token.kind, Kind::Word | Kind::Quoted) {
             check(next, looks_at_groups && !is_qualified)?;
+            if is_qualified && at > first {
+                return Err(not_known(code, at));
+            }
             found.calls.extend(call(code, at));
         }
         if !is_qualified {
@@ -156,6 +174,42 @@ pub(crate) fn look(code: &[Code<'_>], verb: Verb) -> Result<Found> {
 
 fn refused<T>(what: &str, hint: &str) -> Result<T> {
     Err(Error::with_hint(format!("the statement has {what}: in parts it would not come to the same"), hint))
+}
+
+/// Words that need no parentheses. Of those of sequences, `s.NEXTVAL` is that of MariaDB in its ORACLE mode.
+fn check_words(code: &[Code<'_>], at: usize) -> Result<()> {
+    const COLUMN: &str = "a column of this name is written in backticks";
+    let next = &code[at];
+    let is_qualified = at > 0 && code[at - 1].is_symbol(b'.');
+    let is_call = code.get(at + 1).is_some_and(|code| code.is_symbol(b'('));
+    let is_value = code.get(at + 1).is_some_and(|code| code.is_any(&["VALUE", "VALUES"]));
+    if next.is("ROWNUM") && !is_call {
+        return refused("ROWNUM", &format!("it counts the rows of each part; {COLUMN}"));
+    }
+    if next.is_any(&["NEXT", "PREVIOUS"]) && is_value {
+        let what = format!("{} VALUE FOR", next.text().to_uppercase());
+        return refused(&what, "it gives another value each time");
+    }
+    let is_bare = if is_qualified { next.is_any(&["NEXTVAL", "CURRVAL"]) } else { next.is("SYSDATE") };
+    match is_bare && !is_call {
+        true => refused(&next.text(), &format!("it gives another value each time; {COLUMN}")),
+        false => Ok(()),
+    }
+}
+
+/// A qualified name that is called: a function of a package (MariaDB), which no catalogue names, or a stored one.
+fn not_known(code: &[Code<'_>], at: usize) -> Error {
+    let mut begin = at;
+    while begin > 1 && code[begin - 1].is_symbol(b'.') {
+        begin -= 2;
+    }
+    let name: String = code[begin..=at].iter().map(Code::text).collect();
+    Error::with_hint(
+        format!(
+            "the statement calls the function {name}(), of which nobody knows whether it comes to the same in parts"
+        ),
+        "write what it computes into the statement; a function of the server is called without a schema",
+    )
 }
 
 fn check(name: &Code<'_>, looks_at_groups: bool) -> Result<()> {
@@ -207,6 +261,30 @@ mod tests {
         let statement = Statement::read(text, Dialect::default()).unwrap();
         let found: Vec<_> = statement.moments.into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["NOW(3)", "current_timestamp", "UNIX_TIMESTAMP()", "CURRENT_DATE()"]);
+    }
+
+    #[test]
+    fn functions_of_packages_are_not_known() {
+        for call in ["pkg.n()", "s.pkg.n(1)", "`pkg` . `n` (1)", "pkg /* x */ . n()"] {
+            for statement in
+                [format!("UPDATE t SET a = {call}"), format!("INSERT INTO s.u (a) SELECT {call} FROM t")]
+            {
+                let error = Statement::read(&statement, Dialect::default()).unwrap_err().to_string();
+                assert!(error.contains("of which nobody knows"), "{statement}: {error}");
+            }
+        }
+        assert!(Statement::read("INSERT INTO s.u (a, b) SELECT a, b FROM s.t", Dialect::default()).is_ok());
+    }
+
+    #[test]
+    fn words_whose_value_changes() {
+        let read = |value: &str| Statement::read(&format!("UPDATE t SET a = {value}"), Dialect::default());
+        for value in ["s.NEXTVAL", "d.s.currval", "SYSDATE", "PREVIOUS VALUE FOR s", "NEXT VALUE FOR s"] {
+            assert!(read(value).is_err(), "{value}");
+        }
+        for value in ["t.sysdate", "t.`nextval`", "nextval + 1", "`sysdate`"] {
+            assert!(read(value).is_ok(), "{value}");
+        }
     }
 
     #[test]

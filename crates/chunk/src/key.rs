@@ -5,6 +5,7 @@ use drover_db::table::{
 };
 use drover_db::{Connection, Row, quote, server};
 
+use crate::dates;
 use crate::error::Doing;
 use crate::statement::{Statement, Verb};
 use crate::table::Table;
@@ -21,14 +22,14 @@ pub(crate) struct Walk {
     /// What reads each column of the key.
     reads: Vec<String>,
     literals: Vec<Literal>,
-    /// Whether a column of it is a date, which may have zeros.
-    pub(crate) has_dates: bool,
+    /// Which columns are dates, which may have zeros, or be days that no month has.
+    dates: Vec<bool>,
 }
 
 /// Where a part ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Border {
-    /// The key's values in the last row, as literals.
+    /// The key's values in the last row, as literals; or values beside them, of its first columns.
     pub(crate) values: Vec<String>,
     /// How many rows the part has, those that the condition leaves out too.
     pub(crate) rows: u64,
@@ -80,8 +81,13 @@ impl Walk {
         let is_date =
             |facts: &&ColumnFacts| matches!(facts.data_type.as_str(), "date" | "datetime" | "timestamp");
         let dates: Vec<_> = table.columns.iter().filter(is_date).map(|facts| &facts.name).collect();
-        let has_dates = key.columns.iter().any(|column| dates.contains(&&column.name));
-        Some(Self { name: table.name.clone(), key, reads, literals, has_dates })
+        let dates = key.columns.iter().map(|column| dates.contains(&&column.name)).collect();
+        Some(Self { name: table.name.clone(), key, reads, literals, dates })
+    }
+
+    /// Whether the key may hold dates with zeros.
+    pub(crate) fn has_dates(&self) -> bool {
+        self.dates.contains(&true)
     }
 
     /// The key of the last row; `None` if the table is empty.
@@ -92,7 +98,7 @@ impl Walk {
         let sql = format!("{} ORDER BY {} LIMIT 1", self.select(), keys::reverse_order(&self.key));
         let row = connection.first(sql).doing(|| format!("looking for the last row of {}", self.name))?;
         let Some(row) = row else { return Ok(None) };
-        self.literals(&row).map(Some).ok_or_else(|| self.not_writable())
+        self.literals(connection, &row)?.map(Some).ok_or_else(|| self.not_writable())
     }
 
     /// Where a part of about so many rows ends that begins behind `after`.
@@ -121,14 +127,20 @@ impl Walk {
                 is_last: true,
             });
         }
-        let writable =
-            found.rows.iter().enumerate().find_map(|(more, row)| Some((more, self.literals(row)?)));
-        let (more, values) = writable.ok_or_else(|| self.not_writable())?;
-        let is_last = values == end;
-        Ok(Border { values, rows: rows.max(1) + more as u64, is_last })
+        for (more, row) in found.rows.iter().enumerate() {
+            if let Some(values) = self.literals(connection, row)? {
+                let is_last = values == end;
+                let rows = match self.is_row(row, &values) {
+                    true => rows.max(1) + more as u64,
+                    false => self.count(connection, after, &values)?,
+                };
+                return Ok(Border { values, rows, is_last });
+            }
+        }
+        Err(self.not_writable())
     }
 
-    /// How many rows there are between; they are known to be few.
+    /// How many rows there are between; they are known to be few, but where a date is none.
     fn count(&self, connection: &mut Connection, after: Option<&[String]>, end: &[String]) -> Result<u64> {
         let index = quote::identifier(&self.key.index);
         let sql = format!(
@@ -152,8 +164,30 @@ impl Walk {
         format!("SELECT {} FROM {} FORCE INDEX ({index})", self.reads.join(", "), self.name)
     }
 
-    fn literals(&self, row: &Row) -> Option<Vec<String>> {
-        self.literals.iter().enumerate().map(|(at, literal)| literal.write(row.bytes(at)?)).collect()
+    /// The values of a row as literals; up to the first that is a day which no month has, of which there is none: a date beside it is
+    /// in its place then, and all rows of these days come before that.
+    fn literals(&self, connection: &mut Connection, row: &Row) -> Result<Option<Vec<String>>> {
+        let mut values = Vec::new();
+        for (at, literal) in self.literals.iter().enumerate() {
+            let Some(value) = row.bytes(at) else { return Ok(None) };
+            if let Some(date) = self.beside(at, value) {
+                values.push(quote::string(&date));
+                break;
+            }
+            let Some(written) = written(connection, literal, value)? else { return Ok(None) };
+            values.push(written);
+        }
+        Ok(Some(values))
+    }
+
+    fn beside(&self, at: usize, value: &[u8]) -> Option<String> {
+        self.dates[at].then(|| dates::beside_invalid(value, self.key.columns[at].descending)).flatten()
+    }
+
+    /// Whether these literals of a row are its own values.
+    fn is_row(&self, row: &Row, values: &[String]) -> bool {
+        let last = values.len() - 1;
+        row.bytes(last).is_none_or(|value| self.beside(last, value).is_none())
     }
 
     fn not_writable(&self) -> Error {
@@ -164,6 +198,19 @@ impl Walk {
             ),
             "text that is invalid in its character set has no literal; --key walks along another unique key",
         )
+    }
+}
+
+/// A value as a literal, if there is one: whether text is valid in a character set of more bytes, the server knows best.
+fn written(connection: &mut Connection, literal: &Literal, value: &[u8]) -> Result<Option<String>> {
+    let set = match (literal.write(value), literal) {
+        (None, Literal::Text(set)) => set,
+        (written, _) => return Ok(written),
+    };
+    let text = format!("_{set} {}", quote::hex(value));
+    match connection.first(format!("SELECT {text} IS NULL")) {
+        Err(drover_db::Error::Server(_)) => Ok(None),
+        other => other.map(|_| Some(text)).doing(|| "asking whether text is valid"),
     }
 }
 

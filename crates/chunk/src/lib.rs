@@ -6,12 +6,15 @@
 mod archive;
 mod args;
 mod clock;
+mod dates;
+mod defaults;
 mod error;
 mod fixed;
 mod flow;
 mod foreign_keys;
 mod functions;
 mod key;
+mod lineage;
 mod load;
 mod plan;
 mod program;

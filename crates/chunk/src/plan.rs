@@ -8,6 +8,7 @@ use drover_db::table::Mark;
 use drover_db::{Connection, health, quote, server};
 
 use crate::args::ChunkArgs;
+use crate::defaults::Moment;
 use crate::error::Doing;
 use crate::fixed;
 use crate::key::{self, Walk};
@@ -73,7 +74,8 @@ impl Plan {
             None => {
                 let others = state.others(connection, &table.name)?;
                 refuse_beside(&table, &others)?;
-                let text = fixed::fixed(connection, &args.statement, &given.moments)?;
+                let text =
+                    fixed::fixed(connection, &args.statement, &moments(&args.statement, &given, &table))?;
                 let statement = Statement::read(&text, dialect)?;
                 let walk = Walk::choose(connection, &statement, &table, args.key.as_deref())?;
                 let end = walk.last(connection)?;
@@ -132,6 +134,15 @@ impl Plan {
     }
 }
 
+/// What tells the time of the statement, in the text's order.
+fn moments(text: &str, given: &Statement, table: &Table) -> Vec<Moment> {
+    let written =
+        given.moments.iter().filter_map(|range| Some((range.clone(), text.get(range.clone())?.into())));
+    let mut all: Vec<_> = written.chain(table.moments.iter().cloned()).collect();
+    all.sort_by_key(|(range, _)| range.start);
+    all
+}
+
 fn dialect(connection: &mut Connection) -> Result<Dialect> {
     let mode = server::variable(connection, "sql_mode").doing(|| "reading sql_mode")?;
     Ok(Dialect::of(&mode.unwrap_or_default(), "utf8mb4"))
@@ -175,7 +186,7 @@ fn take_zero_dates(
     const REFUSING: [&str; 3] = ["NO_ZERO_DATE", "NO_ZERO_IN_DATE", "TRADITIONAL"];
     let mode = server::variable(connection, "sql_mode").doing(|| "reading sql_mode")?.unwrap_or_default();
     let kept: Vec<_> = mode.split(',').filter(|mode| !REFUSING.contains(mode)).collect();
-    if !walk.has_dates || kept.len() == mode.split(',').count() {
+    if !walk.has_dates() || kept.len() == mode.split(',').count() {
         return Ok(());
     }
     if verb != Verb::Delete {
@@ -276,12 +287,13 @@ fn is_same_table(then: Option<&str>, now: &Mark) -> std::result::Result<bool, &'
 }
 
 /// Another statement on the same table that was not finished may be this one, written otherwise: rows would be changed twice.
-fn refuse_beside(table: &Table, others: &[(String, String)]) -> Result<()> {
-    let Some((statement, state)) = others.first() else { return Ok(()) };
+fn refuse_beside(table: &Table, others: &[(String, u64, String)]) -> Result<()> {
+    let Some((statement, parts, state)) = others.first() else { return Ok(()) };
     Err(Error::with_hint(
         format!("a run of another statement on {} was not finished: {statement}", table.name),
         format!(
-            "run that statement again to resume it, or DROP TABLE {state}, and what it has done is forgotten"
+            "run that statement again to resume it; if it cannot be finished or is no longer wanted, DROP TABLE {state} forgets it, and \
+             what its {parts} parts have changed stays"
         ),
     ))
 }

@@ -7,9 +7,11 @@ use drover_db::options::ConnectOptions;
 use drover_db::wire::Rows;
 use drover_db::{Connection, Stop, Watched, health, server};
 
+use crate::args::LagBy;
 use crate::clock::{LogClock, Place};
 use crate::error::Doing;
 use crate::flow::{Flow, Mark};
+use crate::lineage;
 use crate::load::Limits;
 use crate::state::State;
 use crate::{Error, Result};
@@ -147,24 +149,25 @@ pub(crate) enum How<'a> {
     Status(u64),
 }
 
-/// Connects to a replica, before anything is begun; `source_id` is what it is to be a replica of, where its status is to tell the lag.
+/// Connects to a replica, before anything is begun; `source_id` is that of what it is to be a replica of.
 ///
 /// # Errors
 /// If it is not there, or cannot be asked.
 pub(crate) fn reach(
     stop: &Arc<Stop>,
     options: &ConnectOptions,
-    source_id: Option<u64>,
+    by: LagBy,
+    source_id: u64,
     source: &mut Connection,
 ) -> Result<Session> {
     let mut session = Session::new(stop, options);
-    let asked = session.ask(|connection| match source_id {
-        Some(id) => applied(connection, id).map(drop),
-        // Whether the heartbeat arrives is waited for: the replica may be far behind.
-        None if server::is_same(connection, source).doing(|| "asking which server it is")? => {
+    let asked = session.ask(|connection| match by {
+        LagBy::Status => applied(connection, source_id).map(drop),
+        LagBy::Heartbeat if server::is_same(connection, source).doing(|| "asking which server it is")? => {
             Err(Error::found("that is the server which is changed itself"))
         }
-        None => Ok(()),
+        // Whether the heartbeat arrives is waited for: the replica may be far behind.
+        LagBy::Heartbeat => lineage::check(connection, source, source_id),
     });
     asked.map(|()| session).map_err(|error| {
         Error::with_hint(

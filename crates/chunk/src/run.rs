@@ -142,8 +142,8 @@ impl Observed {
             // Replicas are compared with it.
             LogClock::default().read(connection)?;
         }
-        let source_id = (args.lag_by == LagBy::Status).then_some(server_id);
-        let replicas = plan.replicas.iter().map(|replica| reach(stop, replica, source_id, connection));
+        let replicas = plan.replicas.iter();
+        let replicas = replicas.map(|replica| reach(stop, replica, args.lag_by, server_id, connection));
         Ok(Self { server_id, replicas: replicas.collect::<Result<_>>()?, limits })
     }
 }
@@ -173,7 +173,10 @@ impl Run<'_> {
         let mut worker = Worker { connection, plan, archive, clock, looked: None };
         let (tally, chunks) = match plan.tally.is_finished {
             true => (plan.tally.clone(), plan.parts_before.unwrap_or(0)),
-            false => self.watched(&mut worker, observed)?,
+            false => match self.watched(&mut worker, observed) {
+                Ok(done) => done,
+                Err(error) => return Err(self.ended(worker.connection, error)),
+            },
         };
         let archived =
             worker.archive.as_ref().zip(self.task.archive.as_ref()).map(|(archive, path)| Archived {
@@ -197,6 +200,32 @@ impl Run<'_> {
             std::fs::remove_file(path).map_err(Error::file(path))?;
         }
         begun
+    }
+
+    /// A run that has changed nothing leaves nothing that would be in the way of the next one; of another, what ended it says how it is
+    /// forgotten if it can never be finished.
+    fn ended(&self, connection: &mut Connection, error: Error) -> Error {
+        // Where the server does not answer, nobody knows whether the first part was committed.
+        let Ok(Some((_, _, parts))) = self.plan.state.read(connection) else { return error };
+        if parts == 0 {
+            if self.plan.state.forget(connection).is_ok()
+                && let Some(archive) = &self.task.archive
+            {
+                let _ = std::fs::remove_file(archive);
+            }
+            return error;
+        }
+        let is_of_server = matches!(&error, Error::Server { source: drover_db::Error::Server(_), .. });
+        match is_of_server && error.hint().is_none() && !self.stop.is_requested() {
+            true => Error::with_hint(
+                error.to_string(),
+                format!(
+                    "{parts} parts are done: with the cause mended, the same command resumes the run; DROP TABLE {} forgets it",
+                    self.plan.state.name()
+                ),
+            ),
+            false => error,
+        }
     }
 
     /// Works, while the threads watch that are asked for.

@@ -169,10 +169,11 @@ impl Search<'_> {
         let is_hidden = rows.rows.is_empty() && (is_procedure || self.may_be_hidden(routine, &name));
         let body = |row: &Row| row.text(3).filter(|_| row.string(2) == "SQL");
         if is_hidden || rows.rows.iter().any(|row| body(row).is_none()) {
-            self.unknown.push(format!(
-                "the trigger {} calls {name}, whose text this account may not see",
-                program.trigger
-            ));
+            let what = match rows.rows.is_empty() && routine.schema.is_some() {
+                true => "which is a function of a package, or one that this account may not see",
+                false => "whose text this account may not see",
+            };
+            self.unknown.push(format!("the trigger {} calls {name}, {what}", program.trigger));
         }
         self.ahead.extend(rows.rows.iter().filter_map(|row| {
             let (trigger, schema) = (program.trigger.clone(), row.string(0));
@@ -188,9 +189,9 @@ impl Search<'_> {
 
     /// Whether it may be a stored function that is not shown. Who has EXECUTE on a schema is shown all of them.
     fn may_be_hidden(&self, function: &Reference, name: &Name) -> bool {
-        let is_known = function.schema.is_none()
-            && (triggers::is_known(&function.name) || functions::is_known(&function.name));
-        !is_known && !self.held.on_schema("EXECUTE", &name.schema)
+        let is_known = triggers::is_known(&function.name) || functions::is_known(&function.name);
+        // What is called `a.b()` may be a function of a package (MariaDB), which the catalogue does not name.
+        function.schema.is_some() || !is_known && !self.held.on_schema("EXECUTE", &name.schema)
     }
 
     fn is_used(&self, table: &Name) -> bool {

@@ -95,11 +95,16 @@ impl State {
         )
     }
 
-    /// Runs on the same table that were not finished, and that nobody is at: the statement of each, and the table that notes it.
+    /// Runs on the same table that were not finished, and that nobody is at: the statement of each, how many parts it has done, and the
+    /// table that notes it. One that has done none is in nobody's way.
     ///
     /// # Errors
     /// What the server said.
-    pub(crate) fn others(&self, connection: &mut Connection, walked: &Name) -> Result<Vec<(String, String)>> {
+    pub(crate) fn others(
+        &self,
+        connection: &mut Connection,
+        walked: &Name,
+    ) -> Result<Vec<(String, u64, String)>> {
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME LIKE 'drover\\_chunk\\_%'",
             quote::string(&self.table.schema)
@@ -109,13 +114,13 @@ impl State {
         for name in rows.rows.iter().map(|row| row.string(0)).filter(|name| *name != self.table.name) {
             let lock = quote::string(&name);
             let other = Self { table: Name::new(&self.table.schema, &name), lock: name };
-            let Ok(Some((task, tally, _))) = other.read(connection) else { continue };
+            let Ok(Some((task, tally, parts))) = other.read(connection) else { continue };
             let is_used = connection.first(format!("SELECT IS_USED_LOCK({lock})"));
             let is_used = is_used.doing(|| "looking for runs that were not finished")?;
             let is_used = is_used.is_some_and(|row| row.text(0).is_some());
             let is_of_table = task.table.as_ref().is_none_or(|table| *table == walked.to_string());
-            if !is_used && !tally.is_finished && is_of_table {
-                others.push((task.statement, other.name()));
+            if !is_used && !tally.is_finished && is_of_table && parts > 0 {
+                others.push((task.statement, parts, other.name()));
             }
         }
         Ok(others)

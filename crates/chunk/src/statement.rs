@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use drover_db::sql::{Dialect, Kind, Token, tokens};
 
+use crate::defaults::{self, Default};
 use crate::functions;
 use crate::subquery;
 use crate::{Error, Result};
@@ -65,10 +66,14 @@ pub(crate) struct Statement {
     pub(crate) target: Option<Reference>,
     /// The tables that subqueries read.
     pub(crate) reads: Vec<Reference>,
+    /// All names in subqueries that may be those of tables.
+    pub(crate) mentions: Vec<Reference>,
     /// Functions that may be a person's own: the schema and the name.
     pub(crate) calls: Vec<Reference>,
     /// Where the text tells the time of the statement, such as `NOW()`.
     pub(crate) moments: Vec<Range<usize>>,
+    /// Where it takes a column's default.
+    pub(crate) defaults: Vec<Default>,
 }
 
 /// A token that means something, and where it begins.
@@ -195,6 +200,8 @@ impl Statement {
             }
         };
         statement.reads = subquery::tables(&code)?;
+        statement.mentions = subquery::mentions(&code);
+        statement.defaults = defaults::uses(&code);
         let found = functions::look(&code, statement.verb)?;
         (statement.calls, statement.moments) = (found.calls, found.moments);
         Ok(statement)
@@ -202,7 +209,7 @@ impl Statement {
 }
 
 /// The tokens that mean something, without a semicolon at the end.
-fn code_of(text: &str, dialect: Dialect) -> Result<Vec<Code<'_>>> {
+pub(crate) fn code_of(text: &str, dialect: Dialect) -> Result<Vec<Code<'_>>> {
     let mut at = 0;
     let mut code = Vec::new();
     for token in tokens(text.as_bytes(), dialect) {
@@ -483,8 +490,10 @@ impl Statement {
             assigned: Vec::new(),
             target: None,
             reads: Vec::new(),
+            mentions: Vec::new(),
             calls: Vec::new(),
             moments: Vec::new(),
+            defaults: Vec::new(),
         }
     }
 

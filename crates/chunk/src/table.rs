@@ -4,6 +4,7 @@ use drover_db::grants::Held;
 use drover_db::table::{ColumnFacts, Mark, Name, columns};
 use drover_db::{Connection, Row, quote, server};
 
+use crate::defaults::{self, Moment};
 use crate::error::Doing;
 use crate::foreign_keys;
 use crate::side_effects::{self, Used};
@@ -26,6 +27,8 @@ pub(crate) struct Table {
     pub(crate) mark: Mark,
     /// Those that run before a row is updated.
     pub(crate) triggers: Vec<Trigger>,
+    /// Defaults of it that the statement takes, and that tell the time.
+    pub(crate) moments: Vec<Moment>,
 }
 
 /// What a table is in the catalogue.
@@ -71,7 +74,11 @@ pub(crate) fn examine(
     let used = Used { walked: &walked.name, reads: &reads };
     let mut triggers = check_triggers(connection, statement, &used, given, warnings)?;
     triggers.retain(|trigger| trigger.is_before && statement.verb == Verb::Update);
-    note_numbers(connection, statement, warnings)?;
+    let target = statement.target.as_ref().map(|target| relation(connection, target)).transpose()?;
+    let target = target.map(|target| target.name);
+    defaults::note(connection, statement, target.as_ref().unwrap_or(&walked.name), warnings)?;
+    let others: Vec<_> = reads.iter().cloned().chain(target).collect();
+    let moments = defaults::moments(connection, statement, &walked.name, &others)?;
     let columns =
         columns(connection, &walked.name).doing(|| format!("reading the columns of {}", walked.name))?;
     let timed = timed_columns(connection, &walked.name)?;
@@ -79,7 +86,7 @@ pub(crate) fn examine(
     let mark = drover_db::table::mark(connection, &walked.name)
         .doing(|| format!("asking for InnoDB's number of {}", walked.name))?;
     let (rows, created) = (walked.rows, walked.created);
-    Ok(Table { name: walked.name, columns, timed, rows, created, mark, triggers })
+    Ok(Table { name: walked.name, columns, timed, rows, created, mark, triggers, moments })
 }
 
 /// The table's full name.
@@ -203,7 +210,28 @@ fn check_reads(
         warnings.push(format!("each part reads {} anew: it must not change meanwhile", read.name));
         names.push(read.name);
     }
+    check_mentions(statement, target.iter().chain([walked]))?;
     Ok(names)
+}
+
+/// A subquery that is not understood may read a table all the same: its name must not stand in it, but before a dot.
+fn check_mentions<'a>(statement: &Statement, used: impl Iterator<Item = &'a Name>) -> Result<()> {
+    for table in used {
+        let is_it = |name: &&Reference| name.name.to_lowercase() == table.name.to_lowercase();
+        for mention in statement.mentions.iter().filter(is_it) {
+            let schema = mention.schema.as_ref().map(|schema| schema.to_lowercase());
+            if schema.is_none_or(|schema| schema == table.schema.to_lowercase()) {
+                return Err(Error::with_hint(
+                    format!(
+                        "a subquery names {}, and {table} is changed or walked: in parts it would not come to the same",
+                        mention.name
+                    ),
+                    "write a column of this name with its table before it, and give no alias this name",
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Functions that somebody wrote may do anything.
@@ -287,38 +315,6 @@ fn allow_hidden(reason: String, hint: &str, given: Given, warnings: &mut Vec<Str
         reason,
         format!("{hint}; or, if you know that there is no such trigger, --allow-hidden-triggers"),
     ))
-}
-
-/// Numbers and times that the server gives to rows of the table that is inserted into, by the statement they come with.
-fn note_numbers(
-    connection: &mut Connection,
-    statement: &Statement,
-    warnings: &mut Vec<String>,
-) -> Result<()> {
-    let Some(target) = &statement.target else { return Ok(()) };
-    let target = named(connection, target)?;
-    let sql = format!(
-        "SELECT COLUMN_NAME, EXTRA, COLUMN_DEFAULT FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-        quote::string(&target.schema),
-        quote::string(&target.name)
-    );
-    let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
-    for row in rows {
-        let (column, extra) = (row.string(0), row.string(1).to_lowercase());
-        let default = row.string(2).to_lowercase();
-        if extra.contains("auto_increment") {
-            warnings.push(format!(
-                "where the SELECT gives no value for {column} of {target}, AUTO_INCREMENT leaves gaps between parts: other numbers than \
-                 one statement would give"
-            ));
-        } else if extra.contains("default_generated") || default.contains("current_timestamp") {
-            warnings.push(format!(
-                "where the SELECT gives no value for {column} of {target}, its default is computed for each part: a time is that of the \
-                 part that a row is in"
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Columns that get the time whenever a row is updated.

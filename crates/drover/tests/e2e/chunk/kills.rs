@@ -19,7 +19,9 @@ on_both!(
     a_lock_of_others,
     the_same_run_only,
     another_spelling_or_table,
-    emptied_and_filled_again
+    emptied_and_filled_again,
+    failed_at_its_first_part,
+    failed_for_good
 );
 
 /// Lets a run go on for a moment only: on a slow machine it would be at its end before one has looked how far it is.
@@ -265,4 +267,48 @@ fn emptied_and_filled_again(flavour: Flavour) {
         "{json}"
     );
     sql(server, "DROP USER chunk_emptied@localhost");
+}
+
+/// What has changed nothing is in nobody's way.
+fn failed_at_its_first_part(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_first");
+    make(server, schema, 1);
+    sql(
+        server,
+        format!(
+            "USE {schema}; CREATE TABLE u (id INT PRIMARY KEY); INSERT INTO u VALUES (1);
+             CREATE TRIGGER no BEFORE DELETE ON t FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not today'"
+        ),
+    );
+    run(&mut chunk(server, schema, "", "INSERT INTO u SELECT id FROM t")).refused(&["Duplicate entry"]);
+    assert_forgotten(server, schema);
+    let dir = tempfile::tempdir().unwrap();
+    let archive = dir.path().join("kept");
+    for _ in 0..2 {
+        let options = format!("--archive {}", archive.display());
+        run(&mut chunk(server, schema, &options, "DELETE FROM t")).refused(&["not today"]);
+        assert!(!archive.exists());
+        assert_forgotten(server, schema);
+    }
+    run(&mut chunk(server, schema, "", "INSERT INTO u SELECT id + 1 FROM t")).done();
+}
+
+/// A run that can never come to its end is forgotten as the hint says.
+fn failed_for_good(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_for_good");
+    make(server, schema, 2);
+    sql(server, format!("USE {schema}; CREATE TABLE u (id INT PRIMARY KEY); INSERT INTO u VALUES (1500)"));
+    let insert = "INSERT INTO u SELECT id FROM t";
+    for _ in 0..2 {
+        let failed = run(&mut chunk(server, schema, "", insert))
+            .refused(&["Duplicate entry", "the same command resumes"]);
+        assert!(failed.stderr.contains("parts are done"), "{failed}");
+    }
+    let blocked =
+        run(&mut chunk(server, schema, "", "UPDATE t SET a = 1")).refused(&["was not finished", insert]);
+    let (_, drop) = blocked.stderr.split_once("DROP TABLE ").unwrap();
+    let table = drop.split_once(" forgets it").unwrap().0;
+    sql(server, format!("DROP TABLE {table}"));
+    run(&mut chunk(server, schema, "", "UPDATE t SET a = 1")).done();
+    assert_forgotten(server, schema);
 }

@@ -5,7 +5,8 @@ use drover_sandbox::Flavour;
 use super::{assert_forgotten, chunk};
 use crate::client::{sql, value};
 use crate::drover::run;
-use crate::servers::{on_both, source};
+use crate::guards::replica_of;
+use crate::servers::{on_both, source, start};
 
 on_both!(
     statements,
@@ -15,7 +16,10 @@ on_both!(
     foreign_keys_that_lead_back,
     foreign_keys_that_are_hidden,
     a_rate_that_cannot_be_measured,
-    replicas_that_cannot_be_watched
+    replicas_that_cannot_be_watched,
+    servers_that_are_no_replicas,
+    defaults_that_change,
+    triggers_that_call_packages
 );
 
 fn statements(flavour: Flavour) {
@@ -52,6 +56,13 @@ fn statements(flavour: Flavour) {
         ("DELETE FROM t WHERE id IN (SELECT id FROM v)", "a view"),
         ("DELETE FROM t WHERE id IN (SELECT id FROM nowhere)", "there is no table"),
         ("DELETE FROM t WHERE id IN (WITH x AS (SELECT 1 id) SELECT id FROM x)", "WITH"),
+        ("DELETE FROM t WHERE id IN (SELECT id FROM other UNION TABLE t)", "TABLE"),
+        ("DELETE FROM t WHERE id IN ((SELECT id FROM other) UNION ALL (TABLE `t`))", "TABLE"),
+        (
+            "INSERT INTO other SELECT * FROM t WHERE id NOT IN ((SELECT 1) UNION SELECT id FROM other)",
+            "a subquery reads `chunk_refused`.`other`",
+        ),
+        ("DELETE FROM t WHERE id IN (SELECT t FROM other)", "a subquery names t"),
         ("UPDATE t SET id = id + 1, u = u + 1", "cannot be walked"),
         ("DELETE FROM t WHERE RAND() < 0.5", "RAND()"),
         ("UPDATE t SET a = uuid_short ()", "uuid_short()"),
@@ -60,6 +71,11 @@ fn statements(flavour: Flavour) {
         ("DELETE FROM t WHERE rownum <= 10", "ROWNUM"),
         ("UPDATE t SET a = own(a)", "own()"),
         ("UPDATE t SET a = chunk_refused.own(a)", "own()"),
+        ("UPDATE t SET a = pkg.n()", "pkg.n()"),
+        ("DELETE FROM t WHERE a < chunk_refused . `pkg` . n (1)", "chunk_refused.`pkg`.n()"),
+        ("UPDATE t SET a = s.NEXTVAL", "NEXTVAL"),
+        ("UPDATE t SET a = SYSDATE", "SYSDATE"),
+        ("UPDATE t SET a = PREVIOUS VALUE FOR s", "PREVIOUS VALUE FOR"),
         ("UPDATE t SET a = @x := @x + 1", "a variable"),
         ("DELETE FROM t WHERE a < @@server_id", "a variable"),
         ("DELETE FROM t WHERE a = 1; DELETE FROM t", "several statements"),
@@ -314,4 +330,85 @@ fn replicas_that_cannot_be_watched(flavour: Flavour) {
         }
     }
     assert_eq!(value(server, format!("SELECT COUNT(*) FROM {schema}.t")), "1");
+}
+
+/// What a run would wait for in vain is told before it begins.
+fn servers_that_are_no_replicas(flavour: Flavour) {
+    let logged = |id: &str| start(flavour, &["--log-bin=binlog", "--binlog-format=ROW", id]);
+    let (server, other, schema) = (&logged("--server-id=1"), &logged("--server-id=77"), "chunk_stranger");
+    let (own, of_other) = (&replica_of(server), &replica_of(other));
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; CREATE TABLE {schema}.t (id INT PRIMARY KEY); INSERT INTO {schema}.t VALUES (1)"
+        ),
+    );
+    sql(own, "START REPLICA");
+    sql(of_other, "START REPLICA");
+    crate::client::wait_until("both are connected", || {
+        [own, of_other].iter().all(|replica| crate::guards::lag_of(replica) == Some(0))
+    });
+    let watched = |replica: &drover_sandbox::Server, more: &str| {
+        let mut command = chunk(server, schema, &format!("--max-lag 2s {more}"), "DELETE FROM t");
+        command.arg("--replica").arg(format!("mysql://root@/?socket={}", replica.socket().display()));
+        run(&mut command)
+    };
+    for more in ["--dry-run", ""] {
+        watched(other, more).refused(&[
+            "cannot be watched",
+            "it replicates from no server",
+            "--replica names",
+        ]);
+        watched(of_other, more).refused(&["cannot be watched", "it replicates from", "neither the server"]);
+    }
+    assert_forgotten(server, schema);
+    watched(own, "").done();
+    assert_eq!(value(server, format!("SELECT COUNT(*) FROM {schema}.t")), "0");
+}
+
+/// The word DEFAULT hides what is refused where it is written.
+fn defaults_that_change(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_defaults");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; USE {schema};
+             CREATE TABLE t (id INT PRIMARY KEY, a INT DEFAULT 5, r DOUBLE DEFAULT (RAND()), k CHAR(36) DEFAULT (UUID()),
+               ts DATETIME(6) DEFAULT CURRENT_TIMESTAMP(6));
+             CREATE TABLE u (a DATETIME(6)); INSERT INTO t (id) VALUES (1), (2)"
+        ),
+    );
+    for (statement, culprit) in [
+        ("UPDATE t SET r = DEFAULT", "the default of r of"),
+        ("UPDATE t SET a = 1, t.k = DEFAULT", "the default of k of"),
+        ("UPDATE t SET ts = COALESCE(DEFAULT(`t`.ts), 1)", "the default of ts of"),
+        ("DELETE FROM t WHERE ts < DEFAULT (ts)", "the default of ts of"),
+        ("INSERT INTO u SELECT DEFAULT(ts) FROM t", "the default of ts of"),
+    ] {
+        run(&mut chunk(server, schema, "", statement)).refused(&[culprit, "another value in each part"]);
+    }
+    assert_forgotten(server, schema);
+    run(&mut chunk(server, schema, "", "UPDATE t SET a = DEFAULT")).done();
+    assert_eq!(value(server, format!("SELECT SUM(a) FROM {schema}.t")), "10");
+}
+
+/// No catalogue names the functions of a package: what they do is not known, where it matters.
+fn triggers_that_call_packages(flavour: Flavour) {
+    if flavour == Flavour::MySql {
+        return;
+    }
+    let (server, schema) = (source(flavour), "chunk_package");
+    let script = format!(
+        "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, a INT); CREATE TABLE read_too (id INT PRIMARY KEY);
+         INSERT INTO t VALUES (1, 0), (2, 0); SET sql_mode = 'ORACLE';
+DELIMITER //
+CREATE PACKAGE pkg AS FUNCTION n RETURN INT; END//
+CREATE PACKAGE BODY pkg AS FUNCTION n RETURN INT AS BEGIN DELETE FROM read_too; RETURN 1; END; END//
+CREATE TRIGGER caller BEFORE UPDATE ON t FOR EACH ROW BEGIN :NEW.a := pkg.n(); END//"
+    );
+    sql(server, script);
+    let statement = "UPDATE t SET a = a + 1 WHERE id NOT IN (SELECT id FROM read_too)";
+    run(&mut chunk(server, schema, "", statement)).refused(&["the trigger caller calls", "pkg"]);
+    run(&mut chunk(server, schema, "", "UPDATE t SET a = pkg.n()")).refused(&["pkg.n()"]);
+    assert_forgotten(server, schema);
 }

@@ -15,6 +15,8 @@ on_both!(
     archive_is_loaded_again,
     empty_table,
     dates_with_zeros,
+    days_that_no_month_has,
+    one_time_for_defaults,
     numbers_and_times_of_the_server
 );
 
@@ -49,6 +51,9 @@ fn keys(flavour: Flavour) {
             "CONCAT(CHAR(64 + n % 26), 'é\\'', n)",
         ),
         ("k CHAR(8) CHARACTER SET latin1", "PRIMARY KEY (k)", "CONCAT(_latin1 X'e4', 301 - n)"),
+        ("k VARCHAR(9) CHARACTER SET sjis", "PRIMARY KEY (k)", "CONCAT(n, _utf8mb4'ｱ表')"),
+        ("k CHAR(9) CHARACTER SET gbk", "PRIMARY KEY (k)", "CONCAT(_utf8mb4'中', n)"),
+        ("k VARCHAR(9) CHARACTER SET utf16", "PRIMARY KEY (k DESC)", "CONCAT(_utf8mb4'😀', n)"),
         ("k VARBINARY(8)", "PRIMARY KEY (k)", "UNHEX(LPAD(HEX(n * 77), 6, '0'))"),
         ("k DECIMAL(20,4)", "PRIMARY KEY (k)", "(n - 150) / 8"),
         ("k DOUBLE", "PRIMARY KEY (k)", "(n - 150) / 7"),
@@ -235,6 +240,61 @@ fn dates_with_zeros(flavour: Flavour) {
         sql(server, format!("SET SESSION sql_mode = ''; USE {schema}; {twin}"));
         assert_twins(server, schema, statement);
     }
+}
+
+/// Such as 2021-04-31, of which no literal is taken in the mode of the run; at the end of the key and in its middle.
+fn days_that_no_month_has(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_invalid");
+    sql(server, format!("CREATE DATABASE {schema}"));
+    let day = "CONCAT('2021-0', 1 + n DIV 40, '-', 28 + n % 4, IF(n % 2, ' 01:02:03', ''))";
+    for (columns, key) in [
+        ("day DATE", "PRIMARY KEY (day, n)"),
+        ("day DATE", "PRIMARY KEY (day DESC, n)"),
+        ("day DATETIME", "PRIMARY KEY (n, day)"),
+        ("day DATETIME", "PRIMARY KEY (day DESC, n DESC)"),
+    ] {
+        sql(
+            server,
+            format!(
+                "SET SESSION sql_mode = 'ALLOW_INVALID_DATES'; USE {schema};
+                 CREATE TABLE t ({columns}, n INT NOT NULL, a INT, v CHAR(90) DEFAULT 'v', {key}); CREATE TABLE w LIKE t;
+                 INSERT INTO t (day, n, a) WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 340)
+                   SELECT {day}, n, n FROM s;
+                 INSERT INTO w SELECT * FROM t"
+            ),
+        );
+        for statement in ["UPDATE t SET a = a + 1", "DELETE FROM t WHERE a % 3 = 0"] {
+            let json = run(&mut chunk(server, schema, "--json", statement)).done().json();
+            assert!(json["chunks"].as_u64().unwrap() >= 2, "{json}");
+            let twin = statement.replace(" t ", " w ");
+            sql(server, format!("SET SESSION sql_mode = ''; USE {schema}; {twin}"));
+            assert_twins(server, schema, &format!("{key}: {statement}"));
+        }
+        sql(server, format!("DROP TABLE {schema}.t, {schema}.w"));
+    }
+    assert_forgotten(server, schema);
+}
+
+/// DEFAULT tells the time as NOW() does.
+fn one_time_for_defaults(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "chunk_default_times");
+    make(server, schema, 3);
+    sql(
+        server,
+        format!(
+            "ALTER TABLE {schema}.t ADD ts DATETIME(6) DEFAULT CURRENT_TIMESTAMP(6), ADD tn TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP"
+        ),
+    );
+    let statement = "UPDATE t SET a = DEFAULT(v) IS NULL, ts = DEFAULT, t.`tn` = default WHERE ts <> NOW(6)";
+    let json = run(&mut chunk(server, schema, "--json", statement)).done().json();
+    assert!(json["chunks"].as_u64().unwrap() >= 3, "{json}");
+    let found = sql(
+        server,
+        format!(
+            "SELECT COUNT(DISTINCT ts), COUNT(DISTINCT tn), MIN(ABS(TIMESTAMPDIFF(SECOND, ts, NOW())) < 300) FROM {schema}.t"
+        ),
+    );
+    assert_eq!(found, [["1", "1", "1"]]);
 }
 
 /// What no part can get as one statement would is said before.
