@@ -5,6 +5,7 @@ mod args;
 pub(crate) mod begun;
 pub(crate) mod check;
 pub(crate) mod cluster;
+mod columns;
 mod events;
 mod files;
 mod filled;
