@@ -8,6 +8,7 @@ mod cli;
 mod cost;
 mod doctor;
 mod failure;
+mod paths;
 mod printer;
 mod progress;
 mod queue;
@@ -18,7 +19,7 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use drover_db::Stop;
 use drover_db::options::{hide_passwords_in_process_list, normalise_arguments, without_passwords};
 use drover_db::wire::interrupt_logins;
@@ -35,13 +36,18 @@ fn main() -> ExitCode {
     }
     let arguments = normalise_arguments(std::env::args_os());
     hide_passwords_in_process_list();
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
+    let matches = match Cli::command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
         Err(error) => return misread(&error),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error.format(&mut Cli::command())),
     };
     let printer = Printer::new(cli.json, cli.quiet, cli.verbose);
     let stop = Arc::new(Stop::default());
-    match listen_for_signals(&stop, &cli.command).and_then(|()| run(&cli, &printer, &stop)) {
+    let listening = paths::check(&matches).and_then(|()| listen_for_signals(&stop, &cli.command));
+    match listening.and_then(|()| run(&cli, &printer, &stop)) {
         Ok(outcome) => outcome.exit_code(),
         Err(failure) => {
             printer.failure(&failure);

@@ -110,6 +110,9 @@ const RESTORE: &[Setting] = &[
     wanted("max_error_count", "1000"),
     // Two that load into one table may come to wait for each other, however slow they are.
     wanted("innodb_lock_wait_timeout", "86400"),
+    // A TIMESTAMP without a default has none, as every definition that a server prints says: where this is OFF, the first one of
+    // a table would follow the clock. MySQL before 8.0 asks for SUPER, and MariaDB has it for sessions from 10.5.17 on.
+    wanted("explicit_defaults_for_timestamp", "ON"),
     // What an index build may use, in bytes a statement; the default of 1 MiB makes it merge many small runs.
     wanted("innodb_ddl_buffer_size", "67108864"),
     // MariaDB refuses ROW_FORMAT=COMPRESSED with it (error 140): tables say themselves what they compress.

@@ -35,6 +35,7 @@ mod globals;
 mod globals_storm;
 mod guards;
 mod history;
+mod implied;
 mod left_out;
 mod managed;
 mod masking;

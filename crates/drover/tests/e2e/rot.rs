@@ -39,6 +39,8 @@ fn a_rotten_dump(flavour: Flavour) {
         };
         let files: Vec<_> = files_in(&out).into_iter().filter(is_named).collect();
         assert!(files.len() > 4, "{files:?}");
+        let by_hand = files.contains(&out.join("restore.sh"));
+        assert_eq!(by_hand, format.starts_with("sql"), "{files:?}");
         for file in &files {
             let name = file.strip_prefix(&out).unwrap().display().to_string();
             let whole = fs::read(file).unwrap();

@@ -11,7 +11,7 @@ use super::catalog::Name;
 use super::tables::TablePlan;
 use super::view_order;
 use crate::Result;
-use crate::format::manifest::{Manifest, Object, Schema, Table};
+use crate::format::manifest::{Manifest, Object, Schema, Script, Table};
 use crate::format::script::use_line;
 use crate::store::Store;
 
@@ -47,7 +47,7 @@ pub(crate) fn head(vendor: Vendor, plan: &TablePlan, table: &Table) -> Vec<u8> {
 }
 
 /// Writes the shell script. `views` are the statements of all views.
-pub(crate) fn write(store: &Store, manifest: &Manifest, views: &BTreeMap<Name, Vec<u8>>) -> Result<()> {
+pub(crate) fn write(store: &Store, manifest: &Manifest, views: &BTreeMap<Name, Vec<u8>>) -> Result<Script> {
     let client = match manifest.server.vendor {
         Vendor::MariaDb => "mariadb",
         Vendor::MySql => "mysql",
@@ -57,7 +57,8 @@ pub(crate) fn write(store: &Store, manifest: &Manifest, views: &BTreeMap<Name, V
         let _ = writeln!(text, "{file}"); // writing to a String cannot fail
     }
     text.push_str(END);
-    store.write(SCRIPT, text.as_bytes())
+    store.write(SCRIPT, text.as_bytes())?;
+    Ok(Script::of(SCRIPT.into(), text.as_bytes()))
 }
 
 const BEGIN: &str = r#"#!/bin/sh
@@ -145,7 +146,6 @@ fn in_order(schemas: &[Schema], statements: &BTreeMap<Name, Vec<u8>>) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::manifest::Script;
 
     #[test]
     fn views_of_all_schemas_follow_those_that_they_read() {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drover_db::{Connection, Vendor, quote};
+use drover_db::{Connection, Server, Vendor, quote};
 
 use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
@@ -13,14 +13,16 @@ use crate::format::manifest::{Object, Script};
 use crate::format::{names, script};
 use crate::session;
 use crate::store::Store;
+use crate::translate::defaults::in_full;
 use crate::{Error, Result};
 
 /// Writes the scripts of one schema's objects.
 pub(crate) struct Scripts<'a> {
     store: &'a Store,
     schema: &'a str,
-    /// Whether they are run by whoever has a client, in whichever schema that is: then they say what is to be there before.
-    by_hand: bool,
+    /// The server, if they are run by whoever has a client, in whichever schema and on whichever server that is: then they say what is to be
+    /// there before, and leave no collation to be guessed.
+    by_hand: Option<&'a Server>,
     /// The schema's own default collation.
     collation: String,
 }
@@ -31,16 +33,17 @@ impl<'a> Scripts<'a> {
         connection: &mut Connection,
         store: &'a Store,
         schema: &'a str,
-        by_hand: bool,
+        by_hand: Option<&'a Server>,
     ) -> Result<(Self, Script)> {
         session::use_schema(connection, schema)?;
         store.folder(&names::file_name(schema))?;
         let scripts = Self { store, schema, by_hand, collation: schema_collation(connection)? };
-        let unless = if by_hand { "IF NOT EXISTS " } else { "" };
+        let unless = if by_hand.is_some() { "IF NOT EXISTS " } else { "" };
         let row = connection
             .first(format!("SHOW CREATE DATABASE {unless}{}", quote::identifier(schema)))
             .doing(|| format!("reading the definition of schema '{schema}'"))?;
         let create = row.and_then(|row| row.bytes(1).map(<[u8]>::to_vec)).unwrap_or_default();
+        let create = by_hand.map_or_else(|| create.clone(), |server| in_full(&create, server));
         // No name in a server becomes a file name with an @, so these cannot clash with a table's.
         let file = scripts.file("@schema");
         let text =
@@ -54,7 +57,7 @@ impl<'a> Scripts<'a> {
     }
 
     fn text(&self, comment: &str, statements: &[Vec<u8>]) -> Vec<u8> {
-        script::render(&one_line(comment), self.by_hand.then_some(self.schema), statements)
+        script::render(&one_line(comment), self.by_hand.map(|_| self.schema), statements)
     }
 
     fn write(&self, stem: &str, comment: &str, statements: &[Vec<u8>]) -> Result<Script> {
@@ -84,7 +87,7 @@ impl<'a> Scripts<'a> {
         let sql_mode =
             format!("sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION{bear}'");
         let mut settings = vec!["character_set_client = utf8mb4", &sql_mode, "foreign_key_checks = 0"];
-        if self.by_hand {
+        if self.by_hand.is_some() {
             // As they are in drover's own sessions.
             settings.extend(["collation_connection = utf8mb4_bin", "time_zone = '+00:00'"]);
             if vendor == Vendor::MariaDb {
@@ -93,7 +96,7 @@ impl<'a> Scripts<'a> {
         }
         let mut statements: Vec<_> =
             settings.into_iter().map(|setting| format!("SET {setting}").into_bytes()).collect();
-        statements.push(create);
+        statements.push(self.by_hand.map_or_else(|| create.clone(), |server| in_full(&create, server)));
         self.text(&format!("Table {}", self.name(name)), &statements)
     }
 

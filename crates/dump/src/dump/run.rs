@@ -169,7 +169,7 @@ impl<'a> Dump<'a> {
         view.complete(chunks, earlier);
         progress.phase("writing the manifest");
         if view.manifest.row_format == RowFormat::Sql {
-            by_hand::write(store, &view.manifest, &view.views)?;
+            view.manifest.by_hand = Some(by_hand::write(store, &view.manifest, &view.views)?);
         }
         check_sizes(store, &view.manifest)?;
         store.sync()?;

@@ -9,7 +9,7 @@ use super::args::SourceArgs;
 use super::catalog::{Name, Relation};
 use crate::kind::{is_odd, on_disk};
 use crate::restore::scratch::is_scratch;
-use crate::restore::steps::is_note;
+use crate::restore::steps::is_any_note;
 use crate::{Error, Result};
 
 /// Schemas that belong to the server itself.
@@ -92,7 +92,7 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
     let (notes, relations): (Vec<_>, Vec<_>) = all
         .into_iter()
         .filter(chosen)
-        .partition(|relation| is_note(&relation.name.name) && !is_named(&relation.name));
+        .partition(|relation| is_any_note(&relation.name.name) && !is_named(&relation.name));
     let unfinished = notes.into_iter().map(|relation| relation.name).collect();
     let filtered = !args.include.is_empty();
     let accounts_alone = args.users && args.what.is_empty() && !filtered;

@@ -317,6 +317,7 @@ impl<'a> Source<'a> {
             copied: false,
             schemas,
             users,
+            by_hand: None,
             warnings: self.standing_warnings().chain(std::mem::take(&mut self.warnings)).collect(),
         })
     }

@@ -5,6 +5,7 @@ use drover_db::{Server, Vendor, quote};
 use super::catalog::Name;
 use super::select::LeftOut;
 use crate::format::manifest::{RowFormat, Schema, Table};
+use crate::restore::steps::is_note;
 
 /// What loading cannot keep is said for each table; of zeros a copy says more ([`lost_zeros`]).
 fn retyped(server: &Server, schemas: &[Schema]) -> Vec<String> {
@@ -133,6 +134,13 @@ pub(super) fn left_out(schema: &str, why: LeftOut) -> String {
 
 /// That a schema is as a restore or a copy has left it that did not come to its end.
 pub(super) fn unfinished(note: &Name) -> String {
+    if !is_note(&note.name) {
+        return format!(
+            "a run of drover chunk in schema '{}' has not come to its end, as {note} notes, which is not in the dump; DROP TABLE {note} where \
+             nobody will resume it",
+            note.schema
+        );
+    }
     format!(
         "schema '{}' may not be complete: a restore or a copy into it has not come to its end, as {note} notes, which is not in the dump; DROP \
          TABLE {note} where nobody will resume it",

@@ -66,6 +66,9 @@ pub struct Manifest {
     /// The server's accounts and roles; absent if they were not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<Users>,
+    /// The shell script that runs all files with the server's own client; absent where no such client reads the files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_hand: Option<Script>,
     /// What a reader of the dump should know, such as a view that was broken on the server.
     pub warnings: Vec<String>,
 }
@@ -254,7 +257,7 @@ impl Manifest {
 
     fn scripts(&self) -> impl Iterator<Item = &Script> {
         let users = self.users.iter().flat_map(|users| [&users.file, &users.script]);
-        users.chain(self.schemas.iter().flat_map(|schema| {
+        users.chain(&self.by_hand).chain(self.schemas.iter().flat_map(|schema| {
             let objects =
                 [&schema.sequences, &schema.views, &schema.routines, &schema.triggers, &schema.events];
             std::iter::once(&schema.script)
@@ -411,6 +414,7 @@ mod tests {
             copied: false,
             schemas: vec![schema],
             users: None,
+            by_hand: None,
             warnings: vec![],
         }
     }

@@ -91,7 +91,7 @@ pub(super) struct Rule {
 
 impl Rule {
     pub(super) fn is_for(&self, table: &Name, column: &str) -> bool {
-        self.is_for_table(table) && self.column.is_match(column)
+        self.is_for_table(table) && self.column.is_match(in_one_case(column))
     }
 
     pub(super) fn is_for_table(&self, table: &Name) -> bool {
@@ -154,9 +154,25 @@ impl Rules {
 fn compile(rule: RuleText, path: &Path) -> Result<Rule> {
     let text = format!("{}: {}", rule.table, rule.column);
     let wrong = |error: String| Error::found(format!("{}: rule {text}: {error}", path.display()));
-    let column = Glob::new(&rule.column).map_err(|error| wrong(error.to_string()))?.compile_matcher();
+    let column =
+        Glob::new(&in_one_case(&rule.column)).map_err(|error| wrong(error.to_string()))?.compile_matcher();
     let table = Pattern::parse(&rule.table).map_err(|error| wrong(error.to_string()))?;
     Ok(Rule { text, how: rule.mask, table, column })
+}
+
+/// Both vendors take columns' names in any case. Each letter by itself, as they fold it; of a class such as `[A-Z]` both ends are
+/// folded too.
+fn in_one_case(name: &str) -> String {
+    let folded = |letter: char| {
+        let mut lower = letter.to_lowercase();
+        lower.next().filter(|_| lower.next().is_none()).unwrap_or(letter)
+    };
+    // A letter has one more small form where it has two capital ones: ς of Σ, ſ of S.
+    let upper = |letter: char| {
+        let mut upper = letter.to_uppercase();
+        upper.next().filter(|_| upper.next().is_none()).unwrap_or(letter)
+    };
+    name.chars().map(|letter| folded(upper(letter))).collect()
 }
 
 /// The key's bytes; a file's without the newline at its end.
@@ -210,6 +226,12 @@ mod tests {
         let rules = load(&format!("{KEY}{text}")).unwrap();
         assert!(rules.rules[0].is_for(&Name::new("shop", "a"), "email"));
         assert!(!rules.rules[0].is_for(&Name::new("shops", "a"), "email"));
+        let of_any_case = &rules.rules[0];
+        assert!(
+            of_any_case.is_for(&Name::new("shop", "a"), "EMail")
+                && !of_any_case.is_for(&Name::new("SHOP", "a"), "email")
+        );
+        assert_eq!(in_one_case("ÉTÉ_Σς"), in_one_case("été_σσ"));
         assert_eq!(rules.rules[1].how, How::Fixed("x".into()));
         assert!(!format!("{rules:?}").contains("secret"));
         assert!(load(text).unwrap_err().contains("needs a key"));

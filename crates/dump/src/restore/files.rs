@@ -103,6 +103,7 @@ pub(super) fn compare(
 fn parts(manifest: &Manifest) -> impl Iterator<Item = (String, Part<'_>)> {
     let users = manifest.users.iter().flat_map(|users| [&users.file, &users.script]);
     let users = users.map(|script| ("accounts".to_owned(), Part::Script(script)));
+    let by_hand = manifest.by_hand.iter().map(|script| ("all schemas".to_owned(), Part::Script(script)));
     let schemas = manifest.schemas.iter().flat_map(move |schema| {
         let own = (format!("`{}`", schema.name.replace('`', "``")), Part::Script(&schema.script));
         let tables = schema.tables.iter().flat_map(|table| {
@@ -116,7 +117,10 @@ fn parts(manifest: &Manifest) -> impl Iterator<Item = (String, Part<'_>)> {
         });
         [own].into_iter().chain(tables).chain(objects(schema))
     });
-    users.chain(schemas).filter(|(_, part)| !matches!(part, Part::Script(script) if script.is_absent()))
+    users
+        .chain(by_hand)
+        .chain(schemas)
+        .filter(|(_, part)| !matches!(part, Part::Script(script) if script.is_absent()))
 }
 
 fn objects(schema: &Schema) -> impl Iterator<Item = (String, Part<'_>)> {

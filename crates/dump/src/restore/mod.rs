@@ -4,6 +4,7 @@
 mod args;
 pub(crate) mod begun;
 pub(crate) mod check;
+mod columns;
 mod events;
 mod files;
 mod filled;

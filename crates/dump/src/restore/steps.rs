@@ -40,8 +40,18 @@ const DIGITS: usize = 12;
 
 /// Whether a table has the name of one that notes how far a restore or a copy into its schema is.
 pub(crate) fn is_note(table: &str) -> bool {
-    let digits = BEGINNINGS.iter().find_map(|begin| table.strip_prefix(begin));
-    digits.is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    BEGINNINGS.iter().any(|begin| has_digits(table, begin, DIGITS))
+}
+
+/// The same for any of drover's: an unfinished `drover chunk` has such a table beside the one that it changes.
+pub(crate) fn is_any_note(table: &str) -> bool {
+    const CHUNK_DIGITS: usize = 16;
+    is_note(table) || has_digits(table, "drover_chunk_", CHUNK_DIGITS)
+}
+
+fn has_digits(table: &str, begin: &str, count: usize) -> bool {
+    let digits = table.strip_prefix(begin);
+    digits.is_some_and(|digits| digits.len() == count && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// The lock of the session that all others follow.
@@ -316,5 +326,8 @@ mod tests {
         for other in ["drover_restore_", "drover_restore_orders", "drover_copy_0123456789abc", "t"] {
             assert!(!is_note(other), "{other}");
         }
+        let of_chunk = "drover_chunk_0123456789abcdef";
+        assert!(is_any_note(of_chunk) && is_any_note("drover_copy_ffffffffffff") && !is_note(of_chunk));
+        assert!(!is_any_note("drover_chunk_orders") && !is_any_note("drover_chunk_0123456789ab"));
     }
 }

@@ -31,6 +31,7 @@ use crate::progress::{Progress, Share};
 use crate::rows::{self, Meter, Sums};
 use crate::session::{self, Purpose};
 use crate::store::Store;
+use crate::translate::defaults::in_full;
 use crate::translate::{Translator, version};
 use crate::{Error, Result, pool};
 
@@ -361,7 +362,10 @@ impl Verify<'_> {
         let written = |texts: Vec<Vec<u8>>| if patched { patches::as_of_any(texts) } else { texts };
         for (schema, table) in self.manifest.tables() {
             let name = self.renames.relation(&schema.name, &table.name);
-            let shown = |create: &[u8]| written(vec![as_shown(&without_auto_increment(create))]);
+            // A script that is run by hand names all collations.
+            let create_in_full = |create: &[u8]| in_full(create, &self.manifest.server);
+            let shown =
+                |create: &[u8]| written(vec![as_shown(&without_auto_increment(&create_in_full(create)))]);
             let then = self.script(&table.script)?.pop().map(|create| shown(&create)).unwrap_or_default();
             let mut now = catalog::create_table(connection, &name).map(|create| shown(&create));
             if now.as_ref().is_ok_and(|now| !self.is_alike(now, &then)) {
@@ -441,6 +445,13 @@ impl Verify<'_> {
                 file: None,
                 what: format!("it has a column {} that the dump does not have", quote::identifier(column)),
             }));
+            let what = super::columns::differences(connection, &self.as_written(), table, &name)?;
+            let object = name.to_string();
+            report.differences.extend(what.into_iter().map(|what| Difference {
+                object: object.clone(),
+                file: None,
+                what,
+            }));
         }
         Ok(())
     }
@@ -481,9 +492,14 @@ impl Verify<'_> {
         now == then || now.iter().map(comparable).eq(then.iter().map(comparable))
     }
 
-    fn script(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
+    /// The scripts as the target got them.
+    fn as_written(&self) -> Scripts<'_> {
         let (store, renames, definers) = (self.store, self.renames, self.definers);
-        Scripts { store, renames, definers, translator: None }.read(script)
+        Scripts { store, renames, definers, translator: self.translator }
+    }
+
+    fn script(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
+        Scripts { translator: None, ..self.as_written() }.read(script)
     }
 
     fn compare(

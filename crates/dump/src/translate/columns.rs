@@ -1,5 +1,7 @@
 //! Columns of a CREATE TABLE: types, defaults and attributes.
 
+use std::ops::Range;
+
 use drover_db::Vendor;
 use drover_db::sql::Kind;
 
@@ -56,6 +58,7 @@ pub(super) fn rewrite(column: &mut Phrase, target: &Target, notes: &mut Notes) -
         Vendor::MariaDb => for_mariadb(column, target, notes),
     };
     character_set(column, target, notes);
+    timestamp(column, target, notes);
     fate
 }
 
@@ -100,6 +103,22 @@ pub(super) fn for_other_version(column: &mut Phrase, target: &Target, notes: &mu
         persistent(column, notes);
     }
     character_set(column, target, notes);
+    timestamp(column, target, notes);
+}
+
+/// Where a TIMESTAMP without a default says that it is never NULL.
+pub(super) fn bare_timestamp(column: &Phrase) -> Option<Range<usize>> {
+    let has_value = ["DEFAULT", "AS"].iter().any(|word| column.find(&[word]).is_some());
+    column.find(&["NOT", "NULL"]).filter(|_| type_of(column) == "timestamp" && !has_value)
+}
+
+/// Such a one, where the target would make it follow the clock.
+fn timestamp(column: &mut Phrase, target: &Target, notes: &mut Notes) {
+    let Some(found) = bare_timestamp(column).filter(|_| target.implies_timestamps) else { return };
+    const ZERO: &str = "DEFAULT '0000-00-00 00:00:00'";
+    let reason = "explicit_defaults_for_timestamp is OFF there, and this account may not set it: a row that gives no value gets this one";
+    notes.add("timestamp NOT NULL", &format!("timestamp NOT NULL {ZERO}"), Why::lost(reason));
+    column.replace(found.end..found.end, format!(" {ZERO}").as_bytes());
 }
 
 /// What becomes of types that the target does not know.
@@ -417,6 +436,28 @@ mod tests {
         ] {
             assert_eq!(to(Vendor::MySql, same), (same.into(), vec![], Fate::Kept));
         }
+    }
+
+    #[test]
+    fn a_timestamp_without_a_default_does_not_follow_the_clock() {
+        let target = Target { implies_timestamps: true, ..Target::of(Vendor::MySql) };
+        let to = |text: &str| {
+            let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+            for_other_version(&mut phrase, &target, &mut notes);
+            (String::from_utf8(phrase.to_text()).unwrap(), notes.rewrites.len())
+        };
+        assert_eq!(
+            to("`t` timestamp(3) NOT NULL COMMENT 'x'"),
+            ("`t` timestamp(3) NOT NULL DEFAULT '0000-00-00 00:00:00' COMMENT 'x'".into(), 1)
+        );
+        for same in [
+            "`t` timestamp NULL DEFAULT NULL",
+            "`t` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP",
+            "`t` datetime NOT NULL",
+        ] {
+            assert_eq!(to(same), (same.into(), 0));
+        }
+        assert_eq!(mysql("`t` timestamp NOT NULL"), "`t` timestamp NOT NULL");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! target takes is asked before ([`target`]), and what is changed is noted with its reason.
 
 mod columns;
+pub(crate) mod defaults;
+mod described;
 mod keys;
 mod options;
 mod phrase;
@@ -12,6 +14,7 @@ mod target;
 mod translator;
 mod words;
 
+pub(crate) use described::{Described, describe};
 pub(crate) use rows::Current;
 pub(crate) use target::{no_history, takes_history};
 pub use translator::Refusal;

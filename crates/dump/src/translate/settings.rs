@@ -1,11 +1,12 @@
 //! Scripts but for tables: the settings that an object was made in, schemas, and the texts of views and programs.
 
 use drover_db::sql::Dialect;
+use drover_db::sql::program::Program;
 use drover_db::{Server, Vendor};
 
 use super::phrase::Phrase;
 use super::target::Target;
-use super::{Notes, Why, words};
+use super::{Notes, Why, defaults, words};
 
 /// Rewrites one statement of a script that is not a table's. `dialect` is that of the script's settings.
 pub(super) fn rewrite(
@@ -18,19 +19,24 @@ pub(super) fn rewrite(
     if let Some(modes) = text.strip_prefix(b"SET sql_mode = ") {
         return sql_mode(modes, target, notes);
     }
-    let mut phrase = Phrase::of(text, dialect);
-    words::collations(&mut phrase, target, notes);
     let (old, new) = servers;
+    // A view's text is the server's own, and names its columns; a program's is a person's.
+    let is_program = Program::parse(text, dialect).is_some_and(|program| program.word != "VIEW");
+    let read = |text: &[u8], notes: &mut Notes| {
+        let mut phrase = Phrase::of(text, dialect);
+        defaults::name_them(&mut phrase, old, target, is_program, notes);
+        words::collations(&mut phrase, target, notes);
+        phrase
+    };
+    let mut phrase = read(text, notes);
     if old.vendor == new.vendor && text.starts_with(b"CREATE DATABASE ") {
         let text = words::open_comments(text, new);
         words::unread_comments(&text, target, notes);
-        phrase = Phrase::of(&text, dialect);
-        words::collations(&mut phrase, target, notes);
+        phrase = read(&text, notes);
     }
     if old.vendor != new.vendor {
         if text.starts_with(b"CREATE DATABASE ") {
-            phrase = Phrase::of(&words::open_comments(text, old), dialect);
-            words::collations(&mut phrase, target, notes);
+            phrase = read(&words::open_comments(text, old), notes);
             database(&mut phrase, target, notes);
         } else if text.starts_with(b"CREATE ") {
             words::unwrap_comments(&mut phrase, old, new, notes);

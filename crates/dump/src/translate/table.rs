@@ -9,7 +9,7 @@ use super::columns::{self, Fate};
 use super::keys::{self, Around};
 use super::phrase::Phrase;
 use super::target::Target;
-use super::{Notes, options, words};
+use super::{Notes, defaults, options, words};
 use crate::ddl::CreateTable;
 
 /// Rewrites the statement that `old` printed. `checks` are the constraints' names that are taken in the schema.
@@ -21,13 +21,13 @@ pub(super) fn rewrite(
     notes: &mut Notes,
 ) -> Vec<u8> {
     if old.vendor == target.vendor {
-        return for_other_version(text, target, notes);
+        return for_other_version(text, old, target, notes);
     }
     let text = words::open_comments(text, old);
     let Some(mut parts) = CreateTable::parse(&text) else { return text };
-    let items: Vec<_> = parts.items.iter().map(|item| Phrase::of(item, Dialect::default())).collect();
+    let items = parts.items.iter().map(|item| named(item, old, target, notes)).collect();
     parts.items = rewrite_items(items, target, checks, notes);
-    let mut tail = Phrase::of(&parts.tail, Dialect::default());
+    let mut tail = named(&parts.tail, old, target, notes);
     options::rewrite(&mut tail, target, notes);
     words::collations(&mut tail, target, notes);
     parts.tail = tail.to_text();
@@ -35,7 +35,7 @@ pub(super) fn rewrite(
 }
 
 /// The same for another version of its vendor.
-fn for_other_version(text: &[u8], target: &Target, notes: &mut Notes) -> Vec<u8> {
+fn for_other_version(text: &[u8], old: &Server, target: &Target, notes: &mut Notes) -> Vec<u8> {
     let text = match target.vendor {
         Vendor::MySql => {
             let text = words::open_comments(text, &target.server);
@@ -46,8 +46,9 @@ fn for_other_version(text: &[u8], target: &Target, notes: &mut Notes) -> Vec<u8>
     };
     let Some(mut parts) = CreateTable::parse(&text) else { return text };
     let items = std::mem::take(&mut parts.items);
-    parts.items = items.into_iter().filter_map(|item| item_for_other_version(&item, target, notes)).collect();
-    let mut tail = Phrase::of(&parts.tail, Dialect::default());
+    parts.items =
+        items.into_iter().filter_map(|item| item_for_other_version(&item, old, target, notes)).collect();
+    let mut tail = named(&parts.tail, old, target, notes);
     match target.vendor {
         Vendor::MySql => options::for_other_version(&mut tail, target, notes),
         Vendor::MariaDb => options::for_other_mariadb(&mut tail, target, notes),
@@ -57,8 +58,8 @@ fn for_other_version(text: &[u8], target: &Target, notes: &mut Notes) -> Vec<u8>
     parts.to_text()
 }
 
-fn item_for_other_version(item: &[u8], target: &Target, notes: &mut Notes) -> Option<Vec<u8>> {
-    let mut phrase = Phrase::of(item, Dialect::default());
+fn item_for_other_version(item: &[u8], old: &Server, target: &Target, notes: &mut Notes) -> Option<Vec<u8>> {
+    let mut phrase = named(item, old, target, notes);
     words::collations(&mut phrase, target, notes);
     let stays = match is_column(&phrase) {
         true => {
@@ -68,6 +69,13 @@ fn item_for_other_version(item: &[u8], target: &Target, notes: &mut Notes) -> Op
         false => keys::for_other_version(&phrase, target, notes),
     };
     stays.then(|| phrase.to_text())
+}
+
+/// A part of the statement, with the collations that the old server meant.
+fn named(text: &[u8], old: &Server, target: &Target, notes: &mut Notes) -> Phrase {
+    let mut phrase = Phrase::of(text, Dialect::default());
+    defaults::name_them(&mut phrase, old, target, false, notes);
+    phrase
 }
 
 fn rewrite_items(
@@ -120,7 +128,7 @@ fn around(items: &[Phrase], vendor: Vendor) -> Around {
     around
 }
 
-fn is_column(item: &Phrase) -> bool {
+pub(super) fn is_column(item: &Phrase) -> bool {
     item.token(item.code(0)).kind == Kind::Quoted
 }
 
@@ -134,6 +142,13 @@ pub(super) fn row_times(text: &[u8]) -> Vec<String> {
     let items = parts.items.iter().map(|item| Phrase::of(item, Dialect::default()));
     let times = items.filter(|item| is_column(item) && is_row_time(item));
     times.filter_map(|item| String::from_utf8(item.token(item.code(0)).name()?).ok()).collect()
+}
+
+/// Whether a column is a TIMESTAMP that is never NULL and has no default.
+pub(super) fn has_bare_timestamp(text: &[u8]) -> bool {
+    let items = CreateTable::parse(text).map(|parts| parts.items).unwrap_or_default();
+    let mut items = items.iter().map(|item| Phrase::of(item, Dialect::default()));
+    items.any(|item| is_column(&item) && columns::bare_timestamp(&item).is_some())
 }
 
 /// The columns that hold floating-point numbers.

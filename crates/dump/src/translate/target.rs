@@ -1,9 +1,10 @@
 //! What the target takes, asked of it once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::{Connection, Server, Vendor};
 
+use super::defaults;
 use crate::Result;
 use crate::dump::catalog::PARSE_ERROR;
 use crate::error::Doing;
@@ -41,6 +42,8 @@ pub(crate) struct Target {
     pub(super) server: Server,
     pub(super) collations: BTreeSet<String>,
     pub(super) character_sets: BTreeSet<String>,
+    /// What it takes for a character set of [`defaults::SETS`] that is named without a collation.
+    pub(super) default_collations: BTreeMap<String, String>,
     /// Storage engines that are switched on, in capitals.
     pub(super) engines: BTreeSet<String>,
     /// Modes of [`MODES`] that it does not know.
@@ -55,6 +58,8 @@ pub(crate) struct Target {
     pub(super) has_vectors: bool,
     /// Types of [`TYPES`] that it does not know.
     pub(super) unknown_types: BTreeSet<&'static str>,
+    /// Whether it gives a TIMESTAMP that has no default one of its own.
+    pub(super) implies_timestamps: bool,
     /// Whether it lets a session write rows of the past.
     pub(super) takes_history: bool,
 }
@@ -63,6 +68,13 @@ pub(crate) struct Target {
 pub(crate) fn takes_history(connection: &mut Connection) -> Result<bool> {
     let known = drover_db::server::variable(connection, "system_versioning_insert_history");
     Ok(known.doing(|| "asking for system_versioning_insert_history")?.is_some())
+}
+
+/// Whether a TIMESTAMP that has no default gets one: with `explicit_defaults_for_timestamp` OFF, where this account may not set it, and on
+/// servers that do not have it.
+pub(crate) fn implies_timestamps(connection: &mut Connection) -> Result<bool> {
+    let set = drover_db::server::variable(connection, "explicit_defaults_for_timestamp");
+    Ok(set.doing(|| "asking for explicit_defaults_for_timestamp")?.as_deref() != Some("1"))
 }
 
 /// Why rows of the past are not written there.
@@ -88,10 +100,12 @@ impl Target {
                 connection,
                 "SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS",
             )?,
+            default_collations: default_collations(connection)?,
             engines: engines(connection)?,
             unknown_modes: unknown_modes(connection)?,
             has_vectors: has_vectors(connection, server.vendor)?,
             unknown_types: unknown_types(connection)?,
+            implies_timestamps: implies_timestamps(connection)?,
             takes_history: takes_history(connection)?,
         })
     }
@@ -184,6 +198,22 @@ fn unknown_modes(connection: &mut Connection) -> Result<BTreeSet<String>> {
     Ok(unknown)
 }
 
+/// Settings of the server may name others than it was made with, so it is asked; one that lacks a character set has no default for it.
+fn default_collations(connection: &mut Connection) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    for set in defaults::SETS {
+        let name = if set == "utf8mb3" { "utf8" } else { set };
+        match connection.first(format!("SELECT COLLATION(CONVERT('' USING {name}))")) {
+            Err(error) if error.code().is_some() => {}
+            other => {
+                let row = other.doing(|| "asking for default collations")?;
+                found.extend(row.map(|row| (set.to_owned(), row.string(0))));
+            }
+        }
+    }
+    Ok(found)
+}
+
 fn has_vectors(connection: &mut Connection, vendor: Vendor) -> Result<bool> {
     let function = match vendor {
         Vendor::MySql => "STRING_TO_VECTOR",
@@ -235,14 +265,19 @@ impl Target {
             Vendor::MariaDb => &["TIME_TRUNCATE_FRACTIONAL"],
         };
         let version = if vendor == Vendor::MySql { "9.7.4" } else { "11.8.2-MariaDB" };
+        let server = Server { vendor, version: version.into(), comment: String::new() };
         Self {
             vendor,
-            server: Server { vendor, version: version.into(), comment: String::new() },
+            server: server.clone(),
             partitions_innodb_only: vendor == Vendor::MySql,
             reads_partitions: true,
             tablespaces: set(&["innodb_system", "innodb_file_per_table"]),
             collations: set(&[&common, own].concat()),
             character_sets: set(&["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"]),
+            default_collations: defaults::SETS
+                .iter()
+                .filter_map(|set| Some(((*set).to_owned(), defaults::of_server(&server, set)?)))
+                .collect(),
             engines: set(match vendor {
                 Vendor::MySql => &["INNODB", "MYISAM", "MEMORY", "CSV", "MRG_MYISAM", "ARCHIVE", "BLACKHOLE"],
                 Vendor::MariaDb => &["INNODB", "MYISAM", "MEMORY", "CSV", "MRG_MYISAM", "ARIA"],
@@ -253,6 +288,7 @@ impl Target {
                 Vendor::MySql => BTreeSet::from(["uuid", "inet6", "inet4"]),
                 Vendor::MariaDb => BTreeSet::new(),
             },
+            implies_timestamps: false,
             takes_history: vendor == Vendor::MariaDb,
         }
     }

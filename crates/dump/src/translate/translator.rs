@@ -8,7 +8,7 @@ use drover_db::{Connection, Server, Vendor, quote};
 use serde::Serialize;
 
 use super::rows::{self, Current};
-use super::target::{Target, no_history, takes_history};
+use super::target::{Target, implies_timestamps, no_history, takes_history};
 use super::{Notes, Rewrite, Why, settings, table};
 use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
 use crate::format::row_file::RowReader;
@@ -65,7 +65,9 @@ impl Translator {
         server: &Server,
     ) -> Result<Option<Self>> {
         let loses_history = has_history(manifest) && !takes_history(connection)?;
-        if grammar(server) == grammar(&manifest.server) && !loses_history {
+        let is_same = grammar(server) == grammar(&manifest.server);
+        let implies = is_same && implies_timestamps(connection)? && has_bare_timestamps(store, manifest)?;
+        if is_same && !loses_history && !implies {
             return Ok(None);
         }
         Self::always(connection, store, manifest, server).map(Some)
@@ -112,6 +114,11 @@ impl Translator {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the dumped server takes for a character set that is named alone.
+    pub(crate) fn default_collation(&self, set: &str) -> Option<String> {
+        super::defaults::of_server(&self.old, set)
     }
 
     /// The statements of a script as the target takes them.
@@ -360,6 +367,17 @@ impl Translator {
 
 fn has_history(manifest: &Manifest) -> bool {
     manifest.tables().any(|(_, table)| table.with_history)
+}
+
+/// Whether a table has a TIMESTAMP that is never NULL and has no default.
+fn has_bare_timestamps(store: &Store, manifest: &Manifest) -> Result<bool> {
+    for (_, table) in manifest.tables().filter(|(_, table)| !table.script.is_absent()) {
+        let statements = script::parse(&store.path(&table.script.file), &table.script.read(store)?)?;
+        if statements.last().is_some_and(|create| table::has_bare_timestamp(create)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What servers must have in common to print definitions alike, but for details.

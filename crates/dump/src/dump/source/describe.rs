@@ -96,8 +96,9 @@ impl Source<'_> {
         let relations: Vec<_> =
             self.selected.relations.iter().filter(|relation| relation.name.schema == name).cloned().collect();
         let whole = self.selected.whole.contains(name);
-        let (scripts, script) =
-            Scripts::begin(coordinator, &self.place.store, name, self.place.format.is_one_file())?;
+        let server = self.server.clone();
+        let by_hand = self.place.format.is_one_file().then_some(&server);
+        let (scripts, script) = Scripts::begin(coordinator, &self.place.store, name, by_hand)?;
         let (mut tables, mut sequences, mut views) = (Vec::new(), Vec::new(), Vec::new());
         for relation in relations {
             let relation_name = relation.name.name.clone();
