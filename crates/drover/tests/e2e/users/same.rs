@@ -109,7 +109,8 @@ fn everything_comes_back(flavour: Flavour) {
     }
     sql(&target, "DELETE FROM shop.orders WHERE id = 5");
     for more in ["", " --no-verify"] {
-        let resumed = run(&mut restore(&target, dir.path(), &format!("--users --resume --json{more}"))).done();
+        let resumed =
+            run(&mut restore(&target, dir.path(), &format!("--users --resume --json{more}"))).done();
         assert_eq!(resumed.json()["verify"]["accounts"], restored.json()["verify"]["accounts"], "{resumed}");
     }
     sql(&target, "DROP USER boss@localhost");
