@@ -116,7 +116,7 @@ pub(super) fn bare_timestamp(column: &Phrase) -> Option<Range<usize>> {
 fn timestamp(column: &mut Phrase, target: &Target, notes: &mut Notes) {
     let Some(found) = bare_timestamp(column).filter(|_| target.implies_timestamps) else { return };
     const ZERO: &str = "DEFAULT '0000-00-00 00:00:00'";
-    let reason = "explicit_defaults_for_timestamp is OFF there, and this account may not set it: a row that gives no value gets this one";
+    let reason = "explicit_defaults_for_timestamp is OFF there, and this account's sessions cannot set it: a row that gives no value gets this one";
     notes.add("timestamp NOT NULL", &format!("timestamp NOT NULL {ZERO}"), Why::lost(reason));
     column.replace(found.end..found.end, format!(" {ZERO}").as_bytes());
 }
