@@ -18,7 +18,7 @@ use crate::load::Limits;
 use crate::plan::Plan;
 use crate::replica::{How, Marker, Session, Watcher, reach};
 use crate::report::{Archived, ChunkReport, Report};
-use crate::size::Sizer;
+use crate::size::{Sizer, Written};
 use crate::state::{State, Tally, Task};
 use crate::worker::{self, Attempt, Worker};
 use crate::{Error, Result};
@@ -170,7 +170,8 @@ impl Run<'_> {
             self.begin(connection)?;
         }
         let has_log = clock.is_some();
-        let mut worker = Worker { connection, plan, archive, clock, looked: None };
+        let mut worker =
+            Worker { connection, plan, archive, clock, looked: None, written: Written::default() };
         let (tally, chunks) = match plan.tally.is_finished {
             true => (plan.tally.clone(), plan.parts_before.unwrap_or(0)),
             false => match self.watched(&mut worker, observed) {
@@ -371,13 +372,11 @@ impl<'r, 'w, 'c> Work<'r, 'w, 'c> {
         let rows = self.sizer.rows(self.flow.most_bytes());
         let last = self.tally.last.as_deref();
         let border = self.run.plan.walk.border(self.worker.connection, last, &self.run.task.end, rows)?;
-        let expected = self.sizer.bytes_of(border.rows);
-        self.wait(expected)?;
+        self.wait(self.sizer.bytes_of(border.rows))?;
         self.note_lag();
-        match self.worker.part(self.parts, &self.tally, &border, self.seconds(), expected)? {
-            Attempt::Done { tally, bytes, time } => {
-                self.sizer.learn(border.rows, bytes, time);
-                let bytes = bytes.unwrap_or(expected);
+        match self.worker.part(self.parts, &self.tally, &border, self.seconds())? {
+            Attempt::Done { tally, bytes, is_looked_at, time } => {
+                self.sizer.learn(border.rows, is_looked_at.then_some(bytes), time);
                 self.flow.wrote(bytes);
                 self.run.progress.done(border.rows);
                 self.run.progress.count(tally.rows - self.tally.rows, bytes);

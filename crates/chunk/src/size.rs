@@ -64,6 +64,39 @@ impl Sizer {
     }
 }
 
+/// What parts write for the rows that they change: each so much, and so much for itself. A line through those that were looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    parts: f64,
+    rows: f64,
+    rows_squared: f64,
+    bytes: f64,
+    rows_by_bytes: f64,
+}
+
+impl Written {
+    /// Notes what a part has written.
+    pub(crate) fn learn(&mut self, rows: u64, bytes: u64) {
+        let (rows, bytes) = (rows as f64, bytes as f64);
+        self.parts += 1.0;
+        self.rows += rows;
+        self.rows_squared += rows * rows;
+        self.bytes += bytes;
+        self.rows_by_bytes += rows * bytes;
+    }
+
+    /// What another one has written, about.
+    pub(crate) fn by(&self, rows: u64) -> u64 {
+        if self.parts == 0.0 {
+            return 0;
+        }
+        let (mean_rows, mean_bytes) = (self.rows / self.parts, self.bytes / self.parts);
+        let spread = self.rows_squared - self.rows * mean_rows;
+        let of_one = if spread > 0.0 { (self.rows_by_bytes - self.rows * mean_bytes) / spread } else { 0.0 };
+        (mean_bytes + of_one.max(0.0) * (rows as f64 - mean_rows)).max(0.0) as u64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +118,17 @@ mod tests {
         sizer.shrink();
         sizer.learn(1, None, Duration::from_micros(1));
         assert_eq!(sizer.rows(None), 2);
+    }
+
+    #[test]
+    fn what_is_written_is_a_line() {
+        let mut written = Written::default();
+        assert_eq!(written.by(10), 0);
+        written.learn(0, 1000);
+        assert_eq!(written.by(10), 1000);
+        written.learn(100, 6000);
+        written.learn(40, 3000);
+        assert_eq!([0, 10, 1000].map(|rows| written.by(rows)), [1000, 1500, 51_000]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::clock::LogClock;
 use crate::error::Doing;
 use crate::key::Border;
 use crate::plan::Plan;
+use crate::size::Written;
 use crate::state::Tally;
 use crate::{Error, Result};
 
@@ -58,8 +59,8 @@ pub(crate) fn open(stop: &Arc<Stop>, options: &ConnectOptions) -> Result<(Connec
 /// What came of a part.
 #[derive(Debug)]
 pub(crate) enum Attempt {
-    /// It is done: what all parts so far come to, and what this one took; bytes if they were looked at.
-    Done { tally: Tally, bytes: Option<u64>, time: Duration },
+    /// It is done: what all parts so far come to, and what this one took; about how many bytes it wrote, and whether these were looked at.
+    Done { tally: Tally, bytes: u64, is_looked_at: bool, time: Duration },
     /// Somebody holds a lock that it needs.
     Locked(String),
 }
@@ -74,6 +75,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) clock: Option<LogClock>,
     /// When it was looked at how many bytes a part had written.
     pub(crate) looked: Option<Instant>,
+    /// What parts have written that were looked at.
+    pub(crate) written: Written,
 }
 
 /// It is looked no more often how many bytes a part has written: to tell it, MySQL takes the lock that all commits take.
@@ -91,8 +94,7 @@ impl Worker<'_> {
         self.connection.execute(&sql).map(drop).doing(|| sql)
     }
 
-    /// Runs a part: the rows behind those of the tally, up to the border. It counts as so many bytes as are expected of it where these
-    /// are not looked at.
+    /// Runs a part: the rows behind those of the tally, up to the border.
     ///
     /// # Errors
     /// What the server or the system said; the part was not done then.
@@ -102,7 +104,6 @@ impl Worker<'_> {
         before: &Tally,
         border: &Border,
         seconds: f64,
-        expected: u64,
     ) -> Result<Attempt> {
         let looks = parts < FIRST || self.looked.is_none_or(|at| at.elapsed() >= LOOK);
         let log_before = if looks { self.log_bytes()? } else { 0 };
@@ -111,10 +112,17 @@ impl Worker<'_> {
         match result {
             Ok(tally) => {
                 let time = begun.elapsed();
-                let bytes = if looks { Some(self.log_bytes()?.saturating_sub(log_before)) } else { None };
-                self.looked = if looks { Some(Instant::now()) } else { self.looked };
-                let binlog_bytes = tally.binlog_bytes + bytes.unwrap_or(expected);
-                Ok(Attempt::Done { tally: Tally { binlog_bytes, ..tally }, bytes, time })
+                let changed = tally.rows - before.rows;
+                let bytes = if looks {
+                    let bytes = self.log_bytes()?.saturating_sub(log_before);
+                    self.looked = Some(Instant::now());
+                    self.written.learn(changed, bytes);
+                    bytes
+                } else {
+                    self.written.by(changed)
+                };
+                let tally = Tally { binlog_bytes: tally.binlog_bytes + bytes, ..tally };
+                Ok(Attempt::Done { tally, bytes, is_looked_at: looks, time })
             }
             Err(error) => {
                 let undone = self.connection.execute("ROLLBACK").map(drop).doing(|| "undoing a part");

@@ -138,8 +138,8 @@ fn urls_that_are_no_paths() {
     let dir = tempfile::tempdir().unwrap();
     for line in ["dump --out mysql://boss:hunter2@127.0.0.1:1/", "restore mysql://boss:hunter2@127.0.0.1:1/"]
     {
-        let output = run(drover(line).current_dir(dir.path())).refused(&["is a URL", "s3://"]);
-        assert!(!format!("{output}").contains("hunter2"), "{output}");
+        let output = run(drover(line).current_dir(dir.path())).refused(&["is a URL", "hint: "]);
+        assert!(!(output.stdout.clone() + &output.stderr).contains("hunter2"), "{output}");
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

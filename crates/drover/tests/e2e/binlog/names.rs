@@ -53,8 +53,8 @@ fn names_in_any_case(flavour: Flavour) {
     // A dump tells it, and so does the server.
     for by_server in [true, false] {
         run(&mut restore(target, &backup, "")).done();
-        let mut command = drover_on(target, "binlog replay --restart --after");
-        let command = command.arg(&backup);
+        let mut command = drover_on(target, "binlog replay --restart");
+        let command = command.arg("--after").arg(&backup);
         let replayed =
             if by_server { run(command.args(["--from", &from])) } else { run(command.args(&more)) };
         assert!(!replayed.done().stderr.contains("left out: shop"));
