@@ -10,7 +10,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use crate::Result;
 use drover_db::Vendor;
 use drover_db::sql::events::off_as_on_a_replica;
-use drover_db::sql::{Dialect, tokens};
 
 use crate::chain::{Item, Trouble};
 use crate::definitions::Definitions;
@@ -171,6 +170,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             mode: Mode::Rows,
             is_guarded: false,
             pieces,
+            session: None,
             rest: None,
             size: 0,
         };
@@ -195,6 +195,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     fn abandon(&mut self) -> Result<()> {
         let Some(now) = self.now.take() else { return Ok(()) };
         drop(now.sender);
+        self.session.forget();
         self.sink.abandoned(&now.transaction.at)
     }
 
@@ -410,18 +411,12 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         let header = self.filter.header_of(query, &item.event.header)?;
         let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
         self.sink.try_session_of(&at, Said { query, header: &header, format: item.format })?;
+        if let Some(now) = &mut self.now {
+            now.transaction.session.get_or_insert_with(|| self.session.clone());
+        }
         self.before_transaction(item, query)?;
         self.before.prepare(&mut self.session, query, &header, item.format, &mut text)?;
-        text.truncate(text.trim_ascii_end().len());
-        if text.last() == Some(&b';') {
-            text.pop();
-        }
-        if text.is_empty() {
-            return Ok(());
-        }
-        // They are in the ways of writing that a session begins with.
-        let ends = tokens(&text, Dialect::default()).filter(|token| token.is_symbol(b';')).count();
-        Ok(self.push(Piece::Settings(text, ends + 1))?)
+        Piece::settings(text).map_or(Ok(()), |piece| Ok(self.push(piece)?))
     }
 
     /// What MySQL does not set within a transaction is set before it begins.
@@ -470,9 +465,10 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         Ok(self.push(Piece::Load(text, load.spool))?)
     }
 
-    /// A transaction that ends prepared.
+    /// A transaction that ends prepared, for which most servers need a session of its own.
     fn prepare(&mut self, item: &Item<'_>, start: Vec<u8>) -> Result<(), Trouble> {
         self.sink.see_xa(&self.at(item))?;
+        self.session.forget();
         self.set_mode(Mode::Prepared);
         self.note()?;
         Ok(self.push(Piece::Statement(start, 0))?)
@@ -541,6 +537,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             mode,
             is_guarded,
             pieces: Vec::new(),
+            session: None,
             rest: None,
             size: 0,
         };
@@ -563,6 +560,10 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         match sender {
             Some(sender) => self.sink.send(&sender, last)?,
             None if was_applied || (transaction.pieces.is_empty() && !commits_by_itself) => {
+                if was_applied {
+                    // Its settings were not sent.
+                    self.session.forget();
+                }
                 return Ok(self.sink.pass(transaction, position)?);
             }
             None => {
@@ -573,7 +574,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.sink.ended();
         if commits_by_itself {
             self.sink.drain()?;
-            self.session = Session::default();
+            self.session.forget();
         }
         Ok(())
     }

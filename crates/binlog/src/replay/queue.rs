@@ -216,7 +216,17 @@ mod tests {
     fn transaction(ordinal: u64, order: Order) -> Transaction {
         let at = Start { log: "log".into(), position: 4 + ordinal };
         let (mode, pieces) = (Mode::Rows, Vec::new());
-        Transaction { ordinal, at, order, mode, is_guarded: false, pieces, rest: None, size: 1 }
+        Transaction {
+            ordinal,
+            at,
+            order,
+            mode,
+            is_guarded: false,
+            pieces,
+            session: None,
+            rest: None,
+            size: 1,
+        }
     }
 
     /// Every transaction begins after those that it depends on have ended, whatever the workers do.

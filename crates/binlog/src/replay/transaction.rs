@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use drover_db::sql::{Dialect, tokens};
+
 use crate::loads::Spool;
+use crate::sql::Session;
 
 /// A transaction.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub(super) struct Transaction {
     /// Whether it changes tables that keep no transactions: what was done of it when the replay is ended cannot be told.
     pub(super) is_guarded: bool,
     pub(super) pieces: Vec<Piece>,
+    /// What the session is set to before its first statement, for which its pieces tell only what differs.
+    pub(super) session: Option<Session>,
     /// What follows of one that is too large to be held as a whole.
     pub(super) rest: Option<Receiver<Piece>>,
     /// About what the pieces take, in bytes.
@@ -102,6 +107,20 @@ pub(super) struct Definition {
 }
 
 impl Piece {
+    /// Settings of these lines, if there are any.
+    pub(super) fn settings(mut text: Vec<u8>) -> Option<Self> {
+        text.truncate(text.trim_ascii_end().len());
+        if text.last() == Some(&b';') {
+            text.pop();
+        }
+        if text.is_empty() {
+            return None;
+        }
+        // They are in the ways of writing that a session begins with.
+        let ends = tokens(&text, Dialect::default()).filter(|token| token.is_symbol(b';')).count();
+        Some(Self::Settings(text, ends + 1))
+    }
+
     /// What it takes in memory, in bytes.
     pub(super) fn size(&self) -> usize {
         match self {

@@ -110,10 +110,20 @@ impl<'a> Worker<'a> {
                     attempts += 1;
                     self.clear();
                     self.execute(b"ROLLBACK", &transaction.at)?;
+                    self.settle_again(&transaction)?;
                 }
                 other => return other,
             }
         }
+    }
+
+    /// Sets the session to what it was when the transaction began, for it is applied once more.
+    fn settle_again(&mut self, transaction: &Transaction) -> Result<()> {
+        let settings = transaction.session.as_ref().and_then(|session| Piece::settings(session.again()));
+        if let Some(Piece::Settings(text, statements)) = settings {
+            self.push_packed(&text, statements, &transaction.at)?;
+        }
+        self.flush(&transaction.at)
     }
 
     fn attempt(&mut self, transaction: &mut Transaction) -> Result<u64> {
@@ -144,6 +154,7 @@ impl<'a> Worker<'a> {
         // The log has no end for it: nothing of it may stay.
         self.clear();
         self.execute(b"ROLLBACK", work.at)?;
+        self.context.settings.iter().try_for_each(|setting| self.execute(setting, work.at))?;
         Ok(work.at.position)
     }
 
@@ -249,7 +260,9 @@ impl<'a> Worker<'a> {
     /// one of MariaDB were closed, another session could not be sure to end the transaction: XA COMMIT says that it has, and does nothing, as long as InnoDB
     /// has not taken note of the close (found with 10.11).
     fn begin_prepared(&mut self, transaction: &Transaction) -> Result<()> {
-        let begins = matches!(transaction.pieces.first(), Some(Piece::Statement(text, _)) if text.starts_with(b"XA START "));
+        // Settings may come before.
+        let first = transaction.pieces.iter().find(|piece| !matches!(piece, Piece::Settings(..)));
+        let begins = matches!(first, Some(Piece::Statement(text, _)) if text.starts_with(b"XA START "));
         if transaction.mode == Mode::Prepared && begins && !self.context.target.detaches_prepared {
             let session = self.context.begin_session()?;
             self.usual = Some(std::mem::replace(&mut self.session, session));
@@ -397,8 +410,12 @@ impl<'a> Worker<'a> {
     }
 
     fn push_several(&mut self, text: &[u8], statements: usize, work: &Work<'_>) -> Result<()> {
+        self.push_packed(text, statements, work.at)
+    }
+
+    fn push_packed(&mut self, text: &[u8], statements: usize, at: &Start) -> Result<()> {
         if self.packet.len() + text.len() + 2 > self.context.target.max_packet.saturating_sub(1) {
-            self.flush(work.at)?;
+            self.flush(at)?;
         }
         if !self.packet.is_empty() {
             self.packet.extend_from_slice(b";\n");

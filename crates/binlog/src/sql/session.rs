@@ -15,7 +15,7 @@ use super::collations::{Nearest, nearest};
 use super::text::{push_name, push_quoted};
 
 /// What a session is set to, as far as it is known.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Session {
     schema: Option<Vec<u8>>,
     thread: Option<u32>,
@@ -89,6 +89,7 @@ impl Session {
             // A log that does not tell is older than the variable: then each character set has its old collation.
             changes.set(CHARSET_COLLATIONS, b"''".to_vec());
         }
+        changes.untold(query);
         for setting in query.settings() {
             match setting? {
                 Setting::Microseconds(number) => micros = Some(number),
@@ -139,7 +140,41 @@ impl Session {
     pub(crate) fn forget_schema(&mut self, dropped: &[u8]) {
         if self.schema.as_deref().is_some_and(|schema| schema.eq_ignore_ascii_case(dropped)) {
             self.schema = None;
+            self.forget_collation();
         }
+    }
+
+    /// Nothing of it is known any more: another session takes its place, or a statement may have changed it. Temporary tables may be there
+    /// all the same.
+    pub(crate) fn forget(&mut self) {
+        (self.schema, self.thread) = (None, None);
+        self.set.retain(|(name, _)| *name == DATABASE_COLLATION);
+        self.set.iter_mut().for_each(|(_, value)| *value = UNKNOWN.to_vec());
+    }
+
+    /// The statements that set a session to the same again.
+    pub(crate) fn again(&self) -> Vec<u8> {
+        let (mut out, mut new) = (Vec::new(), Self::default());
+        if let Some(schema) = &self.schema {
+            new.use_schema(schema, &mut out);
+        }
+        if let Some(thread) = self.thread {
+            new.thread(thread, &mut out);
+        }
+        let mut changes = Changes::of(&mut new, &mut out);
+        for (name, value) in self.set.iter().filter(|(_, value)| value != UNKNOWN) {
+            match std::str::from_utf8(value).ok().and_then(|number| number.parse().ok()) {
+                Some(number) if name.starts_with("collation_") => changes.set_collation(name, number),
+                _ => changes.set(name, value.clone()),
+            }
+        }
+        changes.end();
+        out
+    }
+
+    /// In another schema, a server sets it to that one's.
+    fn forget_collation(&mut self) {
+        self.set.retain(|(name, _)| *name != DATABASE_COLLATION);
     }
 
     /// The time is set to others by what follows.
@@ -181,6 +216,7 @@ impl Session {
         push_name(schema, out);
         out.extend_from_slice(b";\n");
         self.schema = Some(schema.to_vec());
+        self.forget_collation();
     }
 
     /// The number by which the server keeps temporary tables of different sessions apart, and which CONNECTION_ID() gives.
@@ -216,6 +252,9 @@ const SOME_SERVERS: [(&str, &[&str]); 8] = [
 ];
 
 const CHARSET_COLLATIONS: &str = "character_set_collations";
+const DATABASE_COLLATION: &str = "collation_database";
+/// No value that a variable can have.
+const UNKNOWN: &[u8] = b"?";
 
 /// Those of them that MySQL lets only some accounts set (SESSION_VARIABLES_ADMIN). Where the session has the value already, nobody needs to.
 const PRIVILEGED: [&str; 2] = ["sql_require_primary_key", "default_table_encryption"];
@@ -243,6 +282,23 @@ struct Changes<'a> {
 }
 
 impl Changes<'_> {
+    /// Servers log some variables only where they do not have the default, which a replica takes then: `Query_log_event::do_apply_event()`.
+    /// A session that no statement has set `collation_database` in has that of its schema.
+    fn untold(&mut self, query: &Query<'_>) {
+        let tells =
+            |is_one: fn(&Setting<'_>) -> bool| query.settings().flatten().any(|setting| is_one(&setting));
+        if !tells(|setting| matches!(setting, Setting::AutoIncrement(..))) {
+            self.take(Setting::AutoIncrement(1, 1));
+        }
+        if !tells(|setting| matches!(setting, Setting::TimeNames(_))) {
+            self.take(Setting::TimeNames(0)); // en_US
+        }
+        let was_set = self.session.set.iter().any(|(name, _)| *name == DATABASE_COLLATION);
+        if was_set && !tells(|setting| matches!(setting, Setting::DatabaseCollation(_))) {
+            self.set(DATABASE_COLLATION, b"DEFAULT".to_vec());
+        }
+    }
+
     fn take(&mut self, setting: Setting<'_>) {
         let number = |number: u64| number.to_string().into_bytes();
         match setting {
@@ -265,7 +321,7 @@ impl Changes<'_> {
                 self.set("time_zone", value);
             }
             Setting::TimeNames(language) => self.set("lc_time_names", number(language.into())),
-            Setting::DatabaseCollation(collation) => self.set_collation("collation_database", collation),
+            Setting::DatabaseCollation(collation) => self.set_collation(DATABASE_COLLATION, collation),
             Setting::ExplicitTimestamps(is_on) => {
                 self.set("explicit_defaults_for_timestamp", number(is_on.into()))
             }
@@ -294,10 +350,7 @@ impl Changes<'_> {
             return;
         }
         for (bit, variable, when_set) in MARIADB_FLAGS {
-            let is_known = self.session.set.iter().any(|(name, _)| *name == variable);
-            if is_known || bits & bit != 0 {
-                self.set_switch(variable, (bits & bit != 0) == when_set);
-            }
+            self.set_switch(variable, (bits & bit != 0) == when_set);
         }
     }
 
@@ -392,5 +445,106 @@ impl Changes<'_> {
             self.out.extend_from_slice(b";\n");
         }
         self.out.extend_from_slice(&self.behind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is set before a statement that tells these settings besides its flags and mode.
+    fn set_in(schema: &str, session: &mut Session, told: &[u8]) -> String {
+        let status = [&[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0][..], told].concat();
+        let schema = schema.as_bytes();
+        let query = Query { thread: 1, seconds: 0, error: 0, status: &status, schema, text: b"INSERT" };
+        let mut out = Vec::new();
+        session.prepare(&query, &Header::default(), &Format::of_tests("10.11.6-MariaDB"), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn set(session: &mut Session, told: &[u8]) -> String {
+        set_in("s", session, told)
+    }
+
+    const STEP: &str = "auto_increment_increment = ";
+    const NAMES: &str = "lc_time_names = ";
+    const COLLATION: &str = "@@session.collation_database = ";
+    const DEFAULT: &str = "@@session.collation_database = DEFAULT";
+
+    #[test]
+    fn what_a_statement_does_not_tell_has_its_default() {
+        let mut session = Session::default();
+        let first = set(&mut session, &[]);
+        for default in [
+            "auto_increment_increment = 1, @@session.auto_increment_offset = 1",
+            "lc_time_names = 0",
+            "check_constraint_checks = 1",
+            "sql_if_exists = 0",
+            "system_versioning_insert_history = 0",
+        ] {
+            assert!(first.contains(default), "{default}: {first}");
+        }
+        assert!(!first.contains(COLLATION), "{first}");
+        // Once is enough.
+        assert_eq!(set(&mut session, &[]), "");
+        let told = set(&mut session, &[3, 7, 0, 3, 0, 7, 5, 0, 8, 8, 0]);
+        assert_eq!(
+            told,
+            "SET @@session.auto_increment_increment = 7, @@session.auto_increment_offset = 3, \
+             @@session.lc_time_names = 5, @@session.collation_database = 8;\n"
+        );
+        let untold = set(&mut session, &[]);
+        assert_eq!(
+            untold,
+            "SET @@session.auto_increment_increment = 1, @@session.auto_increment_offset = 1, \
+             @@session.lc_time_names = 0, @@session.collation_database = DEFAULT;\n"
+        );
+    }
+
+    #[test]
+    fn a_schema_has_its_own_collation() {
+        let mut session = Session::default();
+        let is_set = |session: &mut Session| set(session, &[8, 8, 0]).contains(COLLATION);
+        assert!(is_set(&mut session) && !is_set(&mut session));
+        session.use_schema(b"other", &mut Vec::new());
+        assert!(is_set(&mut session));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_set_again() {
+        let mut session = Session::default();
+        let first = set(&mut session, &[8, 8, 0]);
+        session.depends_on_thread = true;
+        session.forget();
+        // Another session's temporary tables are still there, and the collation that was set.
+        let again = set_in("", &mut session.clone(), &[]);
+        assert!(again.contains("pseudo_thread_id = 1") && again.contains(DEFAULT), "{again}");
+        let again = set(&mut session, &[]);
+        let parts = [STEP, NAMES, "sql_mode", "USE `s`"];
+        assert!(parts.iter().all(|part| first.contains(part) && again.contains(part)), "{first}{again}");
+        assert!(!again.contains(DEFAULT), "{again}");
+    }
+
+    #[test]
+    fn a_session_is_set_to_the_same_again() {
+        let mut session = Session::default();
+        let all = [3, 7, 0, 3, 0, 7, 5, 0, 4, 45, 0, 45, 0, 8, 0, 5, 3, b'U', b'T', b'C', 8, 8, 0];
+        let first = set(&mut session, &all);
+        session.thread(9, &mut Vec::new());
+        let again = String::from_utf8(session.again()).unwrap();
+        let parts = |text: &str| {
+            let mut parts: Vec<_> = text
+                .split(['\n', ',', ';'])
+                .map(|part| part.trim().trim_start_matches("SET ").to_owned())
+                .collect();
+            parts.sort();
+            parts.dedup();
+            parts
+        };
+        let mut expected = parts(&first);
+        expected.push("@@session.pseudo_thread_id = 9".into());
+        expected.sort();
+        assert_eq!(parts(&again), expected);
+        assert!(again.starts_with("USE `s`;\nSET @@session.pseudo_thread_id = 9;\n"), "{again}");
     }
 }

@@ -20,6 +20,7 @@ mod origin;
 mod pitr;
 mod replay;
 mod runs;
+mod sessions;
 pub(crate) mod sql;
 mod stat;
 mod storm;
