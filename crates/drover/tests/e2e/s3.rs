@@ -278,7 +278,7 @@ fn killed_and_resumed(flavour: Flavour) {
             .count();
         let target = target(flavour);
         if options.is_empty() {
-            assert!(output.stderr.contains("went on with a new snapshot"), "{output}");
+            assert!(output.stderr.contains("resumed with a new snapshot"), "{output}");
             assert!(kept > 2, "only {kept} files were kept");
             restored(target, &place, "--into resumed=s3_resumed").done();
             sql(target, "DROP DATABASE s3_resumed");

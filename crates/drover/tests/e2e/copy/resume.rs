@@ -72,13 +72,13 @@ fn rows_of_two_moments(flavour: Flavour) {
     sql(&source, format!("USE cp_two_moments; {CHANGES}"));
     let output =
         run(&mut copy(&source, target(flavour), &format!("cp_two_moments {LINE}"), dir.path())).done();
-    assert!(output.stderr.contains("went on with a new snapshot"), "{output}");
+    assert!(output.stderr.contains("resumed with a new snapshot"), "{output}");
     assert!(output.stdout.contains("mixed     this copy was ended"), "{output}");
     let manifest = manifest(dir.path());
     let log = source.datadir().join(manifest["snapshot"]["binlog_file"].as_str().unwrap());
     let mut replay = drover_on(target(flavour), "-q binlog replay");
     replay.arg("--after").arg(dir.path()).arg(log);
-    run(&mut replay).refused(&["no one position to go on from", "went on with a new snapshot"]);
+    run(&mut replay).refused(&["no one position to go on from", "resumed with a new snapshot"]);
     assert_eq!(manifest["earlier_snapshots"].as_array().map(Vec::len), Some(1));
     let count = |condition: &str| {
         let sql = format!("SELECT COUNT(*) FROM cp_two_moments.keyed WHERE v {condition} 'new'");

@@ -140,7 +140,7 @@ fn rows_of_two_moments(flavour: Flavour) {
     let again = run(&mut dump(&server, "resumed --chunk-size 64k --compress gzip:9", dir.path()));
     again.refused(&["unfinished dump", "--resume"]);
     let output = resumed(&server, "resumed", dir.path(), "--compress gzip:9").done();
-    assert!(output.stderr.contains("went on with a new snapshot"), "{output}");
+    assert!(output.stderr.contains("resumed with a new snapshot"), "{output}");
     let manifest = manifest(dir.path());
     assert_eq!(manifest["earlier_snapshots"].as_array().map(Vec::len), Some(1));
     let files = manifest["schemas"][0]["tables"]
