@@ -73,7 +73,7 @@ fn rows_of_two_moments(flavour: Flavour) {
     let output =
         run(&mut copy(&source, target(flavour), &format!("cp_two_moments {LINE}"), dir.path())).done();
     assert!(output.stderr.contains("resumed with a new snapshot"), "{output}");
-    assert!(output.stdout.contains("mixed     this copy was ended"), "{output}");
+    assert!(output.stdout.contains("mixed     this copy was interrupted"), "{output}");
     let manifest = manifest(dir.path());
     let log = source.datadir().join(manifest["snapshot"]["binlog_file"].as_str().unwrap());
     let mut replay = drover_on(target(flavour), "-q binlog replay");

@@ -151,7 +151,7 @@ fn rows_of_two_moments(flavour: Flavour) {
     assert!(files.filter(|file| file["earlier"] == 0).count() > 8);
     let restored = run(&mut restore(target(flavour), dir.path(), "-q --into resumed=two_moments")).done();
     for output in [&output, &restored] {
-        assert!(output.stdout.contains("mixed     this dump was ended"), "{output}");
+        assert!(output.stdout.contains("mixed     this dump was interrupted"), "{output}");
     }
     let log = server.datadir().join(manifest["snapshot"]["binlog_file"].as_str().unwrap());
     let mut replay = drover_on(target(flavour), "binlog replay");
