@@ -16,6 +16,12 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The share by which a ratio with this logarithm is above 1. Ends that no number holds are cut.
+    fn of_ratio(self) -> Self {
+        const MOST: f64 = 700.0;
+        Self { low: self.low.max(-MOST).exp_m1(), high: self.high.min(MOST).exp_m1() }
+    }
+
     /// Whether a value lies in it.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
@@ -85,6 +91,21 @@ pub fn paired_difference(a: &[f64], b: &[f64], chance: f64) -> Option<Interval> 
     interval_at(&a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>(), chance)
 }
 
+/// By which share `b` lies above `a` (below, if negative), with what [`difference`] says of the logarithms: nothing that is positive falls by
+/// more than all of it, and twice as much is as far from the same as half as much. Nothing is known where a value is not positive.
+pub fn change(a: &[f64], b: &[f64], chance: f64) -> Option<Interval> {
+    difference(&logarithms(a)?, &logarithms(b)?, chance).map(Interval::of_ratio)
+}
+
+/// The same of pairs, as of [`paired_difference`].
+pub fn paired_change(a: &[f64], b: &[f64], chance: f64) -> Option<Interval> {
+    paired_difference(&logarithms(a)?, &logarithms(b)?, chance).map(Interval::of_ratio)
+}
+
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    values.iter().map(|value| (*value > 0.0).then(|| value.ln())).collect()
+}
+
 /// The chance for each of so many intervals that leaves [`CHANCE`] for any of them to miss: Bonferroni's correction, which
 /// holds however the measures depend on each other.
 pub fn chance_of_each(intervals: usize) -> f64 {
@@ -143,6 +164,23 @@ mod tests {
         assert_eq!(mean_interval(&[1.0]), None);
         assert_eq!(difference(&[1.0], &[2.0, 3.0], CHANCE), None);
         assert_eq!(paired_difference(&[1.0], &[2.0], CHANCE), None);
+    }
+
+    #[test]
+    fn a_change_is_one_of_the_ratio() {
+        let exactly = |change: Option<Interval>, share: f64| {
+            let change = change.unwrap();
+            assert!((change.low - share).abs() < 1e-9 && (change.high - share).abs() < 1e-9, "{change:?}");
+        };
+        exactly(change(&[100.0, 100.0], &[150.0, 150.0], CHANCE), 0.5);
+        exactly(paired_change(&[100.0, 10.0, 1000.0], &[50.0, 5.0, 500.0], CHANCE), -0.5);
+        // Turned around, it is the other ratio.
+        let (a, b) = ([10.0, 12.0, 11.0], [20.0, 23.0, 25.0]);
+        let (up, down) = (change(&a, &b, CHANCE).unwrap(), change(&b, &a, CHANCE).unwrap());
+        assert!(((1.0 + up.low) * (1.0 + down.high) - 1.0).abs() < 1e-9, "{up:?} {down:?}");
+        assert_eq!(change(&[1.0, 0.0], &[1.0, 2.0], CHANCE), None);
+        let wide = change(&[1.0, 1e9], &[1.0, 1e9], 1e-6).unwrap();
+        assert!(wide.low >= -1.0 && wide.high.is_finite(), "{wide:?}");
     }
 
     #[test]

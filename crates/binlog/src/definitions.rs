@@ -7,6 +7,7 @@ use drover_db::options::{Secret, ServerArgs};
 use drover_db::{Connection, Row, Watched, quote};
 
 use crate::Result;
+use crate::log::Format;
 use crate::rows::{DefinedColumn, Definition, Table, words};
 use crate::server::Origin;
 use crate::sql::charset;
@@ -55,7 +56,7 @@ impl Definitions {
     }
 
     /// Adds to a table what the log did not tell of it, if the server has one with such columns.
-    pub(crate) fn complete(&self, table: &mut Table) -> Result<()> {
+    pub(crate) fn complete(&self, table: &mut Table, format: &Format) -> Result<()> {
         let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (table.schema.clone(), table.name.clone());
         if !asked.known.contains_key(&key) {
@@ -63,9 +64,16 @@ impl Definitions {
             asked.known.insert(key.clone(), definition);
         }
         if let Some(definition) = asked.known.get(&key) {
-            definition.complete(table);
+            definition.complete(table, format);
         }
         Ok(())
+    }
+}
+
+impl Definitions {
+    /// Tables may have been changed: they are asked for once more.
+    pub(crate) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).known.clear();
     }
 }
 
@@ -76,7 +84,7 @@ impl Asked {
         let of_it =
             format!("TABLE_SCHEMA = {} AND TABLE_NAME = {}", quote::string(&schema), quote::string(&name));
         let columns = format!(
-            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA, COLUMN_KEY FROM information_schema.COLUMNS \
+            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA, COLUMN_KEY, COALESCE(CHARACTER_OCTET_LENGTH, 0) FROM information_schema.COLUMNS \
              WHERE {of_it} AND NOT EXISTS (SELECT 1 FROM information_schema.TABLES WHERE {of_it} AND TABLE_TYPE = 'SYSTEM VERSIONED') \
              ORDER BY ORDINAL_POSITION"
         );
@@ -113,6 +121,8 @@ fn column(row: &Row) -> DefinedColumn {
     let data_type = row.string(1).to_lowercase();
     DefinedColumn {
         name: row.string(0),
+        most: row.parse(6).unwrap_or(0),
+        is_ascii: row.string(3) == "ascii",
         is_unsigned: column_type.contains(" unsigned"),
         // DEFAULT_GENERATED, of MySQL, is a default that is an expression.
         is_generated: ["VIRTUAL", "STORED", "PERSISTENT"].iter().any(|word| extra.starts_with(word)),

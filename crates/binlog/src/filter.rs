@@ -88,16 +88,23 @@ impl FilterArgs {
         self.lower_case_table_names != Some(0)
     }
 
+    /// The same, with the lower_case_table_names of the logs' server where that is known and looked at.
+    ///
+    /// # Errors
+    /// If the option says otherwise, or the server cannot be asked.
+    pub(crate) fn of_server(&self, origin: Option<&Origin>) -> Result<Self> {
+        let has_names = !self.database.is_empty() || !self.table.is_empty();
+        self.of_logs(origin.filter(|_| has_names), None)
+    }
+
     /// The same, with the lower_case_table_names of the logs' server where that is known: `origin` is that server, `after` a
     /// dump of it.
     ///
     /// # Errors
     /// If the option says otherwise, or the server cannot be asked.
-    pub(crate) fn of_server(&self, origin: Option<&Origin>, after: Option<&After>) -> Result<Self> {
-        let has_names = !self.database.is_empty() || !self.table.is_empty() || after.is_some();
+    pub(crate) fn of_logs(&self, origin: Option<&Origin>, after: Option<&After>) -> Result<Self> {
         let known = match origin {
-            Some(origin) if has_names => asked(origin)?,
-            Some(_) => None,
+            Some(origin) => asked(origin)?,
             None => after.and_then(|after| after.lower_case_table_names),
         };
         let folds = |value: Option<u8>| value.map(|value| value != 0);
@@ -537,7 +544,7 @@ mod tests {
             (Some(0), Some(1), Err(())),
             (Some(2), Some(0), Err(())),
         ] {
-            let found = given(option).of_server(None, Some(&after(dump)));
+            let found = given(option).of_logs(None, Some(&after(dump)));
             assert_eq!(found.map(|args| args.lower_case_table_names).map_err(drop), right);
         }
     }

@@ -87,7 +87,7 @@ fn read(
     list: &mut List<'_>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<()> {
-    let wanted = args.filter.of_server(origin, None)?;
+    let wanted = args.filter.of_server(origin)?;
     let mut chain = args.logs.open(origin, Some(&wanted))?;
     let mut lister = Lister::new(Filter::new(&wanted, chain.logs()), args.events);
     let mut is_cut_off = false;

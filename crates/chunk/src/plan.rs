@@ -323,6 +323,12 @@ fn replicas(
         }
         return Ok(Vec::new());
     }
+    if server::is_tidb(connection).doing(|| "asking for the server's version")? {
+        return Err(Error::with_hint(
+            "--max-lag watches replicas, and TiDB has none that read a binary log",
+            "--max-load and --chunk-time limit the work there",
+        ));
+    }
     if !args.replica.is_empty() {
         let named = args.replica.iter().map(|url| beside(&args.server, url));
         return named

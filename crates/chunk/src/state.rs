@@ -16,6 +16,10 @@ use crate::{Error, Result};
 /// How long to wait for the session of a run that was killed, in seconds: it may be at its last part still.
 const PATIENCE: u32 = 10;
 
+/// ER_DUP_ENTRY, and ER_LOCK_DEADLOCK: so a cluster refuses what was changed on another node meanwhile.
+const DUPLICATE: u16 = 1062;
+const DEADLOCK: u16 = 1213;
+
 /// What a run is about; it stays the same from its beginning to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Task {
@@ -164,15 +168,20 @@ impl State {
                 self.table
             ))
             .doing(doing)?;
-        connection
-            .execute(format!(
-                "INSERT INTO {} (part, number, document) VALUES ('task', 0, {}), ('state', 0, {}), ('beat', 0, NULL)",
-                self.table,
-                document(task)?,
-                document(&Tally::default())?
-            ))
-            .map(drop)
-            .doing(doing)
+        let begun = connection.execute(format!(
+            "INSERT INTO {} (part, number, document) VALUES ('task', 0, {}), ('state', 0, {}), ('beat', 0, NULL)",
+            self.table,
+            document(task)?,
+            document(&Tally::default())?
+        ));
+        match begun {
+            // A lock by name keeps others out on one server only: another one has begun it on another node of the cluster.
+            Err(error) if matches!(error.code(), Some(DUPLICATE | DEADLOCK)) => Err(Error::with_hint(
+                "this statement was begun by another drover at the same time, on another node of the cluster",
+                "wait until it ends; if it was killed, the same command resumes it",
+            )),
+            other => other.map(drop).doing(doing),
+        }
     }
 
     /// The statement that notes a part that is done, in its transaction; it changes one row.

@@ -174,10 +174,11 @@ impl Worker<'_> {
         if noted.affected != 1 {
             return Err(Error::with_hint(
                 format!(
-                    "{} says that somebody else has gone on with this run: this part was undone",
+                    "another session has gone on with this run, as {} says: this part was undone",
                     plan.state.name()
                 ),
-                "only one drover runs a statement at a time",
+                "let one drover at a time run a statement, through one node of a cluster; if there is none, it was the last part of one that was \
+                 killed, and the same command resumes the run",
             ));
         }
         connection.execute("COMMIT").doing(|| "committing a part")?;

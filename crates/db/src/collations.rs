@@ -1,6 +1,8 @@
 //! Collations that a target does not have, and the nearest that it has. Where two are as near, the one that tells more
 //! texts apart is taken: under it no two keys become equal.
 
+pub mod defaults;
+
 use std::collections::BTreeSet;
 
 use crate::{Connection, Result};

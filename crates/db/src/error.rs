@@ -5,6 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::Cluster;
+
 /// An error the server sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (error {code}, SQLSTATE {state})")]
@@ -133,6 +135,16 @@ pub enum Error {
         /// What the server calls itself; a copy of it does the same.
         server: String,
     },
+    /// The server is a node of a cluster, and has not applied in time what was committed on others.
+    #[error("{to} is behind its cluster: what others have committed is not to be seen there yet: {why}")]
+    Behind {
+        /// The address.
+        to: String,
+        /// What keeps the nodes alike.
+        cluster: Cluster,
+        /// The server's words, or that there were none.
+        why: String,
+    },
     /// What was to be sent to the server could not be read.
     #[error("{0}")]
     Source(io::Error),
@@ -180,8 +192,8 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             _ if self.is_full() => {
-                "three connections at once are enough for a dump or a restore, which then has one worker; SHOW PROCESSLIST shows who has the \
-                 others (max_user_connections, max_connections)"
+                "three connections at once are enough for a dump or a restore, which then has one worker; a dump of tables without transactions (MyISAM) \
+                 needs four, and each guard one more; SHOW PROCESSLIST shows who has the others (max_user_connections, max_connections)"
             }
             Self::Connect { .. } => "is the server running, and are --host, --port and --socket right?",
             Self::TooSlow { .. } => {
@@ -213,6 +225,14 @@ impl Error {
             }
             Self::Unproved { .. } => {
                 "it holds a lock by name and is idle: let nothing end idle connections meanwhile, and run the command again"
+            }
+            Self::Behind { cluster: Cluster::Galera, .. } => {
+                "wait until it has caught up (SHOW STATUS LIKE 'wsrep_local_recv_queue' shows 0), or name another node; SHOW PROCESSLIST shows \
+                 who locks all tables there"
+            }
+            Self::Behind { .. } => {
+                "performance_schema.replication_group_members shows the members, replication_group_member_stats how far they are: wait until it has \
+                 caught up, or name another one; with STOP GROUP_REPLICATION it is a server of its own, whose rows can be read as they are"
             }
             Self::OtherServer { .. } => {
                 "name one server itself: no reader endpoint, no name with several addresses, no proxy or balancer that deals out \

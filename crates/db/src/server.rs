@@ -60,6 +60,12 @@ impl Server {
         (next(), next(), next())
     }
 
+    /// Whether it is TiDB, which follows MySQL's protocol and numbers, and has a store of its own. Its version may be set to anything
+    /// (`server-version`); its comment may not.
+    pub fn is_tidb(&self) -> bool {
+        self.comment.starts_with("TiDB") || self.version.contains("-TiDB-")
+    }
+
     /// The word that its statements have for a replica: REPLICA on MySQL from 8.0.22 and on MariaDB from 10.5.1 on, else SLAVE.
     pub fn replica_word(&self) -> &'static str {
         let first = match self.vendor {
@@ -72,6 +78,11 @@ impl Server {
 
 impl std::fmt::Display for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_tidb() {
+            // "8.0.11-TiDB-v8.4.0": of MySQL it tells what it is compatible with.
+            let own = self.version.split_once("-TiDB-v").and_then(|(_, own)| own.split('-').next());
+            return write!(f, "TiDB {}", own.unwrap_or(&self.version));
+        }
         let (major, minor, patch) = self.numbers();
         write!(f, "{} {major}.{minor}.{patch}", self.vendor)
     }
@@ -96,6 +107,19 @@ pub fn variable(connection: &mut Connection, name: &str) -> Result<Option<String
 pub fn has_no_function(error: &crate::Error) -> bool {
     // ER_SP_DOES_NOT_EXIST, ER_NO_DB_ERROR
     matches!(error.code(), Some(1305 | 1046))
+}
+
+/// Whether it is TiDB: only that has time stamps of transactions. The server is asked once.
+///
+/// # Errors
+/// If the server refuses to tell it, or the connection is lost.
+pub fn is_tidb(connection: &mut Connection) -> Result<bool> {
+    if let Some(known) = connection.is_tidb {
+        return Ok(known);
+    }
+    let is_tidb = variable(connection, "tidb_current_ts")?.is_some();
+    connection.is_tidb = Some(is_tidb);
+    Ok(is_tidb)
 }
 
 /// Whether the server takes names of schemas and tables in any case for the same (`lower_case_table_names` is not 0), as on Windows and
@@ -132,6 +156,20 @@ mod tests {
         assert_eq!(server("10.11.19-MariaDB-0+deb12u1-log").numbers(), (10, 11, 19));
         assert_eq!(server("9.7.4-2").numbers(), (9, 7, 4));
         assert_eq!(server("").numbers(), (0, 0, 0));
+    }
+
+    #[test]
+    fn tidb_is_no_mysql_of_that_number() {
+        let server = |version: &str, comment: &str| Server {
+            vendor: Vendor::MySql,
+            version: version.into(),
+            comment: comment.into(),
+        };
+        let own = "TiDB Server (Apache License 2.0) Community Edition, MySQL 8.0 compatible";
+        assert!(server("8.0.11-TiDB-v8.4.0-alpha", "").is_tidb() && server("5.7.25", own).is_tidb());
+        assert!(!server("8.0.11", "MySQL Community Server - GPL").is_tidb());
+        assert_eq!(server("8.0.11-TiDB-v8.4.0-alpha-12-gabc", own).to_string(), "TiDB 8.4.0");
+        assert_eq!(server("8.0.11", "").to_string(), "MySQL 8.0.11");
     }
 
     #[test]

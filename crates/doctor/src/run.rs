@@ -103,6 +103,15 @@ fn facts(place: &PlaceArgs, options: Option<&ConnectOptions>) -> Result<Facts> {
         })?),
         None => Err("no server was asked".to_owned()),
     };
+    let mut server = server;
+    if let Ok(connection) = &mut server
+        && drover_db::server::is_tidb(connection).map_err(|error| Error::found(error.to_string()))?
+    {
+        return Err(Error::with_hint(
+            "the checks are of InnoDB and of the binary log, and TiDB has neither",
+            "--no-server looks at this host alone",
+        ));
+    }
     let pid = match &server {
         Ok(connection) if place.root.is_none() => connection.peer_pid(),
         _ => None,

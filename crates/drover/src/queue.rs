@@ -312,7 +312,7 @@ fn work_text(report: &WorkReport) -> String {
         count((report.done as f64 / report.seconds.max(0.001)) as u64)
     );
     for (number, what) in [
-        (report.failed, "failed and wait for another try, or are dead"),
+        (report.failed.saturating_sub(report.dead), "failed and are tried again"),
         (report.dead, "failed for the last time: see `drover queue dead`"),
         (report.refused, "answered too late, and that was not taken"),
     ] {

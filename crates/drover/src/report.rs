@@ -56,6 +56,9 @@ fn moment(snapshot: &Snapshot) -> String {
         (Some(file), Some(position)) => format!("{file}:{position}"),
         _ => "not known (no binary log, or no privilege to ask)".into(),
     };
+    if let Some(tso) = snapshot.tso {
+        return format!("snapshot  {} without a lock\ntso       {tso}", snapshot.taken_at);
+    }
     let gtid = snapshot.gtid_set.as_deref().unwrap_or("none").replace('\n', "");
     let (position, gtid) = (one_line(&position), one_line(&gtid));
     format!(

@@ -1,6 +1,6 @@
 //! What was written otherwise for another server, as text: many objects have the same change, which is then one line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_dump::{CheckReport, Refusal, RestoreReport, Rewrite};
 use drover_report::plain::one_line;
@@ -12,7 +12,10 @@ use crate::report::accounts;
 const WIDTH: usize = 120;
 
 pub(crate) fn check(check: &CheckReport) -> String {
-    let verdict = match (check.refused.len(), check.rewrites.iter().filter(|rewrite| rewrite.loses).count()) {
+    // One object may be refused for two reasons.
+    let refused_objects: BTreeSet<_> = check.refused.iter().map(|one| &one.object).collect();
+    let verdict = match (refused_objects.len(), check.rewrites.iter().filter(|rewrite| rewrite.loses).count())
+    {
         (0, 0) => "all can be kept".to_owned(),
         (refused, lost) => format!(
             "{} cannot be made, {} lost",

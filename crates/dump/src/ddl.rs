@@ -1,6 +1,7 @@
 //! CREATE TABLE statements as the servers print them, taken apart: which indexes and foreign keys can wait until the
 //! rows are in.
 
+use drover_db::quote;
 use drover_db::sql::{Dialect, Kind, Token, tokens};
 
 /// A CREATE TABLE statement in parts.
@@ -282,14 +283,33 @@ pub(crate) fn auto_increment(create: &[u8]) -> Option<u64> {
     std::str::from_utf8(value.text).ok()?.parse().ok()
 }
 
-/// The definition without the next AUTO_INCREMENT value, which changes with every row that is inserted.
+/// The definition without the next AUTO_INCREMENT value, which changes with every row that is inserted, and without what TiDB
+/// notes for AUTO_RANDOM in the same way.
 pub(crate) fn without_auto_increment(create: &[u8]) -> Vec<u8> {
     let Some(parts) = CreateTable::parse(create) else { return create.to_vec() };
     let tail: Vec<_> = tokens(&parts.tail, Dialect::default()).collect();
-    let Some(at) = auto_increment_option(&tail) else { return create.to_vec() };
-    let kept = tail[..at].iter().chain(&tail[at + 4..]).flat_map(|token| token.text.iter().copied());
+    let mut changing = vec![false; tail.len()];
+    if let Some(at) = auto_increment_option(&tail) {
+        changing[at..at + 4].fill(true);
+    }
+    if let Some(at) = tail.iter().position(|token| token.text.starts_with(b"/*T![auto_rand_base]")) {
+        changing[at.saturating_sub(1)..=at].fill(true); // with the space before it
+    }
+    let kept = tail.iter().zip(&changing).filter(|(_, changing)| !**changing);
     let before = &create[..create.len() - parts.tail.len()];
-    before.iter().copied().chain(kept).collect()
+    before.iter().copied().chain(kept.flat_map(|(token, _)| token.text.iter().copied())).collect()
+}
+
+/// The first line in which two definitions differ.
+pub(crate) fn first_difference(now: &[Vec<u8>], then: &[Vec<u8>]) -> String {
+    let lines = |statements: &[Vec<u8>]| -> Vec<String> {
+        let text = String::from_utf8_lossy(&statements.join(&b"\n"[..])).into_owned();
+        text.lines().map(|line| line.trim().to_owned()).collect()
+    };
+    let (now, then) = (lines(now), lines(then));
+    let at = now.iter().zip(&then).position(|(a, b)| a != b).unwrap_or(now.len().min(then.len()));
+    let line = |lines: &[String]| lines.get(at).map_or("nothing".to_owned(), |line| quote::string(line));
+    format!("{} instead of {}", line(&now), line(&then))
 }
 
 #[cfg(test)]
@@ -388,6 +408,8 @@ mod tests {
         assert_eq!(String::from_utf8(without_auto_increment(TABLE.as_bytes())).unwrap(), expected);
         assert_eq!(without_auto_increment(expected.as_bytes()), expected.as_bytes());
         assert_eq!((auto_increment(TABLE.as_bytes()), auto_increment(expected.as_bytes())), (Some(42), None));
+        let tidb = expected.replace(" COMMENT=", " /*T![auto_rand_base] AUTO_RANDOM_BASE=30001 */ COMMENT=");
+        assert_eq!(String::from_utf8(without_auto_increment(tidb.as_bytes())).unwrap(), expected);
     }
 
     #[test]

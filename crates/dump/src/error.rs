@@ -91,6 +91,17 @@ impl Error {
         }
     }
 
+    /// The same of what the server cannot hold: that the account lacks a privilege there stays an error.
+    pub(crate) fn refusal_by_server(self) -> Result<String> {
+        if self.is_denied() { Err(self) } else { self.refusal() }
+    }
+
+    /// Whether the account lacks a privilege on a schema, table or column: ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
+    /// ER_COLUMNACCESS_DENIED_ERROR.
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self, Self::Server { source, .. } if matches!(source.code(), Some(1044 | 1142 | 1143)))
+    }
+
     /// What a person can do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {

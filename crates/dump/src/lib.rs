@@ -17,6 +17,7 @@ mod pool;
 mod progress;
 mod restore;
 mod rows;
+mod schema;
 mod session;
 mod store;
 mod translate;

@@ -82,6 +82,10 @@ const DUMP: &[Setting] = &[
     // Sizes as they are now: they decide the order of the work.
     wanted("information_schema_stats_expiry", "0"),
     wanted("query_cache_type", "OFF"),
+    // Under the lock of the snapshot a node of a cluster applies nothing, and a session that waits for that waits in vain: the first
+    // connection has waited already.
+    wanted("wsrep_sync_wait", "0"),
+    wanted("group_replication_consistency", "'EVENTUAL'"),
     // Where statements are logged, MariaDB keeps the locks on tables' definitions when a savepoint is undone.
     wanted("sql_log_bin", "0"),
 ];
@@ -120,6 +124,9 @@ const RESTORE: &[Setting] = &[
     // At READ COMMITTED nothing can be changed where changes are logged as statements.
     wanted("transaction_isolation", "'REPEATABLE-READ'"),
     wanted("innodb_ddl_threads", "2"),
+    // TiDB: rows keep the ids that it drew at random, and a row may be as long as its store takes.
+    wanted("allow_auto_random_explicit_insert", "ON"),
+    wanted("tidb_txn_entry_size_limit", "125829120"),
 ];
 
 /// MariaDB before 11.1 calls the isolation level by its old name.
@@ -134,6 +141,21 @@ const UNTIMED: &str = "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO'
 
 /// Begins a transaction that sees one moment. READ ONLY is known to MySQL from 5.6.5 on; MariaDB reads this comment too.
 pub(crate) const BEGIN_SNAPSHOT: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT /*!50605 , READ ONLY */";
+
+/// The same where READ ONLY is refused, as it would have no effect there (TiDB).
+pub(crate) const BEGIN_SNAPSHOT_WRITABLE: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT";
+
+/// Begins a transaction that sees one moment, and changes nothing.
+pub(crate) fn begin_snapshot(connection: &mut Connection) -> Result<()> {
+    // ER_PARSE_ERROR, ER_NOT_SUPPORTED_YET
+    let begun = match connection.execute(BEGIN_SNAPSHOT) {
+        Err(error) if matches!(error.code(), Some(1064 | 1235)) => {
+            connection.execute(BEGIN_SNAPSHOT_WRITABLE)
+        }
+        begun => begun,
+    };
+    begun.map(drop).doing(|| "starting a worker's transaction")
+}
 
 /// What a session is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

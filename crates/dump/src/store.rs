@@ -13,7 +13,7 @@ use crate::{Error, Result};
 mod args;
 mod bucket;
 mod failure;
-mod lock;
+pub(crate) mod lock;
 pub(crate) mod log;
 
 pub use args::StoreArgs;
@@ -45,7 +45,7 @@ pub fn is_object_store(place: &Path) -> bool {
 #[derive(Debug)]
 pub(crate) enum Sink {
     File(File),
-    Object(BucketWriter),
+    Object(Box<BucketWriter>),
 }
 
 /// A file that is being read, from its beginning to its end.
@@ -121,7 +121,7 @@ impl Store {
     pub(crate) fn create(&self, name: &str) -> io::Result<Sink> {
         match self {
             Self::Directory(dir) => private().create_new(true).open(dir.join(name)).map(Sink::File),
-            Self::Bucket(bucket) => bucket.create(name).map(Sink::Object),
+            Self::Bucket(bucket) => bucket.create(name).map(Box::new).map(Sink::Object),
         }
     }
 
@@ -140,7 +140,7 @@ impl Store {
     pub(crate) fn publish(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let published = match self {
             Self::Directory(dir) => publish(dir, name, bytes),
-            Self::Bucket(bucket) => bucket.write(name, bytes),
+            Self::Bucket(bucket) => bucket.write_new(name, bytes),
         };
         self.at(name, published)
     }

@@ -125,6 +125,8 @@ impl Count {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     minute: u32,
+    /// Whether they hold what was stored of this minute before: it comes again where the server's clock goes back.
+    is_whole: bool,
     by_kind: BTreeMap<u16, Count>,
     changed: Vec<u16>,
 }
@@ -135,7 +137,7 @@ impl Counts {
         if minute != self.minute {
             self.by_kind.clear();
             self.changed.clear();
-            self.minute = minute;
+            (self.minute, self.is_whole) = (minute, false);
         }
         if !self.changed.contains(&kind) {
             self.changed.push(kind);
@@ -147,6 +149,9 @@ impl Counts {
     pub(crate) fn store(&mut self, connection: &mut Connection, shepherd: u32) -> Result<()> {
         if self.changed.is_empty() {
             return Ok(());
+        }
+        if !self.is_whole {
+            self.join_stored(connection, shepherd)?;
         }
         let mut sql = String::from(
             "INSERT INTO queue_count (minute, shepherd, kind, taken, done, failed, died, merged, later, wait_ms, run_us, waits, runs) VALUES ",
@@ -172,7 +177,24 @@ impl Counts {
         self.changed.clear();
         Ok(())
     }
+
+    /// Adds what was stored of this minute.
+    fn join_stored(&mut self, connection: &mut Connection, shepherd: u32) -> Result<()> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM queue_count WHERE minute = {} AND shepherd = {shepherd}",
+            self.minute
+        );
+        each::<13>(connection, &sql, "reading queue_count", |fields| {
+            self.by_kind.entry(number(fields[2])).or_default().join(&Count::read(&fields));
+            Ok(())
+        })?;
+        self.is_whole = true;
+        Ok(())
+    }
 }
+
+const COLUMNS: &str =
+    "minute, shepherd, kind, taken, done, failed, died, merged, later, wait_ms, run_us, waits, runs";
 
 /// Adds to one of a kind's counts what no shepherd counts, in the transaction that is open.
 pub(crate) fn add(connection: &mut Connection, kind: u16, column: &str, count: i64) -> Result<()> {
@@ -201,8 +223,6 @@ pub(crate) fn fold(connection: &mut Connection) -> Result<bool> {
 }
 
 fn fold_some(connection: &mut Connection) -> Result<bool> {
-    const COLUMNS: &str =
-        "minute, shepherd, kind, taken, done, failed, died, merged, later, wait_ms, run_us, waits, runs";
     let old = format!(
         "minute < FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - {MINUTES_KEPT} AND NOT (shepherd = 0 AND minute MOD 60 = 0)"
     );
@@ -230,6 +250,7 @@ fn fold_some(connection: &mut Connection) -> Result<bool> {
         })?;
         let mut counts = Counts::default();
         *counts.of(minute, kind) = count;
+        counts.is_whole = true; // of this kind, and no other is stored
         counts.store(connection, 0)?;
     }
     for key in keys.chunks(100) {

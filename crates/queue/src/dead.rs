@@ -6,6 +6,7 @@ use drover_db::Connection;
 use serde::Serialize;
 
 use crate::error::Doing;
+use crate::identity::refuse_same;
 use crate::rows::{each, number};
 use crate::shard::{Shard, Shards};
 use crate::task::ObjectId;
@@ -62,7 +63,7 @@ pub struct DeadTask {
     pub payload: Option<String>,
     /// How often it was tried.
     pub attempts: u16,
-    /// When it was given up, in UTC.
+    /// When it was given up, as `2026-03-01T04:05:06.789Z`.
     pub died: String,
     /// What went wrong at last.
     pub error: String,
@@ -73,6 +74,7 @@ pub struct DeadTask {
 /// # Errors
 /// If a shard fails.
 pub fn dead(shards: &Shards, which: &Which) -> Result<Vec<DeadTask>> {
+    refuse_same(shards)?;
     let mut tasks = Vec::new();
     for shard in &shards.shards {
         let mut connection = session::open(shard)?;
@@ -93,7 +95,7 @@ pub fn dead(shards: &Shards, which: &Which) -> Result<Vec<DeadTask>> {
                     object_id: ObjectId::parse(object.unwrap_or_default()).to_string(),
                     payload: payload.map(str::to_owned),
                     attempts: number(attempts),
-                    died: died.unwrap_or_default().into(),
+                    died: died.map(|died| died.replace(' ', "T") + "Z").unwrap_or_default(),
                     error: error.unwrap_or_default().into(),
                 });
                 Ok(())
@@ -120,6 +122,7 @@ pub fn drop_dead(shards: &Shards, which: &Which) -> Result<u64> {
 }
 
 fn each_shard(shards: &Shards, which: &Which, again: bool) -> Result<u64> {
+    refuse_same(shards)?;
     let mut all = 0;
     for shard in &shards.shards {
         let mut connection = session::open(shard)?;

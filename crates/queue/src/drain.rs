@@ -8,11 +8,12 @@ use drover_db::{Connection, Stop};
 use serde::Serialize;
 
 use crate::error::Doing;
+use crate::lapse::Lapses;
 use crate::place::Places;
 use crate::rows::{each, number};
 use crate::schema::CLOSED_INBOX;
 use crate::shard::{Shard, Shards};
-use crate::{Error, Result, lease, session, settings, stat};
+use crate::{Error, Result, lease, session, stat};
 
 /// What a shard does at the moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,8 +73,7 @@ pub(crate) fn refuse_closed(connection: &mut Connection) -> Result<()> {
 /// Has a shard drain, or take tasks again.
 pub(crate) fn set(connection: &mut Connection, drains: bool) -> drover_db::Result<()> {
     let state = if drains { DRAINING } else { OPEN };
-    connection.execute(format!("UPDATE queue_meta SET state = {state}"))?;
-    settings::ring(connection)
+    connection.execute(format!("UPDATE queue_meta SET state = {state}, bell = bell + 1")).map(drop)
 }
 
 /// What is wanted of a shard.
@@ -126,7 +126,14 @@ impl DrainReport {
         let sum = |field: fn(&stat::KindStat) -> u64| stat.kinds.iter().map(field).sum::<u64>();
         let rate: f64 = stat.kinds.iter().map(|kind| kind.rate).sum();
         let is_paused = stat.kinds.iter().any(|kind| kind.is_paused && kind.waiting > 0);
-        let waiting = sum(|kind| kind.waiting) + stat.inbox;
+        let mut connection = session::open(shard)?;
+        let mut waiting = sum(|kind| kind.waiting) + stat.inbox;
+        if waiting == 0 {
+            // What was committed late is no part of the inbox that `stat` looks at.
+            let row = connection.first("SELECT COUNT(*) FROM queue_inbox");
+            waiting =
+                row.doing(|| shard.doing("looking at the inbox"))?.and_then(|row| row.parse(0)).unwrap_or(0);
+        }
         Ok(Self {
             shard: stat.name.clone(),
             is_draining: stat.is_draining,
@@ -136,7 +143,7 @@ impl DrainReport {
             dead: sum(|kind| kind.dead),
             running: stat.shepherds.iter().map(|shepherd| u64::from(shepherd.running)).sum(),
             in_transit: stat.in_transit,
-            builds: loading(&mut session::open(shard)?, shard)?,
+            builds: loading(&mut connection, shard)?,
             eta_seconds: (rate > 0.0 && waiting > 0 && !is_paused).then(|| waiting as f64 / rate),
         })
     }
@@ -208,7 +215,7 @@ pub fn drain(
 fn begin(shard: &Shard) -> Result<()> {
     let mut connection = session::open(shard)?;
     crate::schema::check(&mut connection).map_err(|error| error.of(shard))?;
-    set(&mut connection, true).doing(|| shard.doing("draining"))
+    session::retried(&mut connection, |connection| set(connection, true).doing(|| shard.doing("draining")))
 }
 
 fn wait(shard: &Shard, progress: &DrainProgress, stop: &Stop) -> Result<DrainReport> {
@@ -242,7 +249,7 @@ fn undo(shard: &Shard) -> Result<()> {
     if has_table(&mut connection, CLOSED_INBOX).doing(doing)? {
         connection.execute(format!("RENAME TABLE {CLOSED_INBOX} TO queue_inbox")).doing(doing)?;
     }
-    set(&mut connection, false).doing(doing)
+    session::retried(&mut connection, |connection| set(connection, false).doing(doing))
 }
 
 /// Has all shepherds leave a shard, and closes its tables for those who insert. What runs comes to its end before.
@@ -252,9 +259,10 @@ fn close(shard: &Shard, progress: &DrainProgress, stop: &Stop) -> Result<DrainRe
     let mut connection = session::open_any(shard)?;
     refuse_moving(&mut connection, shard)?;
     if !has_table(&mut connection, CLOSED_INBOX).doing(doing)? {
-        connection.execute(format!("UPDATE queue_meta SET state = {CLOSED}")).doing(doing)?;
-        settings::ring(&mut connection).doing(doing)?;
-        while lease::bury(&mut connection, 0)?.shepherds > 0 {
+        let sql = format!("UPDATE queue_meta SET state = {CLOSED}, bell = bell + 1");
+        session::retried(&mut connection, |connection| connection.execute(&sql).doing(doing))?;
+        let mut lapses = Lapses::default();
+        while lease::bury(&mut connection, 0, &mut lapses)?.shepherds > 0 {
             if stop.is_requested() {
                 return Err(Error::Stopped);
             }

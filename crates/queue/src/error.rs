@@ -69,8 +69,9 @@ impl Error {
 
     /// Whether the same may go well if it is tried again: another session was in the way, or was chosen to go first.
     pub(crate) fn is_passing(&self) -> bool {
-        // 1020 the row changed (MariaDB's snapshot isolation), 1205 lock wait timeout, 1213 deadlock
-        matches!(self.code(), Some(1020 | 1205 | 1213))
+        // 1020 the row changed (MariaDB's snapshot isolation), 1205 lock wait timeout, 1213 deadlock; of TiDB (its manual, Error Codes):
+        // 8002, 8022 and 9007 another transaction was first, 8028 the schema changed, 9001 to 9005 a part of the store is busy or moving
+        matches!(self.code(), Some(1020 | 1205 | 1213 | 8002 | 8022 | 8028 | 9001..=9005 | 9007))
     }
 
     /// Whether a signal ended a login.

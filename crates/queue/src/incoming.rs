@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use drover_db::{Connection, quote};
+use drover_db::{Connection, quote, server};
 
 use crate::Result;
 use crate::claims::Claimant;
@@ -11,7 +11,7 @@ use crate::desk::Queued;
 use crate::error::Doing;
 use crate::exact;
 use crate::inserts::{Inserts, Row};
-use crate::rows::{Budget, each_while, number};
+use crate::rows::{Budget, each_while, list, number};
 use crate::task::{ObjectId, Task};
 
 /// So many tasks are moved at once.
@@ -20,6 +20,9 @@ pub(crate) const MOST: usize = 5000;
 /// A task on its way in.
 #[derive(Debug, Clone)]
 pub(crate) struct Incoming {
+    /// The number of its row in the inbox.
+    pub(crate) row: u64,
+    /// Its own number.
     pub(crate) task: u64,
     pub(crate) kind: u16,
     pub(crate) object_id: String,
@@ -39,7 +42,7 @@ impl Incoming {
     }
 
     /// Its row in a segment.
-    pub(crate) fn row(&self, lane: u64, seq: usize, source: Source) -> Row {
+    pub(crate) fn in_segment(&self, lane: u64, seq: usize, source: Source) -> Row {
         let before = format!("{lane},{seq},{},{},{}", self.task, self.kind, quote::string(&self.object_id));
         let after = format!("{},{}", self.attempts, quote::string(&self.created));
         Row::new(&before, self.payload.as_deref(), &after, || match source {
@@ -70,7 +73,7 @@ impl Incoming {
     }
 
     fn in_inbox(&self) -> String {
-        format!("queue_inbox WHERE id = {}", self.task)
+        format!("queue_inbox WHERE id = {}", self.row)
     }
 
     /// The same in its place in a lane.
@@ -107,7 +110,7 @@ impl Source {
         let doing = || "moving tasks in";
         match self {
             Self::Inbox => {
-                let keys: Vec<_> = tasks.iter().map(|task| [task.task]).collect();
+                let keys: Vec<_> = tasks.iter().map(|task| [task.row]).collect();
                 exact::delete(connection, "queue_inbox", ["id"], &keys).doing(doing)
             }
             Self::Later => {
@@ -117,7 +120,7 @@ impl Source {
         }
     }
 
-    /// Locks those that nobody else has locked, in the transaction that is open; their numbers. `None` where that is not known: no
+    /// Locks those that nobody else has locked, in the transaction that is open; the numbers of their rows. `None` where that is not known: no
     /// stranger locks later tasks, and servers before MySQL 8.0 and MariaDB 10.6 cannot pass over rows.
     pub(crate) fn free(
         self,
@@ -127,9 +130,12 @@ impl Source {
         let (Self::Inbox, Some(first), Some(last)) = (self, tasks.first(), tasks.last()) else {
             return Ok(None);
         };
+        if server::is_tidb(connection).doing(|| "moving tasks in")? {
+            return without_skipping(connection, tasks).map(Some);
+        }
         let sql = format!(
             "SELECT id FROM queue_inbox WHERE id BETWEEN {} AND {} FOR UPDATE SKIP LOCKED",
-            first.task, last.task
+            first.row, last.row
         );
         match connection.query(sql) {
             Ok(rows) => Ok(Some(rows.rows.iter().filter_map(|row| row.parse(0)).collect())),
@@ -138,6 +144,29 @@ impl Source {
         }
     }
 }
+
+/// The same for TiDB, which takes SKIP LOCKED, and gives rows that others have locked all the same: halves are tried until it is known which
+/// rows these are.
+fn without_skipping(connection: &mut Connection, tasks: &[Incoming]) -> Result<HashSet<u64>> {
+    let (mut free, mut parts) = (HashSet::new(), vec![tasks]);
+    while let Some(part) = parts.pop() {
+        let ids = list(part.iter().map(|task| task.row));
+        let sql = format!("SELECT id FROM queue_inbox WHERE id IN ({ids}) FOR UPDATE NOWAIT");
+        match connection.query(sql) {
+            Ok(rows) => free.extend(rows.rows.iter().filter_map(|row| row.parse::<u64>(0))),
+            Err(error) if error.code() == Some(ER_LOCK_NOWAIT) && part.len() == 1 => {}
+            Err(error) if error.code() == Some(ER_LOCK_NOWAIT) => {
+                let (low, high) = part.split_at(part.len() / 2);
+                parts.extend([high, low]);
+            }
+            Err(error) => return Err(error).doing(|| "moving tasks in"),
+        }
+    }
+    Ok(free)
+}
+
+/// A row is locked, and NOWAIT was asked for.
+const ER_LOCK_NOWAIT: u16 = 3572;
 
 /// The tasks of the inbox from a number on; whether there are more than these.
 pub(crate) fn read_inbox(
@@ -182,6 +211,7 @@ fn read(
         |[task, kind, object, payload, priority, tenant, attempts, created, seconds, due]| {
             let millis = |seconds: Option<&str>| (number::<f64>(seconds) * 1000.0).round() as u64;
             tasks.push(Incoming {
+                row: number(task),
                 task: number(task),
                 kind: number(kind),
                 object_id: object.unwrap_or_default().to_owned(),
@@ -199,6 +229,16 @@ fn read(
     )?;
     let has_more = tasks.len() == most || flow.is_break();
     Ok((tasks, has_more))
+}
+
+/// Gives tasks of the inbox their numbers, `given` being the highest one that was ever given; the highest one from then on. A task has
+/// the number of its row if that is higher. Rows come with lower ones where a transaction was committed late, and from servers that
+/// forget with which number they went on: MySQL before 8.0 and MariaDB before 10.2.4, when they are started anew and the inbox is empty.
+pub(crate) fn give_numbers(tasks: &mut [Incoming], given: u64) -> u64 {
+    tasks.iter_mut().fold(given, |given, task| {
+        task.task = task.row.max(given + 1);
+        task.task
+    })
 }
 
 /// Puts tasks of the inbox off.
@@ -221,4 +261,34 @@ pub(crate) fn insert_later<'r>(
 /// Times are kept in tenths of a second, so that many share one and can be removed together.
 pub(crate) fn round_up(millis: u64) -> u64 {
     millis.div_ceil(100) * 100
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_is_given_twice() {
+        let task = |row| Incoming {
+            row,
+            task: row,
+            kind: 0,
+            object_id: String::new(),
+            payload: None,
+            priority: 0,
+            tenant: String::new(),
+            attempts: 0,
+            created: String::new(),
+            created_ms: 0,
+            due_ms: 0,
+        };
+        let mut given = 0;
+        let mut numbers = Vec::new();
+        for rows in [&[1, 2, 5][..], &[3, 6], &[8, 9], &[1, 2]] {
+            let mut tasks: Vec<_> = rows.iter().map(|&row| task(row)).collect();
+            given = give_numbers(&mut tasks, given);
+            numbers.extend(tasks.iter().map(|task| task.task));
+        }
+        assert_eq!((numbers, given), (vec![1, 2, 5, 6, 7, 8, 9, 10, 11], 11));
+    }
 }

@@ -14,7 +14,7 @@ use crate::claims;
 use crate::counts::Counts;
 use crate::desk::Queued;
 use crate::error::Doing;
-use crate::incoming::{Incoming, MOST, Source, read_inbox, read_later, write_later};
+use crate::incoming::{Incoming, MOST, Source, give_numbers, read_inbox, read_later, write_later};
 use crate::inserts::Inserts;
 use crate::kinds::Kinds;
 use crate::lane::{Lane, LaneIds};
@@ -131,7 +131,7 @@ impl Intake {
         } else {
             self.last
         };
-        let (incoming, has_more) = read_inbox(connection, from, &mut self.budget)?;
+        let (mut incoming, has_more) = read_inbox(connection, from, &mut self.budget)?;
         if is_sweep {
             self.swept = Instant::now();
             self.sweep_every = SWEEP_EVERY.max((self.swept - now) * SWEEP_SHARE);
@@ -140,8 +140,8 @@ impl Intake {
             self.looked_back = now;
         }
         let read = incoming.len();
-        let last = incoming.last().map_or(self.last, |last| self.last.max(last.task));
-        let moved = self.move_in(connection, &incoming, Source::Inbox, last, books)?;
+        let last = incoming.last().map_or(self.last, |last| self.last.max(last.row));
+        let moved = self.move_in(connection, &mut incoming, Source::Inbox, last, books)?;
         if read > 0 {
             self.last = last;
             self.marks.push_back((now, last));
@@ -176,9 +176,9 @@ impl Intake {
         if now >= self.later_swept + SWEEP_EVERY {
             (self.later_from, self.later_swept) = (0, now);
         }
-        let (incoming, _) = read_later(connection, self.later_from, &mut self.budget)?;
+        let (mut incoming, _) = read_later(connection, self.later_from, &mut self.budget)?;
         let read = incoming.len();
-        let moved = self.move_in(connection, &incoming, Source::Later, self.last, books)?;
+        let moved = self.move_in(connection, &mut incoming, Source::Later, self.last, books)?;
         if let Some(last) = incoming.last() {
             self.later_from = last.due_ms;
         }
@@ -198,7 +198,7 @@ impl Intake {
     fn move_in(
         &mut self,
         connection: &mut Connection,
-        incoming: &[Incoming],
+        incoming: &mut [Incoming],
         source: Source,
         last: u64,
         books: &mut Books,
@@ -226,7 +226,7 @@ impl Intake {
     fn move_at_once(
         &mut self,
         connection: &mut Connection,
-        incoming: &[Incoming],
+        incoming: &mut [Incoming],
         source: Source,
         last: u64,
         segment: u32,
@@ -234,11 +234,13 @@ impl Intake {
     ) -> Result<Moved> {
         let doing = || "moving tasks in";
         connection.execute("START TRANSACTION").doing(doing)?;
-        let now_ms = hold_intake(connection, books.shepherd)?;
+        let Held { now_ms, given } = hold(connection, books.shepherd)?;
+        let given = if source == Source::Inbox { give_numbers(incoming, given) } else { given };
+        let incoming = &*incoming;
         let read = incoming.len();
         let is_careful = self.careful_until.is_some_and(|until| Instant::now() < until);
         let free = if is_careful { source.free(connection, incoming)? } else { None };
-        let free = free.map(|free| incoming.iter().filter(|task| free.contains(&task.task)).collect());
+        let free = free.map(|free| incoming.iter().filter(|task| free.contains(&task.row)).collect());
         let incoming: Vec<&Incoming> = free.unwrap_or_else(|| incoming.iter().collect());
         let mine = claim(connection, &incoming, source, &books.kinds)?;
         let (mut ready, mut later) = (Vec::new(), Vec::new());
@@ -264,7 +266,9 @@ impl Intake {
         }
         if source == Source::Inbox {
             connection
-                .execute(format!("UPDATE queue_lane SET first_task = {last} WHERE lane = {INTAKE}"))
+                .execute(format!(
+                    "UPDATE queue_lane SET first_task = {last}, origin = {given} WHERE lane = {INTAKE}"
+                ))
                 .doing(doing)?;
         }
         books.counts.store(connection, books.shepherd)?;
@@ -304,7 +308,7 @@ impl Intake {
                 u8::from(is_unique),
             );
             for (seq, task) in tasks.iter().enumerate() {
-                rows.push(&task.row(lane, seq, source));
+                rows.push(&task.in_segment(lane, seq, source));
                 moved.tasks.push(task.queued(self.shard, lane, seq as u32));
             }
             let mut made = Lane::taken(lane, segment, kind, priority, tenant, tasks.len() as u32);
@@ -384,13 +388,27 @@ pub(crate) const LOST: &str = "another shepherd has taken over";
 
 /// Makes sure that no other shepherd moves tasks before the transaction ends; gives the server's time, in milliseconds since 1970.
 pub(crate) fn hold_intake(connection: &mut Connection, shepherd: u32) -> Result<u64> {
-    let sql =
-        format!("SELECT owner, UNIX_TIMESTAMP(NOW(3)) FROM queue_lane WHERE lane = {INTAKE} FOR UPDATE");
+    Ok(hold(connection, shepherd)?.now_ms)
+}
+
+/// What is known to who holds the intake.
+struct Held {
+    /// The server's time, in milliseconds since 1970.
+    now_ms: u64,
+    /// The highest number that a task of the inbox was given.
+    given: u64,
+}
+
+fn hold(connection: &mut Connection, shepherd: u32) -> Result<Held> {
+    let sql = format!(
+        "SELECT owner, UNIX_TIMESTAMP(NOW(3)), COALESCE(origin, first_task, 0) FROM queue_lane WHERE lane = {INTAKE} FOR UPDATE"
+    );
     let row = connection.first(sql).doing(|| "moving tasks in")?;
     match row.as_ref().and_then(|row| row.parse::<u32>(0)) {
         Some(owner) if owner == shepherd => {
-            let seconds = row.and_then(|row| row.parse::<f64>(1)).unwrap_or_default();
-            Ok((seconds * 1000.0) as u64)
+            let seconds = row.as_ref().and_then(|row| row.parse::<f64>(1)).unwrap_or_default();
+            let given = row.and_then(|row| row.parse(2)).unwrap_or_default();
+            Ok(Held { now_ms: (seconds * 1000.0) as u64, given })
         }
         _ => Err(Error::found(LOST)),
     }

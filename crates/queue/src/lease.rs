@@ -4,10 +4,12 @@
 
 use std::time::{Duration, Instant};
 
-use drover_db::Connection;
+use drover_db::{Connection, quote};
 
 use crate::Result;
 use crate::error::Doing;
+use crate::lapse::{Lapses, LeaseRow};
+use crate::rows::number;
 use crate::schema::INTAKE;
 use crate::session;
 
@@ -34,21 +36,24 @@ pub(crate) struct Standing {
     pub(crate) shepherds: u32,
 }
 
-/// Enters a shepherd; gives its number. The others hear of it when they can see it.
+/// Enters a shepherd; gives its number, which no other one ever had: one that was only stopped may still have it. The others hear of it
+/// when they can see it.
 pub(crate) fn enter(connection: &mut Connection, name: &Name) -> Result<u32> {
     let sql = format!(
-        "INSERT INTO queue_shepherd (name, pid, started, expires, workers, running) \
-         VALUES ({}, {}, NOW(3) - INTERVAL {} MICROSECOND, NOW(3) + INTERVAL {} MICROSECOND, {}, 0)",
-        drover_db::quote::string(&name.name),
+        "INSERT INTO queue_shepherd (shepherd, name, pid, started, expires, lease_ms, workers, running) \
+         VALUES (LAST_INSERT_ID(), {}, {}, NOW(3) - INTERVAL {} MICROSECOND, NOW(3) + INTERVAL {} MICROSECOND, {}, {}, 0)",
+        quote::string(&name.name),
         std::process::id(),
         name.begun.elapsed().as_micros(),
         name.lease.as_micros(),
+        name.lease.as_millis(),
         name.workers
     );
     let steps = |connection: &mut Connection| -> drover_db::Result<u32> {
         connection.execute("START TRANSACTION")?;
-        connection.execute(&sql)?;
+        connection.execute("UPDATE queue_meta SET next_shepherd = LAST_INSERT_ID(next_shepherd) + 1")?;
         let row = connection.first("SELECT LAST_INSERT_ID()")?;
+        connection.execute(&sql)?;
         crate::settings::ring(connection)?; // limits are shared from now on
         connection.execute("COMMIT")?;
         Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
@@ -94,30 +99,40 @@ pub(crate) fn tell_hunger(connection: &mut Connection, shepherd: u32, is_hungry:
 
 /// How many other shepherds have nothing to do.
 pub(crate) fn hungry(connection: &mut Connection, shepherd: u32) -> Result<usize> {
-    let sql = format!(
-        "SELECT COUNT(*) FROM queue_shepherd WHERE is_hungry = 1 AND shepherd <> {shepherd} AND expires > NOW(3)"
-    );
+    let sql = format!("SELECT COUNT(*) FROM queue_shepherd WHERE is_hungry = 1 AND shepherd <> {shepherd}");
     let row = connection.first(sql).doing(|| "reading queue_shepherd")?;
     Ok(row.and_then(|row| row.parse(0)).unwrap_or(0))
 }
 
-/// Frees the lanes of those whose rows ran out; where this shepherd stands among those that are left. One without workers only moves
-/// tasks away, and is not among them.
-pub(crate) fn bury(connection: &mut Connection, own: u32) -> Result<Standing> {
+/// Frees the lanes of those whose leases ran out, as `lapses` tells from this look and those before; where this shepherd stands among
+/// those that are left. One without workers only moves tasks away, and is not among them.
+pub(crate) fn bury(connection: &mut Connection, own: u32, lapses: &mut Lapses) -> Result<Standing> {
     // Shards see them come in another order if they come at the same time.
     let order = "FLOOR(UNIX_TIMESTAMP(started)), name, pid, shepherd";
     let rows = connection
-        .query(format!("SELECT shepherd, expires < NOW(3), workers > 0 FROM queue_shepherd ORDER BY {order}"))
+        .query(format!(
+            "SELECT shepherd, workers > 0, expires, TIMESTAMPDIFF(MICROSECOND, NOW(3), expires), lease_ms \
+             FROM queue_shepherd ORDER BY {order}"
+        ))
         .doing(|| "reading queue_shepherd")?
         .rows;
+    let now = Instant::now();
     let mut standing = Standing { rank: 0, shepherds: 0 };
+    let mut others = Vec::new();
     for row in rows {
-        let (Some(shepherd), is_dead) = (row.parse::<u32>(0), row.string(1) == "1") else { continue };
-        if is_dead {
-            free(connection, shepherd, " AND expires < NOW(3)")?;
-            continue;
+        let shepherd = number::<u32>(row.text(0).as_deref());
+        if shepherd != own {
+            let left = number::<i64>(row.text(3).as_deref()).max(0).unsigned_abs();
+            let lease = Duration::from_millis(number(row.text(4).as_deref()));
+            let of_row = LeaseRow { expires: row.string(2), left: Duration::from_micros(left), lease };
+            if lapses.has_run_out(shepherd, &of_row, now) {
+                // Unless it was renewed since.
+                free(connection, shepherd, &format!(" AND expires = {}", quote::string(&of_row.expires)))?;
+                continue;
+            }
+            others.push(shepherd);
         }
-        if row.string(2) != "1" {
+        if row.string(1) != "1" {
             continue;
         }
         if shepherd == own {
@@ -125,6 +140,7 @@ pub(crate) fn bury(connection: &mut Connection, own: u32) -> Result<Standing> {
         }
         standing.shepherds += 1;
     }
+    lapses.keep(&others);
     Ok(standing)
 }
 

@@ -13,12 +13,14 @@ mod error;
 mod exact;
 #[doc(hidden)]
 pub mod fuzz;
+mod identity;
 mod incoming;
 mod inserts;
 mod intake;
 mod keeper;
 mod kinds;
 mod lane;
+mod lapse;
 mod lease;
 mod moving;
 mod orphans;
@@ -42,6 +44,8 @@ mod shepherd;
 mod stat;
 mod task;
 mod workers;
+
+use identity::Identities;
 
 pub use build::{BuildOptions, BuildProgress, BuildReport, QueryRows, build, cancel, new_job};
 pub use dead::{DeadTask, Which, dead, drop_dead, retry};
@@ -67,11 +71,16 @@ pub use workers::{Hands, WebService, Work};
 /// # Errors
 /// If a server refuses that, or cannot hold a queue.
 pub fn init(shards: &Shards) -> Result<()> {
+    let identities = Identities::default();
+    // What is refused changes nothing, on no shard.
+    for shard in &shards.shards {
+        probe::beforehand(&mut session::open_outside(shard)?, shard)?;
+    }
     for shard in &shards.shards {
         let mut connection = session::open_new(shard)?;
-        probe::times(&mut connection, shard)?;
         schema::create(&mut connection)?;
         probe::probe(&mut connection, shard)?;
+        identities.enter(&mut connection, shard)?;
     }
     Ok(())
 }

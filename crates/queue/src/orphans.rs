@@ -13,7 +13,7 @@ use crate::schema::{BUILDING, INTAKE};
 use crate::session;
 
 /// How often is looked for them.
-const EVERY: Duration = Duration::from_secs(3);
+const EVERY: Duration = Duration::from_secs(6);
 /// An owner that is in no row for so long has none: one that enters is seen in it before it takes a lane.
 const LASTS: Duration = Duration::from_secs(6);
 

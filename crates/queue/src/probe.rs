@@ -11,16 +11,25 @@ pub(crate) const STATEMENTS: &str = "let it log rows: SET GLOBAL binlog_format =
                                      do that for itself, which on MySQL takes the privilege SESSION_VARIABLES_ADMIN, on MariaDB BINLOG ADMIN";
 
 /// Looks at the tables' engines, the isolation level and the binary log, and tries whether a lock on a row keeps another session off it.
+/// Other clients may begin at the same time, on other nodes of a cluster too.
 pub(crate) fn probe(connection: &mut Connection, shard: &Shard) -> Result<()> {
-    schema::check(connection)?;
-    binary_log(connection, shard)?;
-    engines(connection, shard)?;
-    isolation(connection, shard)?;
-    locks(connection, shard)
+    session::retried(connection, |connection| {
+        schema::check(connection)?;
+        binary_log(connection, shard)?;
+        engines(connection, shard)?;
+        isolation(connection, shard)?;
+        locks(connection, shard)
+    })
+}
+
+/// What can be told while nothing was made.
+pub(crate) fn beforehand(connection: &mut Connection, shard: &Shard) -> Result<()> {
+    times(connection, shard)?;
+    binary_log(connection, shard)
 }
 
 /// Whether the server has times with fractions of a second, without which no table of a queue can be made.
-pub(crate) fn times(connection: &mut Connection, shard: &Shard) -> Result<()> {
+fn times(connection: &mut Connection, shard: &Shard) -> Result<()> {
     match connection.query("SELECT CAST(NULL AS DATETIME(3))") {
         Err(error) if exact::is_unknown_syntax(&error) => Err(Error::with_hint(
             shard.doing("the server has no DATETIME(3), which the queue's tables have: nothing was made"),
@@ -81,6 +90,8 @@ fn locks(connection: &mut Connection, shard: &Shard) -> Result<()> {
     let doing = || shard.doing("trying whether a row can be locked");
     let mut other = session::open(shard)?;
     connection.execute("START TRANSACTION").doing(doing)?;
+    // TiDB locks nothing outside of a transaction, and there the queue has no locking read.
+    other.execute("START TRANSACTION").doing(doing)?;
     let lock = "SELECT one FROM queue_meta WHERE one = 1 FOR UPDATE";
     connection.query(lock).doing(doing)?;
     let mut tried = other.query(format!("{lock} NOWAIT"));

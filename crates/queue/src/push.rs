@@ -7,6 +7,7 @@ use drover_db::{Connection, quote};
 
 use crate::drain::{self, State};
 use crate::error::Doing;
+use crate::identity::Identities;
 use crate::place::Placement;
 use crate::record::Record;
 use crate::rows::or_null;
@@ -40,6 +41,7 @@ pub struct Pusher<'a> {
     placement: Placement,
     defaults: Defaults,
     connections: Vec<Option<Connection>>,
+    identities: Identities,
     /// When was looked whether shards drain.
     looked: Instant,
     rows: Vec<(usize, String)>,
@@ -54,6 +56,7 @@ impl<'a> Pusher<'a> {
             placement: Placement::new(shards),
             defaults,
             connections: shards.shards.iter().map(|_| None).collect(),
+            identities: Identities::default(),
             looked: Instant::now(),
             rows: shards.shards.iter().map(|_| (0, String::new())).collect(),
             pushed: 0,
@@ -109,6 +112,7 @@ impl<'a> Pusher<'a> {
                 return Ok(at);
             }
             let opened = connection.insert(session::open(shard)?);
+            self.identities.enter(opened, shard)?;
             if !takes(opened, shard)? {
                 self.placement.set(at, false);
             }
@@ -152,7 +156,9 @@ impl<'a> Pusher<'a> {
         let sql = format!(
             "INSERT INTO queue_inbox (kind, object_id, payload, priority, tenant, not_before) VALUES {rows}"
         );
-        connection.execute(sql).doing(|| shard.doing("pushing tasks"))?;
+        session::retried(connection, |connection| {
+            connection.execute(&sql).doing(|| shard.doing("pushing tasks"))
+        })?;
         (*count, *rows) = (0, String::new());
         Ok(())
     }

@@ -7,16 +7,31 @@
 use drover_db::Connection;
 
 use crate::error::Doing;
-use crate::{Error, Result};
+use crate::{Error, Result, session};
 
 /// The version of these tables.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
-/// What each version changed, from the second on.
-const CHANGES: [&str; 1] = [
+/// What each version changed, from the second on. Several clients may do it at once, and one may be killed in between.
+const CHANGES: [&[&str]; 2] = [
     // Texts of utf8mb4_bin are equal where one has spaces at its end: the claim of 'x' was that of 'x ', too.
-    "ALTER TABLE queue_unique MODIFY object_id VARBINARY(760) NOT NULL",
+    &["ALTER TABLE queue_unique MODIFY object_id VARBINARY(760) NOT NULL"],
+    // Others know how long a lease lasts; and no number comes again, also where the server forgets AUTO_INCREMENT.
+    &[
+        "ALTER TABLE queue_shepherd ADD lease_ms INT UNSIGNED NOT NULL DEFAULT 7000 AFTER expires",
+        "ALTER TABLE queue_meta ADD next_shepherd INT UNSIGNED NOT NULL DEFAULT 1 AFTER next_task",
+        "UPDATE queue_meta SET next_shepherd = 1 + GREATEST(next_shepherd, \
+         (SELECT COALESCE(MAX(shepherd), 0) FROM queue_shepherd), (SELECT COALESCE(MAX(shepherd), 0) FROM queue_count), \
+         (SELECT COALESCE(MAX(owner), 0) FROM queue_lane WHERE owner < 4294967295))",
+        "UPDATE queue_lane AS intake JOIN (SELECT GREATEST((SELECT COALESCE(MAX(task), 0) FROM queue_later WHERE task < 17592186044416), \
+         (SELECT COALESCE(MAX(task), 0) FROM queue_dead WHERE task < 17592186044416), \
+         (SELECT COALESCE(MAX(task), 0) FROM queue_unique WHERE task < 17592186044416)) AS task) AS given \
+         SET intake.origin = GREATEST(given.task, COALESCE(intake.origin, 0), COALESCE(intake.first_task, 0)) WHERE intake.lane = 0",
+    ],
 ];
+
+/// What a server says of a column that is there already.
+const HAS_COLUMN: u16 = 1060;
 
 /// What a task is, in every table that holds tasks.
 const TASK: &str = "object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
@@ -28,6 +43,10 @@ const CREATED: &str = "created TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3
 
 /// What follows all columns.
 const ENGINE: &str = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4";
+
+/// The inbox is read in the order of its numbers: TiDB's servers draw them one by one from one of them, and not each some ten thousand
+/// ahead. Source: its manual, "AUTO_INCREMENT", MySQL compatibility mode. Others take it for a comment.
+const NUMBERED_IN_ORDER: &str = "/*T![auto_id_cache] AUTO_ID_CACHE=1 */";
 
 /// Ids of tasks that came by a build begin here; those of the inbox are below. JSON's numbers hold both.
 pub(crate) const FIRST_BUILT: u64 = 1 << 44;
@@ -48,6 +67,7 @@ fn tables() -> Vec<(&'static str, String)> {
             "queue_meta",
             "one TINYINT NOT NULL PRIMARY KEY, version INT UNSIGNED NOT NULL, bell BIGINT UNSIGNED NOT NULL, \
              next_lane BIGINT UNSIGNED NOT NULL, next_segment INT UNSIGNED NOT NULL, next_task BIGINT UNSIGNED NOT NULL, \
+             next_shepherd INT UNSIGNED NOT NULL DEFAULT 1, \
              id CHAR(36) CHARACTER SET ascii NOT NULL, state TINYINT UNSIGNED NOT NULL DEFAULT 0, mover INT UNSIGNED NOT NULL DEFAULT 0"
                 .into(),
         ),
@@ -104,8 +124,9 @@ fn tables() -> Vec<(&'static str, String)> {
         ),
         (
             "queue_shepherd",
-            "shepherd INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(190) NOT NULL, pid INT UNSIGNED NOT NULL, \
-             started TIMESTAMP(3) NOT NULL, expires TIMESTAMP(3) NOT NULL, workers INT UNSIGNED NOT NULL, \
+            "shepherd INT UNSIGNED NOT NULL PRIMARY KEY, name VARCHAR(190) NOT NULL, pid INT UNSIGNED NOT NULL, \
+             started TIMESTAMP(3) NOT NULL, expires TIMESTAMP(3) NOT NULL, \
+             lease_ms INT UNSIGNED NOT NULL DEFAULT 7000, workers INT UNSIGNED NOT NULL, \
              running INT UNSIGNED NOT NULL, is_hungry BOOLEAN NOT NULL DEFAULT 0"
                 .into(),
         ),
@@ -161,9 +182,11 @@ pub(crate) fn create(connection: &mut Connection) -> Result<()> {
         return Err(crate::drain::is_closed());
     }
     for (name, columns) in tables() {
-        connection
-            .execute(format!("CREATE TABLE IF NOT EXISTS {name} ({columns}) {ENGINE}"))
-            .doing(|| format!("creating {name}"))?;
+        let order = if name == "queue_inbox" { NUMBERED_IN_ORDER } else { "" };
+        let sql = format!("CREATE TABLE IF NOT EXISTS {name} ({columns}) {ENGINE} {order}");
+        session::retried(connection, |connection| {
+            connection.execute(&sql).doing(|| format!("creating {name}"))
+        })?;
     }
     let id = connection.first("SELECT UUID()").doing(|| "filling queue_meta")?;
     let id = id.map(|row| row.string(0)).unwrap_or_default();
@@ -177,19 +200,28 @@ pub(crate) fn create(connection: &mut Connection) -> Result<()> {
         ),
     ];
     for sql in first {
-        connection.execute(sql).doing(|| "filling queue_meta")?;
+        session::retried(connection, |connection| connection.execute(&sql).doing(|| "filling queue_meta"))?;
     }
     upgrade(connection)
 }
 
 /// Makes the tables what this version has. Who only looks at a queue does not change it.
 pub(crate) fn upgrade(connection: &mut Connection) -> Result<()> {
+    session::retried(connection, try_upgrade)
+}
+
+fn try_upgrade(connection: &mut Connection) -> Result<()> {
     check(connection)?;
     let row = connection.first("SELECT version FROM queue_meta").doing(|| "looking for the queue")?;
     let version = row.and_then(|row| row.parse::<u32>(0)).unwrap_or(VERSION);
-    for (next, change) in (2..).zip(CHANGES).filter(|(next, _)| *next > version) {
+    for (next, changes) in (2..).zip(CHANGES).filter(|(next, _)| *next > version) {
         let doing = || format!("bringing the queue's tables to version {next}");
-        connection.execute(change).doing(doing)?;
+        for change in changes {
+            match connection.execute(*change) {
+                Err(error) if error.code() == Some(HAS_COLUMN) => {}
+                done => drop(done.doing(doing)?),
+            }
+        }
         let sql = format!("UPDATE queue_meta SET version = {next} WHERE version < {next}");
         connection.execute(sql).doing(doing)?;
     }

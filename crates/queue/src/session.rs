@@ -13,6 +13,8 @@ use crate::{Error, Result};
 const SETTINGS: &[(&str, &str, bool)] = &[
     // No gaps are locked, so that those who insert wait for nobody.
     ("transaction_isolation", "'READ-COMMITTED'", true),
+    // TiDB: a locking read locks, whatever clusters that were made long ago have as their default.
+    ("tidb_txn_mode", "'pessimistic'", false),
     ("character_set_client", "utf8mb4", true),
     ("character_set_results", "utf8mb4", true),
     ("collation_connection", "utf8mb4_bin", true),
@@ -70,11 +72,16 @@ pub(crate) fn open_watched(
     Ok(connection)
 }
 
+/// Opens a session in no schema: that of the queue may not be there.
+pub(crate) fn open_outside(shard: &Shard) -> Result<Connection> {
+    shard.schema()?;
+    first_that_writes(shard, |node| ConnectOptions { database: None, ..node.clone() }, |_| Ok(()))
+}
+
 /// Opens a session, and makes the schema first if it is not there.
 pub(crate) fn open_new(shard: &Shard) -> Result<Connection> {
     let schema = quote::identifier(shard.schema()?);
-    let mut connection =
-        first_that_writes(shard, |node| ConnectOptions { database: None, ..node.clone() }, |_| Ok(()))?;
+    let mut connection = open_outside(shard)?;
     for sql in [format!("CREATE DATABASE IF NOT EXISTS {schema}"), format!("USE {schema}")] {
         connection.execute(sql).doing(|| shard.doing(&format!("making schema {schema}")))?;
     }

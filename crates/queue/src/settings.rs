@@ -89,9 +89,15 @@ fn apply(shards: &Shards, kind: Option<u16>, change: &Change, before: &[&str]) -
     );
     for shard in &shards.shards {
         let mut connection = session::open(shard)?;
-        let mut run = |sql: &str| connection.execute(sql).doing(|| shard.doing("setting rules")).map(drop);
-        [&["START TRANSACTION"], before, &[&sql, "COMMIT"]].concat().into_iter().try_for_each(&mut run)?;
-        ring(&mut connection).doing(|| shard.doing("telling shepherds"))?;
+        session::retried(&mut connection, |connection| {
+            let mut run =
+                |sql: &str| connection.execute(sql).doing(|| shard.doing("setting rules")).map(drop);
+            [&["START TRANSACTION"], before, &[&sql, "COMMIT"]]
+                .concat()
+                .into_iter()
+                .try_for_each(&mut run)?;
+            ring(connection).doing(|| shard.doing("telling shepherds"))
+        })?;
     }
     Ok(())
 }

@@ -31,6 +31,8 @@ pub(crate) struct Settling {
     /// To be given out again.
     returned: Vec<Queued>,
     next_due: Option<Duration>,
+    /// Answers for tasks of lanes that were lost before.
+    refused: u64,
 }
 
 /// What happened to a task.
@@ -73,6 +75,8 @@ pub(crate) struct Settled {
     done: u64,
     failed: u64,
     dead: u64,
+    /// Answers for tasks of lanes that are another shepherd's by now.
+    refused: u64,
 }
 
 impl Settled {
@@ -81,6 +85,7 @@ impl Settled {
         totals.done.fetch_add(self.done, Ordering::Relaxed);
         totals.failed.fetch_add(self.failed, Ordering::Relaxed);
         totals.dead.fetch_add(self.dead, Ordering::Relaxed);
+        totals.refused.fetch_add(self.refused, Ordering::Relaxed);
     }
 }
 
@@ -99,9 +104,13 @@ impl Settling {
             events: Vec::with_capacity(finished.len()),
             returned: Vec::new(),
             next_due: None,
+            refused: 0,
         };
         for finished in finished {
-            let Some(lane) = lanes.get_mut(&finished.queued.lane) else { continue };
+            let Some(lane) = lanes.get_mut(&finished.queued.lane) else {
+                settling.refused += u64::from(finished.outcome != Outcome::Returned);
+                continue;
+            };
             settling.add(finished, lane, kinds, clock, now_ms);
         }
         settling
@@ -203,8 +212,13 @@ impl Settling {
     }
 
     fn settled(&self, lanes: BTreeSet<u64>, lost: BTreeSet<u64>, returned: Vec<Queued>) -> Settled {
-        let mut settled = Settled { lanes, lost, next_due: self.next_due, returned, ..Settled::default() };
-        for event in self.events.iter().filter(|event| !settled.lost.contains(&event.lane)) {
+        let (next_due, refused) = (self.next_due, self.refused);
+        let mut settled = Settled { lanes, lost, next_due, returned, refused, ..Settled::default() };
+        for event in &self.events {
+            if settled.lost.contains(&event.lane) {
+                settled.refused += u64::from(!matches!(event.what, What::Merged));
+                continue;
+            }
             match event.what {
                 What::Done { .. } => settled.done += 1,
                 What::Later { is_failure, .. } => settled.failed += u64::from(is_failure),

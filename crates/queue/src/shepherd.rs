@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::bell::{Bell, Seen};
 use crate::desk::Desk;
+use crate::identity::Identities;
 use crate::keeper::{Keeper, Post, Signals};
 use crate::lease::{self, Name};
 use crate::renewal::{Lease, Renewal};
@@ -63,7 +64,7 @@ pub struct Totals {
 /// are tried again and again.
 ///
 /// # Errors
-/// If no shard can be worked on at the beginning.
+/// If no shard can be worked on at the beginning, or two turn out to be the same tables.
 pub fn work(
     shards: &Shards,
     options: &WorkOptions,
@@ -74,12 +75,14 @@ pub fn work(
 ) -> Result<WorkReport> {
     let started = Instant::now();
     check(&shards.shards, trouble)?;
+    let identities = &Identities::default();
     let desk = Desk::new(shards.shards.len());
     let signals = Signals::new(shards.shards.len());
     let leases: Vec<_> = shards.shards.iter().map(|_| Lease::default()).collect();
     let name =
         Name { name: options.name.clone(), workers: options.workers, lease: options.lease, begun: started };
-    let shepherd = &Shepherd { desk: &desk, signals: &signals, totals, name: &name, options, stop, trouble };
+    let shepherd =
+        &Shepherd { desk: &desk, signals: &signals, identities, totals, name: &name, options, stop, trouble };
     let result = std::thread::scope(|scope| {
         for (at, (shard, lease)) in shards.shards.iter().zip(&leases).enumerate() {
             scope.spawn(move || shepherd.keep(at, shard, lease));
@@ -92,6 +95,9 @@ pub fn work(
         workers.join().unwrap_or_else(|_| Err(Error::found("a worker's thread ended by a panic")))
     });
     result?;
+    if let Some(error) = identities.clash() {
+        return Err(error);
+    }
     let count = |total: &AtomicU64| total.load(Ordering::Relaxed);
     Ok(WorkReport {
         done: count(&totals.done),
@@ -124,6 +130,7 @@ fn check(shards: &[Shard], trouble: &(dyn Fn(&str) + Sync)) -> Result<()> {
 struct Shepherd<'a> {
     desk: &'a Desk,
     signals: &'a Signals,
+    identities: &'a Identities,
     totals: &'a Totals,
     name: &'a Name,
     options: &'a WorkOptions,
@@ -136,7 +143,7 @@ impl Shepherd<'_> {
     fn watch(&self, workers_ended: impl Fn() -> bool) {
         const TICK: Duration = Duration::from_millis(20);
         let mut empty_since = None;
-        while !self.stop.is_requested() && !workers_ended() {
+        while !self.stop.is_requested() && !workers_ended() && self.identities.clash().is_none() {
             std::thread::sleep(TICK);
             self.desk.expire();
             if !self.options.until_empty || !self.is_empty() {
@@ -175,6 +182,7 @@ impl Shepherd<'_> {
             at,
             desk: self.desk,
             signals: self.signals,
+            identities: self.identities,
             totals: self.totals,
             name: self.name,
             lease,
@@ -192,8 +200,9 @@ impl Shepherd<'_> {
             let Err(error) = result else { return };
             let error =
                 if is_lost || is_buried(shard, left) { Error::found(crate::intake::LOST) } else { error };
-            self.desk.forget(at);
-            if self.is_closing() {
+            let refused = self.desk.forget(at);
+            self.totals.refused.fetch_add(refused as u64, Ordering::Relaxed);
+            if self.is_closing() || self.identities.clash().is_some() {
                 return;
             }
             (self.trouble)(&shard.doing(&error.to_string()));

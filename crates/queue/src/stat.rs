@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::counts::Histogram;
 use crate::drain::State;
 use crate::error::Doing;
+use crate::identity::Identities;
 use crate::kinds::Kinds as Rules;
 use crate::rows::{each, number};
 use crate::schedule::{self, Schedule};
@@ -145,13 +146,18 @@ pub struct BuildStat {
 /// Asks all shards at once.
 ///
 /// # Errors
-/// If no shard answers.
+/// If no shard answers, or two are the same tables.
 pub fn stat(shards: &Shards) -> Result<StatReport> {
+    let identities = &Identities::default();
     let asked: Vec<Result<ShardStat>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = shards.shards.iter().map(|shard| scope.spawn(|| of_shard(shard))).collect();
+        let threads: Vec<_> =
+            shards.shards.iter().map(|shard| scope.spawn(|| of_known(shard, identities))).collect();
         let panicked = |_| Err(crate::Error::found("a shard's thread ended by a panic"));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
     });
+    if let Some(error) = identities.clash() {
+        return Err(error);
+    }
     let mut stats = Vec::new();
     let mut answered = false;
     let mut first = None;
@@ -216,8 +222,13 @@ impl KindStat {
 }
 
 pub(crate) fn of_shard(shard: &Shard) -> Result<ShardStat> {
+    of_known(shard, &Identities::default())
+}
+
+fn of_known(shard: &Shard, identities: &Identities) -> Result<ShardStat> {
     let mut connection = session::open(shard)?;
     schema::check(&mut connection)?;
+    identities.enter(&mut connection, shard)?;
     look(&mut connection, shard, |connection, kinds| {
         totals(connection, kinds)?;
         lately(connection, kinds)
@@ -305,20 +316,21 @@ impl Lately {
     }
 }
 
-/// For how long the shepherd has worked that came first, in seconds; endless if there is none, or one that has left did something lately.
+/// For how long the shepherd has worked that came first, in seconds; endless if there is none, or one that has left did something lately,
+/// or by the server's clock the first is still to come.
 pub(crate) fn worked(connection: &mut Connection) -> Result<f64> {
     let sql = "SELECT UNIX_TIMESTAMP(NOW(3)) - UNIX_TIMESTAMP(MIN(started)) FROM queue_shepherd WHERE workers > 0 AND NOT EXISTS \
-               (SELECT 1 FROM queue_count WHERE minute >= FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1 AND done > 0 \
+               (SELECT 1 FROM queue_count WHERE minute BETWEEN FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1 AND FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) AND done > 0 \
                AND shepherd NOT IN (SELECT shepherd FROM queue_shepherd))";
     let row = connection.first(sql).doing(|| "reading queue_shepherd")?;
-    Ok(row.and_then(|row| row.parse(0)).unwrap_or(f64::INFINITY))
+    Ok(row.and_then(|row| row.parse(0)).filter(|worked| *worked >= 0.0).unwrap_or(f64::INFINITY))
 }
 
 /// Rate and latencies of this minute and the one before.
 fn lately(connection: &mut Connection, kinds: &mut Kinds) -> Result<()> {
     let worked = worked(connection)?;
     let sql = "SELECT kind, minute < FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60), done, waits, runs, MOD(UNIX_TIMESTAMP(NOW(3)), 60) \
-               FROM queue_count WHERE minute >= FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1";
+               FROM queue_count WHERE minute BETWEEN FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60) - 1 AND FLOOR(UNIX_TIMESTAMP(NOW(3)) / 60)";
     let mut all: BTreeMap<u16, Lately> = BTreeMap::new();
     let mut into_minute = 0.0;
     each::<6>(connection, sql, "reading queue_count", |[kind, is_before, done, waits, runs, seconds]| {
@@ -337,10 +349,14 @@ fn lately(connection: &mut Connection, kinds: &mut Kinds) -> Result<()> {
     Ok(())
 }
 
-/// What was taken lies below the number that the intake's row holds, but for what was committed late.
+/// While a shepherd takes tasks in, what it took lies below the number that the intake's row holds, but for what it will find in some
+/// seconds. Without one there may be more below: the server may have forgotten with which number it went on.
 fn inbox(connection: &mut Connection) -> Result<(u64, bool)> {
     let doing = || "looking at the inbox";
-    let taken = format!("(SELECT COALESCE(first_task, 0) FROM queue_lane WHERE lane = {INTAKE})");
+    let taken = format!(
+        "COALESCE((SELECT first_task FROM queue_lane WHERE lane = {INTAKE} \
+         AND owner IN (SELECT shepherd FROM queue_shepherd WHERE expires > NOW(3))), 0)"
+    );
     let sql = format!(
         "SELECT COUNT(*), MIN(id) FROM (SELECT id FROM queue_inbox WHERE id > {taken} ORDER BY id LIMIT {}) AS some",
         MOST_COUNTED + 1
@@ -356,9 +372,10 @@ fn inbox(connection: &mut Connection) -> Result<(u64, bool)> {
     Ok((last.unwrap_or(first).saturating_sub(first) + 1, true))
 }
 
+/// A lease lasts five minutes at most: one that holds for longer was renewed before the server's clock went back.
 fn shepherds(connection: &mut Connection) -> Result<Vec<ShepherdStat>> {
-    let sql = "SELECT shepherd, name, workers, running, UNIX_TIMESTAMP(NOW(3)) - UNIX_TIMESTAMP(started), expires < NOW(3) \
-               FROM queue_shepherd ORDER BY shepherd";
+    let sql = "SELECT shepherd, name, workers, running, GREATEST(0, UNIX_TIMESTAMP(NOW(3)) - UNIX_TIMESTAMP(started)), \
+               expires < NOW(3) OR expires > NOW(3) + INTERVAL 301 SECOND FROM queue_shepherd ORDER BY shepherd";
     let mut found = Vec::new();
     each::<6>(
         connection,

@@ -1,7 +1,8 @@
 -- MariaDB's sequences: fresh, used, exhausted, cycled, descending, without cache, of several engines; as defaults of columns; read by a
 -- view and a function. A sequence is a table of one row whose `next_not_cached_value` is ahead of the last value handed
 -- out by the rest of the cache. Its type in information_schema.TABLES is SEQUENCE. Guards against: sequences left out
--- (they are no BASE TABLE), restarted, or created after the table whose DEFAULT needs them.
+-- (they are no BASE TABLE), restarted, or created after the table whose DEFAULT needs them. What has a cache is drawn by one statement only: a
+-- dump of another case flushes the server's tables, which loses the rest of the cache.
 DROP DATABASE IF EXISTS c_sequences;
 CREATE DATABASE c_sequences CHARACTER SET utf8mb4;
 USE c_sequences;
@@ -29,7 +30,6 @@ SELECT NEXTVAL(in_myisam);
 CREATE SEQUENCE in_aria START WITH 8 COMMENT = 'it''s é日 \\' ENGINE = Aria;
 SELECT NEXTVAL(in_aria);
 CREATE SEQUENCE `odd ``sequence.name é` START WITH 2;
-SELECT NEXTVAL(`odd ``sequence.name é`);
 
 -- The table's name sorts before its sequence's; the second takes one of another name twice.
 CREATE SEQUENCE z_for_default START WITH 1000 INCREMENT BY 2 NOCACHE;

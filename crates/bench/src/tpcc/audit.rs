@@ -162,7 +162,9 @@ impl Draw {
     fn audited(self) -> Audited {
         let (least, most) = self.limits;
         let chance = 3.0 * self.deviation / (self.of as f64).sqrt();
-        let verdict = if (least..=most).contains(&self.value) {
+        let verdict = if self.of == 0 {
+            Verdict::TooFew
+        } else if (least..=most).contains(&self.value) {
             Verdict::Inside
         } else if (self.value - self.target).abs() <= chance {
             Verdict::TooFew
@@ -219,6 +221,8 @@ mod tests {
         assert_eq!(verdict(10, 1000), Verdict::Inside);
         assert_eq!(verdict(15, 1000), Verdict::TooFew);
         assert_eq!(verdict(0, 50), Verdict::TooFew);
+        // Of none nothing is known, whatever the limits are.
+        assert_eq!(Draw::share("", 0, 0, 0.0, (0.0, 0.1)).audited().verdict, Verdict::TooFew);
         assert_eq!(verdict(30, 1000), Verdict::Outside);
         assert_eq!(verdict(1500, 100_000), Verdict::Outside);
     }

@@ -199,6 +199,9 @@ pub(super) fn warnings(detail: &RunDetail) -> Vec<String> {
                 warnings.push(format!("{of}: {count} {name} transactions failed: {}", refusals.example));
             }
         }
+        if run.transactions_a_second == 0.0 {
+            warnings.push(format!("{of}: no transaction came to its end, so nothing was measured"));
+        }
         if run.not_begun > 0 {
             warnings.push(format!(
                 "{of}: the server did not keep up with the rate: {} transactions that were due were not begun",

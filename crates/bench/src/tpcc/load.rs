@@ -60,14 +60,18 @@ pub fn load(
     stop: &Arc<Stop>,
     progress: &Progress,
 ) -> Result<Report<LoadDetail>> {
-    unless_stopped(loaded(args, options, stop, progress), stop)
+    let mut left = Ok(());
+    let loaded = unless_stopped(loaded(args, options, stop, progress, &mut left), stop);
+    left.and(loaded)
 }
 
+/// `left` becomes why what was made could not be removed.
 fn loaded(
     args: &LoadArgs,
     options: &ConnectOptions,
     stop: &Arc<Stop>,
     progress: &Progress,
+    left: &mut Result<()>,
 ) -> Result<Report<LoadDetail>> {
     let place = Place::of(options)?;
     let begun = Begun::now("tpcc load", args.seed);
@@ -88,7 +92,8 @@ fn loaded(
     let detail = match filled {
         Ok(detail) => detail,
         Err(error) => {
-            load.remove()?;
+            let told = |why| Error::found(format!("{error}; what was made could not be removed: {why}"));
+            *left = load.remove().map_err(told);
             return Err(error);
         }
     };

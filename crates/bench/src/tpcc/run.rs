@@ -23,7 +23,7 @@ use super::terminal::Terminal;
 use super::worker::{Shared, Worker};
 use super::{kind::Kind, page};
 use crate::report::Begun;
-use crate::{Progress, Report, Result};
+use crate::{Error, Progress, Report, Result};
 
 /// Of the time of measuring, that much is run before if nothing else is said, and no more than the next.
 const WARM_UP_SHARE: u32 = 10;
@@ -73,6 +73,7 @@ fn measured(
             runs.push(setup.run_once(*connections, repeat)?);
         }
     }
+    refuse_nothing(&runs)?;
     let detail = RunDetail {
         schema: place.schema.to_owned(),
         warehouses: marker.warehouses,
@@ -90,6 +91,17 @@ fn measured(
         page::write(&report, path)?;
     }
     Ok(report)
+}
+
+/// Where nothing was done, figures of 0 would look like a result. What the server refused is told with its errors.
+fn refuse_nothing(runs: &[Run]) -> Result<()> {
+    if runs.iter().any(|run| run.transactions_a_second > 0.0 || run.refused() > 0) {
+        return Ok(());
+    }
+    Err(Error::with_hint(
+        "nothing was measured: no transaction came to its end in the time of measuring",
+        "SHOW PROCESSLIST shows whose locks are waited for; on a slow server, --seconds measures longer",
+    ))
 }
 
 fn load(args: &RunArgs) -> Load {

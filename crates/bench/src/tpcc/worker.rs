@@ -42,6 +42,8 @@ pub(super) struct Worker<'a> {
 enum Outcome {
     Done(Done),
     Refused(u16, String),
+    /// Tried in vain until the time of measuring was over.
+    GivenUp,
 }
 
 impl Worker<'_> {
@@ -75,6 +77,7 @@ impl Worker<'_> {
                     }
                     0
                 }
+                Outcome::GivenUp => break,
                 Outcome::Refused(code, words) => {
                     tally.note_error(kind, code, words);
                     errors_in_a_row + 1
@@ -98,6 +101,9 @@ impl Worker<'_> {
             self.terminal.roll_back()?;
             if !retries.note(Some(said.code)) || retries.all() > MOST_RETRIES {
                 return Ok(Outcome::Refused(said.code, error.to_string()));
+            }
+            if self.shared.is_over.load(Ordering::Relaxed) || Instant::now() >= self.window.until + GRACE {
+                return Ok(Outcome::GivenUp);
             }
         }
     }

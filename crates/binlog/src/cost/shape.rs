@@ -61,7 +61,7 @@ impl Shape {
     ) -> crate::Result<Option<Self>> {
         let Ok(mut table) = Table::of(map, format) else { return Ok(None) };
         if let Some(definitions) = definitions.filter(|_| !table.has_names()) {
-            definitions.complete(&mut table)?;
+            definitions.complete(&mut table, format)?;
         }
         let is_known = table.has_names();
         let key = match &table.columns[..] {

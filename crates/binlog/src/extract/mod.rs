@@ -86,7 +86,7 @@ fn read(
     stopped: &dyn Fn() -> bool,
 ) -> Result<()> {
     let directory = args.out.as_deref().map(|path| Directory::open(path, args.force)).transpose()?;
-    let wanted = args.filter.of_server(origin, None)?;
+    let wanted = args.filter.of_server(origin)?;
     let mut chain = args.logs.open(origin, Some(&wanted))?.without_gaps()?;
     let tables = Tables::with(tables_of.map(Definitions::of).transpose()?);
     let mut walk = Walk::new(Filter::new(&wanted, chain.logs()), tables, directory, list);

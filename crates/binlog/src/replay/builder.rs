@@ -1,8 +1,10 @@
 //! Makes transactions of events, piece by piece, and hands them on.
 
+mod computed;
+mod guard;
 mod rows;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -20,9 +22,9 @@ use crate::log::{Header, Kind, MAGIC, Place};
 use crate::objects::{rows_follow, without_rows};
 use crate::rows::{Retyped, Tables};
 use crate::source::as_named;
-use crate::sql::{Before, Session, push_xa, xa_prepare};
+use crate::sql::{Before, DefaultCollations, Session, push_xa, xa_prepare};
 
-use super::collations::with_known;
+use super::collations::{with_defaults, with_known};
 use super::definitions::{Sort, sort};
 use super::dry_run::Said;
 use super::events::Batch;
@@ -42,6 +44,10 @@ pub(super) struct Builder<'f, 's, 'a> {
     filter: Filter<'f>,
     sink: &'s mut Sink<'a>,
     tables: Tables,
+    /// What the target's tables are, once that was asked for.
+    definitions: Option<Definitions>,
+    /// Tables whose rows cannot be applied, as was said.
+    refused: BTreeSet<String>,
     /// By a table's number, how its rows must be written for the target, if not as they are.
     retyped: HashMap<u64, Option<Retyped>>,
     loads: Loads,
@@ -70,6 +76,8 @@ struct Now {
     takes_rows_only: bool,
     /// Whether it is to be taken as applied.
     was_applied: bool,
+    /// Whether it changes tables that keep no transactions, and that was said.
+    stays: bool,
 }
 
 /// MariaDB tells of each transaction in which group it was committed: those of one group can be applied at once.
@@ -92,7 +100,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         Self {
             filter,
             sink,
-            tables: Tables::with(definitions),
+            tables: Tables::with(definitions.clone()),
+            definitions,
+            refused: BTreeSet::new(),
             retyped: HashMap::new(),
             loads: Loads::new(Keep::in_temp()),
             before: Before::default(),
@@ -180,6 +190,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             end: b"COMMIT".to_vec(),
             takes_rows_only: false,
             was_applied: false,
+            stays: false,
         });
         if matches!(gtid, Some(Gtid::Mariadb(_)))
             && let Some(name) = MariadbGtid::xa_name(event.body)?
@@ -225,6 +236,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 let map = TableMap::parse(event.body, format)?;
                 self.tables.learn(&map, event.body, format)?;
                 if self.wants_table(map.schema, map.table) {
+                    self.sink.see_name(&self.at(item), map.schema, Some(map.table))?;
                     let retyped = self.retyped(item, &map, format)?;
                     match &retyped {
                         Some(retyped) => {
@@ -268,6 +280,10 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
 
     /// Something that cannot be applied.
     fn problem(&mut self, item: &Item<'_>, what: &str, hint: &str) -> Result<(), Trouble> {
+        if let Some(now) = &mut self.now {
+            // A worker that waits for more of it rolls it back.
+            now.sender = None;
+        }
         Ok(self.sink.problem(self.at(item), what, hint)?)
     }
 
@@ -297,6 +313,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if !self.takes(item, query)? {
             return Ok(());
         }
+        self.sink.see_names(&self.at(item), query)?;
         self.sink.see_statement(&self.at(item), query)?;
         self.flush_rows()?;
         self.settings(item, query)?;
@@ -304,6 +321,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.sink.touch(query.schema)?;
         let (text, error) = (self.for_target(item, query)?, query.error);
         if self.is_prepared() {
+            self.in_prepared(item, query)?;
             return Ok(self.push(Piece::Statement(text, error))?);
         }
         if query.is_xa_end() {
@@ -317,7 +335,8 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         match sort(query.text, dialect(query)?) {
             Sort::Rows => {
                 self.set_mode(Mode::Statements);
-                self.guard(is_alone)?;
+                let stays = is_alone || self.sink.may_stay(query)?;
+                self.guard(stays)?;
                 self.push(Piece::Statement(text, error))?;
             }
             Sort::Other if !is_alone => {
@@ -330,6 +349,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 let dialect = dialect(query)?;
                 let at = Start { log: Arc::clone(&self.log.1), position };
                 self.sink.defines(&at, query, dialect)?;
+                self.definitions.iter().for_each(Definitions::forget);
                 let opens_transaction = rows_follow(&text, dialect).is_some();
                 let definition = Definition { position, schema, text, error, opens_transaction };
                 if let Some(now) = &mut self.now {
@@ -360,11 +380,18 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             text = other;
         }
         let is_definition = sort(query.text, dialect) != Sort::Rows;
-        if is_definition && let Some((other, found)) = with_known(&text, dialect, &target.collations) {
+        let (named, kept) = with_defaults(&text, dialect, DefaultCollations::of(query, item.format)?, target);
+        let is_named = named.is_some();
+        text = named.unwrap_or(text);
+        self.sink.took_nearest(kept);
+        let target = self.sink.target();
+        if (is_definition || is_named)
+            && let Some((other, found)) = with_known(&text, dialect, &target.collations)
+        {
             self.sink.took_nearest(found);
             text = other;
         }
-        if query.error == 0 && is_definition {
+        if query.error == 0 && (is_definition || self.sink.may_lack_function(&text, dialect)?) {
             let header = self.filter.header_of(query, &item.event.header)?;
             let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
             self.sink.try_text(&at, Said { query, header: &header, format: item.format }, &text)?;
@@ -455,41 +482,16 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 "drover binlog extract writes what there is; then go on behind it with --start-position";
             return self.problem(item, &what, hint);
         }
+        self.sink.see_names(&self.at(item), &query)?;
         self.sink.see_statement(&self.at(item), &query)?;
         self.flush_rows()?;
         self.settings(item, &query)?;
         self.set_mode(Mode::Statements);
-        self.guard(item.place.ends())?;
+        let stays = item.place.ends() || self.sink.may_stay(&query)?;
+        self.guard(stays)?;
         self.sink.loads(self.at(item))?;
         let text = statement.for_file(b"drover", true);
         Ok(self.push(Piece::Load(text, load.spool))?)
-    }
-
-    /// A transaction that ends prepared, for which most servers need a session of its own.
-    fn prepare(&mut self, item: &Item<'_>, start: Vec<u8>) -> Result<(), Trouble> {
-        self.sink.see_xa(&self.at(item))?;
-        self.session.forget();
-        self.set_mode(Mode::Prepared);
-        self.note()?;
-        Ok(self.push(Piece::Statement(start, 0))?)
-    }
-
-    /// That a transaction will be prepared, or ended that was, is said beforehand: no position is committed with it.
-    fn note(&mut self) -> Result<()> {
-        let Some(now) = &mut self.now else { return Ok(()) };
-        now.transaction.is_guarded = true;
-        self.sink.note(&now.transaction)
-    }
-
-    /// What is done in tables without transactions is said beforehand.
-    fn guard(&mut self, is_guarded: bool) -> Result<()> {
-        let Some(now) = &mut self.now else { return Ok(()) };
-        if !is_guarded || std::mem::replace(&mut now.transaction.is_guarded, true) {
-            return Ok(());
-        }
-        now.transaction.order = Order::Serial;
-        now.was_applied = !self.sink.guard(&now.transaction)?;
-        Ok(())
     }
 
     fn set_mode(&mut self, mode: Mode) {
@@ -527,6 +529,8 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if now.transaction.size < LARGE {
             return Ok(());
         }
+        self.before_large()?;
+        let Some(now) = self.now.as_mut().filter(|now| !now.was_applied) else { return Ok(()) };
         let (sender, rest) = sync_channel(MOST_PIECES);
         let Transaction { ordinal, mode, is_guarded, .. } = now.transaction;
         let at = now.transaction.at.clone();

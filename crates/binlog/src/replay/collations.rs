@@ -1,10 +1,16 @@
-//! Collations in definitions of the logs that the target does not have.
+//! Collations in statements of the logs: those that the target does not have, and those of character sets that are named alone.
 
 use std::collections::BTreeSet;
 
+use drover_db::collations::defaults::{Conversion, SETS, name_them};
 use drover_db::collations::{Nearest, nearest};
+use drover_db::sql::phrase::Phrase;
 use drover_db::sql::{Dialect, Kind, tokens_in_comments};
 use serde::Serialize;
+
+use crate::sql::DefaultCollations;
+
+use super::events::Target;
 
 /// A collation that definitions of the logs name, and what they have on the target, which lacks it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,6 +53,52 @@ fn instead_of(name: &[u8], known: &BTreeSet<String>) -> Option<NearestCollation>
     }
     let Nearest { name: to, reason, loses } = nearest(&from, |name| known.contains(name))?;
     Some(NearestCollation { from, to, reason, loses })
+}
+
+/// The statement with the collations that character sets named alone had where the log was written, if the target has others for them; and
+/// what it converts to other ones all the same. A session's settings would not do: MySQL has none for conversions, and bodies of programs
+/// are read again in any session.
+pub(super) fn with_defaults(
+    text: &[u8],
+    dialect: Dialect,
+    was: DefaultCollations<'_>,
+    target: &Target,
+) -> (Option<Vec<u8>>, Vec<NearestCollation>) {
+    let is = |set: &str| target.default_collations.get(set).cloned();
+    let differs = |set: &str| was.of_set(set).is_some_and(|was| is(set).is_some_and(|is| is != was));
+    if !SETS.into_iter().any(|set| differs(set) && names(text, set)) {
+        return (None, Vec::new());
+    }
+    let mut phrase = Phrase::in_comments(text, dialect);
+    let before = phrase.clone();
+    let keeps = keeps_conversions(&phrase);
+    let kept = name_them(&mut phrase, |set| was.of_set(set), is, keeps);
+    let text = (phrase != before).then(|| phrase.to_text());
+    (text, kept.into_iter().map(converted).collect())
+}
+
+/// Whether the name of a character set may stand in a text.
+fn names(text: &[u8], set: &str) -> bool {
+    let name = if set == "utf8mb3" { "utf8" } else { set }.as_bytes();
+    text.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name))
+}
+
+/// Whether conversions stay as they stand: in what is defined by an expression, whose text is the name of a column, and where a collation
+/// beside them may be at odds with another one.
+fn keeps_conversions(phrase: &Phrase) -> bool {
+    let words = |words: &[&str], most: usize| {
+        let mut code =
+            (0..phrase.len()).map(|at| phrase.token(at)).filter(|token| token.is_code()).take(most);
+        code.any(|token| words.iter().any(|word| token.is_word(word)))
+    };
+    let defines = words(&["CREATE", "ALTER"], 1);
+    let programs = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE"];
+    words(&["COLLATE"], usize::MAX) || defines && (words(&["SELECT"], usize::MAX) || words(&programs, 16))
+}
+
+fn converted(Conversion { text, from, to }: Conversion) -> NearestCollation {
+    let reason = format!("it is the default there for {text}; COLLATE {from} behind it keeps the other one");
+    NearestCollation { from, to, reason, loses: true }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::definitions::stands_in;
 use super::programs::Rights;
 use super::sink::{Goes, MOST_DEFINED, Sink};
 use super::transaction::Start;
-use super::trial::Trial;
+use super::trial::{NO_FUNCTION, Trial};
 use super::worker::shortened;
 
 /// Something that cannot be applied.
@@ -86,9 +86,25 @@ impl<'a> Sink<'a> {
         let Said { query, header, format } = said;
         let refused = self.trial()?.refuses_text(query, header, format, text)?;
         match refused {
+            Some(source) if self.is_of_the_logs(&source) => Ok(()),
             Some(source) => self.refused(at, "the target does not know this", text, source),
             None => Ok(()),
         }
+    }
+
+    /// Whether a statement that changes rows may call a function that the target lacks.
+    pub(super) fn may_lack_function(&mut self, text: &[u8], dialect: Dialect) -> Result<bool> {
+        match self.goes {
+            Goes::ToWorkers(..) => Ok(false),
+            Goes::Nowhere => self.trial()?.may_lack_function(text, dialect),
+        }
+    }
+
+    /// Whether it is a function that is missing and the logs may make: `FUNCTION schema.name does not exist`.
+    fn is_of_the_logs(&self, source: &drover_db::Error) -> bool {
+        let drover_db::Error::Server(error) = source else { return false };
+        let name = error.message.split(' ').nth(1).and_then(|name| name.rsplit('.').next());
+        error.code == NO_FUNCTION && name.is_none_or(|name| self.may_be_made(&name.to_lowercase()))
     }
 
     fn refused(&mut self, at: &Start, what: &str, text: &[u8], source: drover_db::Error) -> Result<()> {

@@ -3,11 +3,11 @@
 //! What comes before the first is a description of their format, made here for the target, so that the log's own version and
 //! lengths do not matter.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use drover_db::{Connection, Server, Vendor, collations, server};
+use drover_db::{Cluster, Connection, Server, Vendor, collations, server};
 
 use crate::event::{Rows, TableMap};
 use crate::log::{Format, Header, Kind, Short};
@@ -26,8 +26,12 @@ pub(super) struct Target {
     pub(super) has_gtids: bool,
     /// Whether tables that it makes have times in the format of before MySQL 5.6.4 and MariaDB 10.1.
     pub(super) has_former_times: bool,
+    /// Whether it is a node of Galera.
+    pub(super) is_in_galera: bool,
     /// The collations that it has.
     pub(super) collations: BTreeSet<String>,
+    /// What it takes for a character set that is named alone.
+    pub(super) default_collations: BTreeMap<String, String>,
 }
 
 /// What a BINLOG statement has around the events, and other statements of ours may have beside it, in bytes.
@@ -57,17 +61,37 @@ impl Target {
                 is_later.is_none_or(|value| value == "0")
             }
         };
+        let is_in_galera = Cluster::of(connection)? == Some(Cluster::Galera);
         let collations = collations::all(connection)?;
+        let default_collations = collations::defaults::of_connection(connection)?;
         let known = Self::new(&server, max_packet);
-        Ok(Self { detaches_prepared, has_gtids, has_former_times, collations, ..known })
+        Ok(Self {
+            detaches_prepared,
+            has_gtids,
+            has_former_times,
+            is_in_galera,
+            collations,
+            default_collations,
+            ..known
+        })
     }
 
     /// Of this server, whose `max_allowed_packet` is so many bytes.
     fn new(server: &Server, max_packet: usize) -> Self {
         let (vendor, version) = (server.vendor, server.version.clone());
         let (detaches_prepared, has_gtids, has_former_times) = (false, true, false);
-        let collations = BTreeSet::new();
-        Self { vendor, version, max_packet, detaches_prepared, has_gtids, has_former_times, collations }
+        let (collations, default_collations) = (BTreeSet::new(), BTreeMap::new());
+        Self {
+            vendor,
+            version,
+            max_packet,
+            detaches_prepared,
+            has_gtids,
+            has_former_times,
+            is_in_galera: false,
+            collations,
+            default_collations,
+        }
     }
 
     /// Whether it makes a table in one transaction with its rows: CREATE TABLE … START TRANSACTION, from MySQL 8.0.21 on.
@@ -81,6 +105,16 @@ impl Target {
     pub(super) fn sets_sequences(&self) -> bool {
         let server = Server { vendor: self.vendor, version: self.version.clone(), comment: String::new() };
         self.vendor == Vendor::MariaDb && server.numbers() < (10, 11, 0)
+    }
+
+    /// Whether it computes generated columns that an event of rows leaves out. Others keep the values that a row had, and keys on virtual
+    /// columns as they were (found with MySQL 5.7.22 and 8.0.12, MariaDB 10.5.23 and 10.11.19, and not with MySQL 8.0.33 and MariaDB 11.4.5).
+    pub(super) fn computes_columns(&self) -> bool {
+        let server = Server { vendor: self.vendor, version: self.version.clone(), comment: String::new() };
+        match self.vendor {
+            Vendor::MySql => server.numbers() >= (8, 0, 33),
+            Vendor::MariaDb => server.numbers() >= (11, 4, 0),
+        }
     }
 
     /// How many bytes of events fit into one statement.

@@ -12,10 +12,13 @@ mod args;
 mod builder;
 mod cluster;
 mod collations;
+mod computed;
 mod definitions;
 mod dry_run;
 mod events;
+mod logged;
 mod marks;
+mod names;
 mod position;
 mod programs;
 mod provenance;
@@ -23,6 +26,7 @@ mod queue;
 mod refusals;
 mod scheduled;
 mod sink;
+mod staying;
 mod transaction;
 mod trial;
 mod types;
@@ -34,7 +38,7 @@ use std::sync::Arc;
 use std::thread;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Stop, Watched};
+use drover_db::{Connection, Stop, Watched, server};
 use drover_report::Progress;
 use serde::Serialize;
 
@@ -57,6 +61,7 @@ use builder::Builder;
 use cluster::Node;
 use events::Target;
 use marks::Mark;
+use names::Names;
 use position::{Found, Positions};
 use queue::Queue;
 use refusals::{
@@ -64,6 +69,7 @@ use refusals::{
 };
 use scheduled::{running_events, switch_on};
 use sink::{Goes, Sink};
+use staying::Staying;
 use worker::{Context, Worker};
 
 /// The server that logs are applied to, and what stops the work.
@@ -83,7 +89,10 @@ impl Destination {
     }
 
     fn connect(&self) -> Result<(Connection, Watched<'static>)> {
-        self.stop.connect(&self.options).map_err(|source| self.failed("connecting", source))
+        let failed = |source| self.failed("connecting", source);
+        let (mut connection, watched) = self.stop.connect(&self.options).map_err(failed)?;
+        logged::log_rows(&mut connection).map_err(failed)?;
+        Ok((connection, watched))
     }
 
     fn failed(&self, doing: impl Into<String>, source: drover_db::Error) -> Error {
@@ -168,14 +177,23 @@ fn run(
 ) -> Result<ReplayReport> {
     let failed = |source| destination.failed("looking at the target", source);
     let selection = args.selection(after);
-    let args = &ReplayArgs { filter: args.filter.of_server(origin, after)?, ..args.clone() };
+    let args = &ReplayArgs { filter: args.filter.of_logs(origin, after)?, ..args.clone() };
     let (mut connection, _watched) = destination.connect()?;
+    if server::is_tidb(&mut connection).map_err(failed)? {
+        return Err(Error::found(
+            "TiDB takes no events of a binary log (BINLOG statements): nothing can be replayed there",
+        ));
+    }
     let target = Target::of(&mut connection).map_err(failed)?;
     if target.max_packet < Target::LEAST_PACKET {
         return Err(small_packets(target.max_packet));
     }
     if let Some(origin) = origin.filter(|_| !args.flashback) {
         refuse_itself(origin, destination, &mut connection)?;
+    }
+    let unlogged = if args.skip_binlog { None } else { logged::refusal(&mut connection).map_err(failed)? };
+    if let Some(Problem { what, hint, .. }) = unlogged.as_ref().filter(|_| !args.dry_run) {
+        return Err(Error::with_hint(format!("{what}: nothing was changed"), hint));
     }
     if !args.dry_run {
         try_session(args, &target, destination)?;
@@ -263,11 +281,13 @@ fn run(
         dry_run: args.dry_run,
         flashback: args.flashback,
         name: args.replay_name(),
-        problems: events.into_iter().collect(),
+        problems: unlogged.into_iter().chain(events).collect(),
         ..ReplayReport::default()
     };
     let begins_as_before = found.is_some() && goes_on.is_none() && !args.flashback;
+    let names = Names::of(&args.filter, &provenance, &mut connection).map_err(failed)?;
     let mut sink = Sink {
+        names,
         destination,
         target: &target,
         connection,
@@ -279,6 +299,8 @@ fn run(
         begins_as_before,
         tables: HashMap::new(),
         kept: HashMap::new(),
+        staying: Staying::default(),
+        computed: HashMap::new(),
         report,
         defined: String::new(),
         loads_are_checked: false,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,39 @@ use super::transaction::Start;
 pub(super) struct Positions {
     /// The replay's name.
     name: String,
-    /// What the target's clock showed at some moment, since 1970. Sessions that apply rows have another time set.
-    clock: Option<(Instant, Duration)>,
+    clock: Option<Clock>,
+    /// The last second, by the target's clock, of which a table may be that the replay found or made itself.
+    own: AtomicU64,
+}
+
+/// What the target's clock shows, since 1970. Sessions that apply rows have another time set.
+#[derive(Debug)]
+struct Clock {
+    asked: Instant,
+    answered: Instant,
+    /// What it showed between the two moments; the end of its second where there are no parts of it, as before MySQL 5.6.
+    time: Duration,
+}
+
+impl Clock {
+    fn ask(connection: &mut Connection) -> drover_db::Result<Option<Self>> {
+        let asked = Instant::now();
+        let row =
+            connection.first("SELECT UNIX_TIMESTAMP(), COALESCE(NULLIF(MICROSECOND(NOW(6)), 0), 999999)")?;
+        let time = row
+            .and_then(|row| Some(Duration::from_secs(row.parse(0)?) + Duration::from_micros(row.parse(1)?)));
+        Ok(time.map(|time| Self { asked, answered: Instant::now(), time }))
+    }
+
+    /// A second that is not over yet.
+    fn second(&self) -> u64 {
+        (self.time + self.asked.elapsed()).as_secs()
+    }
+
+    /// A second that is over.
+    fn second_before(&self) -> u64 {
+        (self.time + self.answered.elapsed()).as_secs().saturating_sub(1)
+    }
 }
 
 /// What earlier runs left.
@@ -35,7 +67,7 @@ pub(super) struct Found {
     workers: usize,
     /// Whether it is at work now.
     pub(super) is_at_work: bool,
-    /// When it last noted something, in seconds since 1970 by the target's clock; `None` if an older release did.
+    /// Its own tables are no younger, in seconds since 1970 by the target's clock; `None` if an older release noted nothing.
     pub(super) noted: Option<u64>,
 }
 
@@ -81,13 +113,6 @@ const PATIENCE: u32 = 60;
 pub(super) const UNDOING: &str = " flashback";
 /// A clock that is set back is not waited for.
 const OUTLASTED: Duration = Duration::from_secs(3);
-
-/// What the target's clock shows, since 1970; the end of its second where there are no parts of it, as before MySQL 5.6.
-fn clock(connection: &mut Connection) -> drover_db::Result<Option<Duration>> {
-    let row =
-        connection.first("SELECT UNIX_TIMESTAMP(), COALESCE(NULLIF(MICROSECOND(NOW(6)), 0), 999999)")?;
-    Ok(row.and_then(|row| Some(Duration::from_secs(row.parse(0)?) + Duration::from_micros(row.parse(1)?))))
-}
 
 /// What the name ends with under which schemas are noted.
 const MADE: &str = "\0made";
@@ -150,10 +175,10 @@ impl Found {
 
 impl Positions {
     pub(super) fn of(name: &str) -> Self {
-        Self { name: name.into(), clock: None }
+        Self { name: name.into(), clock: None, own: AtomicU64::new(0) }
     }
 
-    /// Makes the table, if it is not there, and looks at the clock.
+    /// Makes the table, if it is not there, and waits until the second is over that the clock shows then.
     pub(super) fn create(&mut self, connection: &mut Connection) -> drover_db::Result<()> {
         connection.execute(CREATE_SCHEMA)?;
         connection.execute(format!(
@@ -168,23 +193,29 @@ impl Positions {
             }
             there => drop(there?),
         }
-        let before = Instant::now();
-        self.clock = clock(connection)?.map(|time| (before, time));
-        Ok(())
+        self.clock = Clock::ask(connection)?;
+        self.defined();
+        self.outlast(connection)
     }
 
-    /// What the target's clock shows, for SQL; it is never behind, and ahead by no more than a question takes.
-    fn now(&self) -> String {
-        let now = self.clock.map(|(then, time)| (time + then.elapsed()).as_secs());
-        now.map_or("NULL".into(), |now| now.to_string())
+    /// The second behind which a table was made by somebody else, for SQL: one that is over, as the replay may be killed in this one and its
+    /// tables filled anew.
+    fn noted(&self) -> String {
+        let own = self.own.load(Ordering::Relaxed);
+        self.clock.as_ref().map_or("NULL".into(), |clock| clock.second_before().max(own).to_string())
     }
 
-    /// Waits until the second of the last note is over by the target's clock: a table that is made from then on is seen to be younger.
+    /// A definition was applied: what it made is of this second.
+    pub(super) fn defined(&self) {
+        let second = self.clock.as_ref().map_or(0, Clock::second);
+        self.own.fetch_max(second, Ordering::Relaxed);
+    }
+
+    /// Waits until the last second of the replay's own is over by the target's clock: a table that is made from then on is seen to be younger.
     pub(super) fn outlast(&self, connection: &mut Connection) -> drover_db::Result<()> {
-        let Some((then, time)) = self.clock else { return Ok(()) };
-        let noted = (time + then.elapsed()).as_secs();
-        let begun = Instant::now();
-        while clock(connection)?.is_some_and(|time| time.as_secs() <= noted) && begun.elapsed() < OUTLASTED {
+        let (own, begun) = (self.own.load(Ordering::Relaxed), Instant::now());
+        let is_over = |clock: Option<Clock>| clock.is_none_or(|clock| clock.time.as_secs() > own);
+        while !is_over(Clock::ask(connection)?) && begun.elapsed() < OUTLASTED {
             thread::sleep(Duration::from_millis(20));
         }
         Ok(())
@@ -272,7 +303,7 @@ impl Positions {
                 _ => ("NULL".into(), "NULL".into()),
             };
             let done = if worker == 0 { quote::hex(done.as_bytes()) } else { "''".into() };
-            let (log, position, now) = (quote::hex(mark.log.as_bytes()), mark.position, self.now());
+            let (log, position, now) = (quote::hex(mark.log.as_bytes()), mark.position, self.noted());
             // Writing to a String cannot fail.
             let _ = write!(
                 insert,
@@ -328,7 +359,7 @@ impl Positions {
     pub(super) fn update(&self, worker: usize, mark: &Mark, done: &str) -> Vec<u8> {
         let (log, position) = (quote::hex(mark.log.as_bytes()), mark.position);
         let done = if done.is_empty() { "''".into() } else { quote::hex(done.as_bytes()) };
-        let (name, now) = (self.quoted(), self.now());
+        let (name, now) = (self.quoted(), self.noted());
         format!(
             "UPDATE {TABLE} SET `log` = {log}, `position` = {position}, `done` = {done}, `pending` = NULL, `state` = NULL, `noted` = {now} \
              WHERE `name` = {name} AND `worker` = {worker}"

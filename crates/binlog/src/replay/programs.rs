@@ -23,6 +23,8 @@ pub(super) struct Rights {
     accounts: Option<BTreeSet<(String, String)>>,
     /// What the logs say of accounts that they make, in lower case.
     made: String,
+    /// The plugins by which accounts of the target log in, in lower case.
+    plugins: BTreeSet<String>,
 }
 
 /// Why a program cannot be made, and what to do about it.
@@ -52,6 +54,7 @@ impl Rights {
             trusts: value(1) != "1" || value(2) == "1",
             accounts: accounts(connection)?,
             made: String::new(),
+            plugins: plugins(connection)?,
         })
     }
 
@@ -63,9 +66,9 @@ impl Rights {
         };
         let account = ["USER", "ROLE"];
         let is_account = is(1, &account) || is(1, &["OR"]) && is(3, &account);
-        if is(0, &["GRANT"]) || is(0, &["CREATE", "RENAME"]) && is_account {
+        if is(0, &["GRANT"]) || is(0, &["CREATE", "RENAME", "ALTER"]) && is_account {
             self.made.push_str(&String::from_utf8_lossy(text).to_lowercase());
-            return Vec::new();
+            return self.plugin_refusal(text, dialect).into_iter().collect();
         }
         let Some(program) = Program::parse(text, dialect) else { return Vec::new() };
         // A role of MariaDB has no host.
@@ -75,6 +78,25 @@ impl Rights {
             .and_then(|who| Some((who.name.clone(), who.host.as_ref()?.to_lowercase())));
         let definer = definer.and_then(|definer| self.definer_refusal(definer));
         definer.into_iter().chain(self.trust_refusal(&program)).collect()
+    }
+
+    /// What follows IDENTIFIED WITH (MySQL) or VIA (MariaDB).
+    fn plugin_refusal(&self, text: &[u8], dialect: Dialect) -> Option<Refusal> {
+        let code: Vec<_> = tokens_in_comments(text, dialect).filter(Token::is_code).collect();
+        let named = code.windows(3).filter(|words| {
+            words[0].is_word("IDENTIFIED") && (words[1].is_word("WITH") || words[1].is_word("VIA"))
+        });
+        let named = named
+            .filter_map(|words| words[2].within_quotes().map(<[u8]>::to_vec).or_else(|| words[2].name()));
+        let mut names = named.map(|name| String::from_utf8_lossy(&name).into_owned());
+        let missing =
+            names.find(|name| !self.plugins.is_empty() && !self.plugins.contains(&name.to_lowercase()))?;
+        let what = format!("the target has no plugin '{missing}', by which the account would log in (1524)");
+        Some((
+            what,
+            "leave the transaction out with --exclude-gtids, or go on behind it with --start-position, and make the account there by another \
+             plugin; drover restore --users makes the accounts of a dump",
+        ))
     }
 
     fn definer_refusal(&self, definer: (String, String)) -> Option<Refusal> {
@@ -124,13 +146,21 @@ fn accounts(connection: &mut Connection) -> drover_db::Result<Option<BTreeSet<(S
     }
 }
 
+fn plugins(connection: &mut Connection) -> drover_db::Result<BTreeSet<String>> {
+    let rows = connection.query(
+        "SELECT LOWER(PLUGIN_NAME) FROM information_schema.PLUGINS WHERE PLUGIN_TYPE = 'AUTHENTICATION' AND PLUGIN_STATUS = 'ACTIVE'",
+    )?;
+    Ok(rows.into_iter().map(|row| row.string(0)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rights(sets_definers: bool, has_super: bool, trusts: bool) -> Rights {
         let account = ("me".to_owned(), "localhost".to_owned());
-        Rights { account, sets_definers, has_super, trusts, accounts: None, made: String::new() }
+        let (made, plugins) = (String::new(), ["p".to_owned()].into());
+        Rights { account, sets_definers, has_super, trusts, accounts: None, made, plugins }
     }
 
     fn refused(text: &str, sets_definers: bool, has_super: bool, trusts: bool) -> Option<String> {
@@ -152,6 +182,25 @@ mod tests {
         assert_eq!(refused("CREATE DEFINER=CURRENT_USER VIEW v AS SELECT 1"), [""; 0]);
         assert_eq!(refused("CREATE USER IF NOT EXISTS 'Gone'@'%'"), [""; 0]);
         assert_eq!(refused("CREATE DEFINER='Gone'@'%' VIEW v AS SELECT 1"), [""; 0]);
+    }
+
+    #[test]
+    fn plugins_that_a_target_lacks() {
+        let refused = |text: &str| refused(text, true, true, true);
+        for text in [
+            "CREATE USER 'a'@'%' IDENTIFIED WITH 'gone' AS '*0'",
+            "ALTER USER a IDENTIFIED VIA gone USING 'x'",
+            "GRANT USAGE ON *.* TO a IDENTIFIED WITH `gone`",
+        ] {
+            assert!(refused(text).is_some_and(|what| what.contains("'gone'")), "{text}");
+        }
+        for text in [
+            "CREATE USER 'a'@'%' IDENTIFIED WITH 'P' AS 'IDENTIFIED WITH gone'",
+            "CREATE USER a IDENTIFIED BY PASSWORD '*0'",
+            "GRANT SELECT ON *.* TO a",
+        ] {
+            assert_eq!(refused(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(super) struct Provenance {
     pub(super) holds: BTreeSet<String>,
     /// Schemas whose rows were changed, in quotes.
     pub(super) touched: BTreeSet<String>,
+    /// Names of the logs, in quotes, where the target may take two of them for the same.
+    pub(super) named: BTreeSet<String>,
     /// Schemas that were filled anew since, as the target keeps their names.
     pub(super) filled: Vec<String>,
     /// The transactions behind which the last log ended, where the next one is where to go on.
@@ -354,6 +356,9 @@ impl Provenance {
         for schema in &self.touched {
             let _ = writeln!(text, "touched {schema}");
         }
+        for name in &self.named {
+            let _ = writeln!(text, "named {name}");
+        }
         for Log { name, server_id, begun } in &self.logs {
             let _ = writeln!(text, "log {server_id} {begun} {name}");
         }
@@ -378,6 +383,7 @@ impl Provenance {
                 read.ends = GtidState::read(ends);
             }
             read.holds.extend(line.strip_prefix("holds ").map(str::to_owned));
+            read.named.extend(line.strip_prefix("named ").map(str::to_owned));
             read.touched.extend(line.strip_prefix("touched ").map(str::to_owned));
             let mut parts = line.strip_prefix("log ").unwrap_or_default().splitn(3, ' ');
             let mut number = || parts.next().and_then(|number| number.parse().ok());

@@ -17,12 +17,15 @@ use crate::{Error, Result};
 use super::applied::Applied;
 use super::cluster::Node;
 use super::collations::NearestCollation;
+use super::computed::Computed;
 use super::dry_run::Schemas;
 use super::events::Target;
+use super::names::Names;
 use super::position::{Found, Positions};
 use super::programs::Rights;
 use super::provenance::{self, Provenance};
 use super::queue::Queue;
+use super::staying::Staying;
 use super::transaction::{Piece, Start, Transaction};
 use super::trial::Trial;
 use super::{Destination, Interrupted, Problem, ReplayReport};
@@ -34,6 +37,8 @@ pub(super) struct Sink<'a> {
     /// For questions beside the work.
     pub(super) connection: Connection,
     pub(super) goes: Goes<'a>,
+    /// Names that the servers compare otherwise; `None` where they compare alike.
+    pub(super) names: Option<Names>,
     /// Where an earlier run ended.
     pub(super) found: Option<Found>,
     pub(super) provenance: Provenance,
@@ -44,6 +49,10 @@ pub(super) struct Sink<'a> {
     pub(super) begins_as_before: bool,
     /// Tables that were asked for; `None` for one that is not there.
     pub(super) tables: HashMap<(Vec<u8>, Vec<u8>), Option<TableFacts>>,
+    /// What was asked of what keeps no transactions.
+    pub(super) staying: Staying,
+    /// The generated columns of tables that were asked for.
+    pub(super) computed: HashMap<(Vec<u8>, Vec<u8>), Arc<Computed>>,
     /// The columns of tables that were asked for.
     pub(super) kept: HashMap<(Vec<u8>, Vec<u8>), Arc<Kept>>,
     pub(super) report: ReplayReport,
@@ -72,7 +81,7 @@ pub(super) struct Sink<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TableFacts {
     /// Whether it keeps no transactions.
-    is_guarded: bool,
+    pub(super) is_guarded: bool,
     /// Whether it is a sequence (MariaDB).
     is_sequence: bool,
 }
@@ -133,7 +142,7 @@ impl Sink<'_> {
         self.note_provenance("noting a log")
     }
 
-    fn note_provenance(&mut self, doing: &str) -> Result<()> {
+    pub(super) fn note_provenance(&mut self, doing: &str) -> Result<()> {
         let Goes::ToWorkers(_, positions) = &self.goes else { return Ok(()) };
         let noted = self.connection.execute(positions.note_provenance(&self.provenance));
         noted.map(drop).map_err(|source| self.destination.failed(doing, source))
@@ -193,7 +202,7 @@ impl Sink<'_> {
         Ok(self.target.sets_sequences() && self.facts(schema, table)?.is_sequence)
     }
 
-    fn facts(&mut self, schema: &[u8], table: &[u8]) -> Result<TableFacts> {
+    pub(super) fn facts(&mut self, schema: &[u8], table: &[u8]) -> Result<TableFacts> {
         let key = (schema.to_vec(), table.to_vec());
         if let Some(known) = self.tables.get(&key) {
             return Ok(known.unwrap_or_default());
@@ -307,6 +316,9 @@ impl Sink<'_> {
     pub(super) fn defines(&mut self, at: &Start, query: &Query<'_>, dialect: Dialect) -> Result<()> {
         self.tables.clear();
         self.kept.clear();
+        self.staying = Staying::default();
+        self.computed.clear();
+        self.names.iter_mut().for_each(Names::forget);
         self.learn_definition(query, dialect)?;
         match self.goes {
             Goes::ToWorkers(..) => Ok(()),
@@ -361,10 +373,14 @@ impl Sink<'_> {
         }
     }
 
-    /// Definitions name collations that the target lacks.
+    /// Statements name collations that the target lacks, or have its own default where the log's server had another one.
     pub(super) fn took_nearest(&mut self, found: Vec<NearestCollation>) {
         let known = &mut self.report.collations;
-        known.extend(found.into_iter().filter(|one| !known.contains(one)).collect::<Vec<_>>());
+        for one in found {
+            if known.len() < MOST_PROBLEMS && !known.contains(&one) {
+                known.push(one);
+            }
+        }
     }
 
     /// A file is to be loaded: the target must take it from a client.
@@ -399,27 +415,35 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Says beforehand that a transaction is being applied to tables that keep none. False if it is to be left out, since an earlier run
-    /// came to it.
-    pub(super) fn guard(&mut self, transaction: &Transaction) -> Result<bool> {
-        let Goes::ToWorkers(queue, _) = &self.goes else { return Ok(true) };
-        queue.drain()?;
-        let at = &transaction.at;
+    /// Whether an earlier run ended within the transaction that begins there, behind having said so beforehand.
+    pub(super) fn was_begun(&self, at: &Start) -> bool {
         let pending = self.found.as_ref().and_then(|found| found.pending.as_ref());
-        let was_begun =
-            pending.is_some_and(|pending| pending.log == *at.log && pending.position == at.position);
-        match (was_begun, self.interrupted) {
-            (true, None) => return Err(interrupted(at)),
-            (true, Some(Interrupted::Skip)) => return Ok(false),
-            _ => {}
+        pending.is_some_and(|pending| pending.log == *at.log && pending.position == at.position)
+    }
+
+    /// Says beforehand that a transaction is being applied to tables that keep none. False if it is to be left out, since an earlier run
+    /// came to it. Of one whose beginning was handed on, all before it was applied.
+    pub(super) fn guard(&mut self, transaction: &Transaction, is_handed_on: bool) -> Result<bool> {
+        let Goes::ToWorkers(queue, _) = &self.goes else { return Ok(true) };
+        if !is_handed_on {
+            queue.drain()?;
         }
-        self.note(transaction).map(|()| true)
+        match (self.was_begun(&transaction.at), self.interrupted) {
+            (true, Some(Interrupted::Skip)) if !is_handed_on => return Ok(false),
+            (false, _) | (true, Some(Interrupted::Again)) => {}
+            _ => return Err(interrupted(&transaction.at)),
+        }
+        self.write_note(transaction).map(|()| true)
     }
 
     /// Says beforehand that a transaction is being applied whose position cannot be committed with it.
     pub(super) fn note(&mut self, transaction: &Transaction) -> Result<()> {
-        let Goes::ToWorkers(queue, positions) = &self.goes else { return Ok(()) };
-        queue.drain()?;
+        self.drain()?;
+        self.write_note(transaction)
+    }
+
+    fn write_note(&mut self, transaction: &Transaction) -> Result<()> {
+        let Goes::ToWorkers(_, positions) = &self.goes else { return Ok(()) };
         let at = &transaction.at;
         let note = positions.pending(0, at, at.position, "");
         let noted = self.connection.execute(note);

@@ -78,6 +78,8 @@ pub(super) enum Piece {
     Rows(Vec<u8>),
     /// One of a single row, which may be missing on the target, and what that is called.
     Row(Vec<u8>, String),
+    /// A statement that does what happened to one row.
+    RowStatement(RowStatement),
     /// A statement of the log, and the error with which it ended there.
     Statement(Vec<u8>, u16),
     /// One that commits by itself.
@@ -91,6 +93,16 @@ pub(super) enum Piece {
         /// Where the log goes on.
         position: u64,
     },
+}
+
+/// A statement that does what happened to one row.
+#[derive(Debug)]
+pub(super) struct RowStatement {
+    pub(super) text: Vec<u8>,
+    /// What the row is called.
+    pub(super) name: String,
+    /// Whether it may be missing on the target.
+    pub(super) may_be_missing: bool,
 }
 
 /// A statement that commits by itself.
@@ -130,6 +142,7 @@ impl Piece {
             | Self::Statement(text, _)
             | Self::Load(text, _)
             | Self::End { text, .. } => text.len(),
+            Self::RowStatement(row) => row.text.len(),
             Self::Definition(definition) => definition.text.len(),
         }
     }

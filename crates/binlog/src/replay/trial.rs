@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
 use drover_db::{Connection, Watched, quote};
 use memchr::memmem;
 
@@ -20,6 +21,8 @@ pub(super) struct Trial<'a> {
     _watched: Watched<'static>,
     /// Settings that were tried, and whether the target has them.
     known: BTreeMap<Vec<u8>, bool>,
+    /// Words before a parenthesis, in lower case, and whether the target has no function of that name.
+    lacking: BTreeMap<Vec<u8>, bool>,
     /// What the session is set to.
     current: Vec<u8>,
     /// The schema that statements are to be in, whether or not the session could be set to it.
@@ -29,6 +32,8 @@ pub(super) struct Trial<'a> {
 /// Errors that tell that a server cannot read a statement, whatever definitions there are: syntax, character set, a collation of another
 /// one, collation, type. Source: MySQL `share/messages_to_clients.txt`, MariaDB `sql/share/errmsg-utf8.txt`.
 const UNREADABLE: [u16; 5] = [1064, 1115, 1253, 1273, 4161];
+/// ER_SP_DOES_NOT_EXIST: no function of that name, of the server's own or stored. MySQL 8.0 went without ENCODE and others, 9.6 without MD5 and SHA1.
+pub(super) const NO_FUNCTION: u16 = 1305;
 
 impl<'a> Trial<'a> {
     pub(super) fn begin(destination: &'a Destination) -> Result<Self> {
@@ -38,6 +43,7 @@ impl<'a> Trial<'a> {
             connection,
             _watched: watched,
             known: BTreeMap::new(),
+            lacking: BTreeMap::new(),
             current: Vec::new(),
             schema: Vec::new(),
         };
@@ -83,11 +89,37 @@ impl<'a> Trial<'a> {
                 closed.map(|()| None).map_err(|source| self.failed(source))
             }
             Err(drover_db::Error::Server(error)) => {
-                let is_unreadable = UNREADABLE.contains(&error.code);
+                let is_unreadable = UNREADABLE.contains(&error.code) || error.code == NO_FUNCTION;
                 Ok(is_unreadable.then_some(drover_db::Error::Server(error)))
             }
             Err(source) => Err(self.failed(source)),
         }
+    }
+
+    /// Whether a statement may call a function that the target lacks: then it is worth while to have it prepared.
+    pub(super) fn may_lack_function(&mut self, text: &[u8], dialect: Dialect) -> Result<bool> {
+        for word in called(text, dialect) {
+            if self.lacks(&word)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn lacks(&mut self, word: &[u8]) -> Result<bool> {
+        if let Some(&lacks) = self.lacking.get(word) {
+            return Ok(lacks);
+        }
+        let lacks = match self.connection.prepare_query([b"SELECT ", word, b"()"].concat()) {
+            Ok(statement) => {
+                self.connection.close(statement).map_err(|source| self.failed(source))?;
+                false
+            }
+            Err(drover_db::Error::Server(error)) => error.code == NO_FUNCTION,
+            Err(source) => return Err(self.failed(source)),
+        };
+        self.lacking.insert(word.to_vec(), lacks);
+        Ok(lacks)
     }
 
     /// In no schema a server does not read a statement to its end: it says that none was selected.
@@ -138,6 +170,13 @@ impl<'a> Trial<'a> {
     fn failed(&self, source: drover_db::Error) -> crate::Error {
         self.destination.failed("trying a statement", source)
     }
+}
+
+/// Words that may be names of functions, in lower case.
+fn called(text: &[u8], dialect: Dialect) -> Vec<Vec<u8>> {
+    let code: Vec<_> = tokens_in_comments(text, dialect).filter(Token::is_code).collect();
+    let calls = code.windows(2).filter(|pair| pair[0].kind == Kind::Word && pair[1].is_symbol(b'('));
+    calls.map(|pair| pair[0].text.to_ascii_lowercase()).collect()
 }
 
 /// All that a statement's session is set to, but its schema, its number and the time.

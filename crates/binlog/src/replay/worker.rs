@@ -9,7 +9,7 @@ use super::definitions::{ALREADY_SO, fingerprint};
 use super::events::Target;
 use super::position::{Pending, Positions};
 use super::queue::Queue;
-use super::transaction::{Definition, Mode, Piece, Start, Transaction};
+use super::transaction::{Definition, Mode, Piece, RowStatement, Start, Transaction};
 use crate::loads::Spool;
 use crate::ls::without_password;
 use crate::{Error, Result};
@@ -173,6 +173,7 @@ impl<'a> Worker<'a> {
                 self.push(text, work)?;
             }
             Piece::Row(text, name) => self.row(text, name, work)?,
+            Piece::RowStatement(row) => self.row_statement(row, work)?,
             Piece::Statement(text, error) => {
                 self.open(work)?;
                 self.flush(work.at)?;
@@ -197,7 +198,6 @@ impl<'a> Worker<'a> {
 
     /// Applies one row, unless it is not there.
     fn row(&mut self, text: &[u8], name: &str, work: &mut Work<'_>) -> Result<()> {
-        const KEY_NOT_FOUND: u16 = 1032;
         self.open(work)?;
         self.flush(work.at)?;
         match self.session.0.execute(text) {
@@ -207,6 +207,39 @@ impl<'a> Worker<'a> {
                 Ok(())
             }
             Err(source) => Err(self.context.destination.failed(name, source)),
+        }
+    }
+
+    /// Does what happened to one row, which must come out as it is in the log: so nothing may be wrong with the values.
+    fn row_statement(&mut self, row: &RowStatement, work: &mut Work<'_>) -> Result<()> {
+        self.open(work)?;
+        self.flush(work.at)?;
+        let name = &row.name;
+        let done = self.session.0.execute(&row.text);
+        let done = done.map_err(|source| self.context.destination.failed(name, source))?;
+        if done.warnings > 0 {
+            let warnings = self
+                .session
+                .0
+                .query("SHOW WARNINGS")
+                .map_err(|source| self.context.destination.failed(name, source))?;
+            let of_values = warnings.into_iter().filter(|row| row.parse(1) != Some(UNSAFE_STATEMENT));
+            let words: Vec<_> = of_values.map(|row| row.string(2)).collect();
+            if !words.is_empty() {
+                return Err(Error::found(format!(
+                    "{name}: the target would take other values than the log's: {}",
+                    words.join("; ")
+                )));
+            }
+        }
+        // What did not change was found all the same: `Rows matched: 1  Changed: 0  Warnings: 0`.
+        match done.affected > 0 || done.info.contains("matched: 1") {
+            true => Ok(()),
+            false if row.may_be_missing => {
+                work.missing.push(name.clone());
+                Ok(())
+            }
+            false => Err(self.context.destination.failed(name, missing_row())),
         }
     }
 
@@ -247,6 +280,12 @@ impl<'a> Worker<'a> {
                 self.push(&position, work)?;
             }
             _ => {
+                if work.is_open && self.context.target.is_in_galera {
+                    let is_open = self.session.0.check_in_transaction();
+                    is_open.map_err(|source| {
+                        self.context.destination.failed(format!("{}: applying it", work.at), source)
+                    })?;
+                }
                 self.push(&position, work)?;
                 if work.is_open {
                     self.push(b"COMMIT", work)?;
@@ -320,6 +359,7 @@ impl<'a> Worker<'a> {
                 false => self.unless_refused(ended, work)?,
             }
         }
+        self.context.positions.defined();
         if definition.opens_transaction {
             (work.is_open, work.is_closed_to_others) = (!was_run, true);
             work.is_done = was_run;
@@ -422,7 +462,8 @@ impl<'a> Worker<'a> {
         }
         self.packet.extend_from_slice(text);
         self.statements += statements;
-        Ok(())
+        // Of statements that are sent together it does not always say that the transaction was rolled back amid them.
+        if self.context.target.is_in_galera { self.flush(at) } else { Ok(()) }
     }
 
     fn flush(&mut self, at: &Start) -> Result<()> {
@@ -445,6 +486,16 @@ impl<'a> Worker<'a> {
         let done = self.session.0.execute(statement);
         done.map(drop).map_err(|source| self.context.destination.failed(format!("{at}: applying it"), source))
     }
+}
+
+/// A row is not there, as a server says it of an event of rows.
+const KEY_NOT_FOUND: u16 = 1032;
+/// ER_BINLOG_UNSAFE_STATEMENT, which says how the target logs, and nothing of the row.
+const UNSAFE_STATEMENT: u16 = 1592;
+
+fn missing_row() -> drover_db::Error {
+    let message = "the target has no such row".into();
+    drover_db::Error::Server(drover_db::ServerError { code: KEY_NOT_FOUND, state: "HY000".into(), message })
 }
 
 /// Settings that are in no log. What a statement did under them on the logs' server it does under these too: with others it failed there,

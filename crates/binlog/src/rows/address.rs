@@ -2,6 +2,48 @@
 
 use std::io::Write as _;
 
+use super::column::{Column, ColumnType};
+use crate::log::Short;
+
+/// One of these types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Address {
+    Uuid,
+    Inet4,
+    Inet6,
+}
+
+impl Address {
+    /// What a column of a log of MariaDB is, if a server keeps it as `drover copy` makes one of these: text of ASCII that has at most so many
+    /// bytes. A column of text that became longer is seldom such.
+    pub(super) fn kept_as(column: &Column, data_type: &str, most: u64) -> Option<Self> {
+        match (column.kind, data_type, most) {
+            _ if !column.may_be_bytes() => None,
+            (ColumnType::Char(_, 16), "char", 36) => Some(Self::Uuid),
+            (ColumnType::Char(_, 16), "varchar", 39) => Some(Self::Inet6),
+            (ColumnType::Char(_, 4), "varchar", 15) => Some(Self::Inet4),
+            _ => None,
+        }
+    }
+
+    /// Writes the text of its bytes.
+    pub(crate) fn push_text(self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Short> {
+        match self {
+            Self::Uuid => push_uuid(filled(bytes)?, out),
+            Self::Inet4 => push_inet4(filled(bytes)?, out),
+            Self::Inet6 => push_inet6(filled(bytes)?, out),
+        }
+        Ok(())
+    }
+}
+
+/// Zeros at the end are not logged.
+fn filled<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Short> {
+    let mut whole = [0; N];
+    whole.get_mut(..bytes.len()).ok_or(Short)?.copy_from_slice(bytes);
+    Ok(whole)
+}
+
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Writes the text of a UUID.

@@ -1,6 +1,7 @@
 //! Types of columns, as a log describes them. Sources: MySQL `libs/mysql/binlog/event/rows_event.h` (Table_map_event), MariaDB
 //! `sql/log_event.h`, `Field::save_field_metadata()` of either.
 
+use super::address::Address;
 use super::decimal;
 use crate::log::{Cursor, Format, Short};
 
@@ -21,8 +22,12 @@ pub struct Column {
     pub collation: Option<u16>,
     /// Whether its values are computed from others, so that no statement may give them; no log tells.
     pub is_generated: bool,
+    /// What it is on the log's server, where the one that its definition is of keeps it as text.
+    pub(crate) address: Option<Address>,
     /// The words of an ENUM or a SET, where the log tells them.
     pub words: Vec<Vec<u8>>,
+    /// How many numbers a VECTOR of MySQL has at most, where the log tells it.
+    pub(super) dimensions: Option<u64>,
 }
 
 /// What the values of a column are, and how many bytes they take.
@@ -188,6 +193,7 @@ impl ColumnType {
                 (number::STRING, vec![number::STRING ^ (high & 3) << 4, low])
             }
             Self::Blob(width) => (number::BLOB, vec![width]),
+            Self::Vector(width) => (number::VECTOR, vec![width]),
             Self::OldTime => (number::TIME, Vec::new()),
             Self::OldDateTime => (number::DATETIME, Vec::new()),
             Self::OldTimestamp => (number::TIMESTAMP, Vec::new()),
@@ -300,7 +306,9 @@ impl Column {
             is_unsigned: None,
             collation: None,
             is_generated: false,
+            address: None,
             words: Vec::new(),
+            dimensions: None,
         }
     }
 

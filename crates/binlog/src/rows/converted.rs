@@ -1,12 +1,11 @@
 //! What becomes of a column's values on a server that has not its type. It is what `drover copy` makes of the type.
 
-use super::address::{push_inet4, push_inet6, push_uuid};
+use super::address::Address;
 use super::column::{Column, ColumnType};
 use super::kept::KeptColumn;
-use super::retyped::Untellable;
+use super::retyped::{Untellable, VECTOR_NUMBER};
 use super::value::{Value, inflate};
 use crate::json;
-use crate::log::Short;
 
 /// Whose server wrote the log, and whose takes its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +26,16 @@ pub(super) struct Conversion {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
-    Uuid,
-    Inet4,
-    Inet6,
+    Address(Address),
     Json,
     /// What was compressed.
     Whole,
     /// The bytes, behind another length.
     Bytes,
+    /// The numbers of a VECTOR, which MariaDB has as many of as the column says, and MySQL at most so many.
+    Vector {
+        is_exact: bool,
+    },
 }
 
 impl Conversion {
@@ -44,22 +45,27 @@ impl Conversion {
     /// 11.8). What the target's column is tells which one it was.
     pub(super) fn of(column: &Column, kept: &KeptColumn, way: Way) -> Option<Self> {
         let may_be_bytes = way.from_mariadb && column.may_be_bytes();
-        // A column of text that became longer on the target is seldom one of ASCII.
-        let is_address = may_be_bytes && kept.is_ascii;
+        let address = Address::kept_as(column, &kept.data_type, kept.most);
+        let is_vector = kept.data_type == "vector";
         let to = match (column.kind, &*kept.data_type, kept.most) {
-            (ColumnType::Char(_, 16), "char", 36) if is_address => To::Uuid,
-            (ColumnType::Char(_, 16), "varchar", 39) if is_address => To::Inet6,
-            (ColumnType::Char(_, 4), "varchar", 15) if is_address => To::Inet4,
+            (ColumnType::Char(..), ..) => To::Address(address.filter(|_| way.from_mariadb && kept.is_ascii)?),
             (ColumnType::Json(_), "longtext" | "mediumtext" | "text", _) => To::Json,
             (ColumnType::Compressed(_), ..) if !kept.is_compressed => To::Whole,
             (ColumnType::Text(_), data_type, _) if may_be_bytes && takes_bytes(data_type) => To::Bytes,
-            (ColumnType::Vector(_), data_type, _) if data_type != "vector" || way.to_mariadb => To::Bytes,
+            (ColumnType::Text(_), ..) if may_be_bytes && is_vector && !way.to_mariadb => {
+                To::Vector { is_exact: false }
+            }
+            (ColumnType::Vector(_), ..) if is_vector && way.to_mariadb => To::Vector { is_exact: true },
+            (ColumnType::Vector(_), ..) if !is_vector => To::Bytes,
             _ => return None,
         };
-        let kind = ColumnType::of_text(&kept.data_type, kept.most)?;
+        let kind = match to {
+            To::Vector { is_exact: false } => ColumnType::Vector(4),
+            _ => ColumnType::of_text(&kept.data_type, kept.most)?,
+        };
         let most = match kind {
             ColumnType::Char(_, most) => most.into(),
-            ColumnType::Text(_) => kept.most,
+            ColumnType::Text(_) | ColumnType::Vector(_) => kept.most,
             _ => (1 << (8 * width(kind))) - 1,
         };
         Some(Self { to, kind, most })
@@ -74,19 +80,28 @@ impl Conversion {
     pub(super) fn push(self, value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), Untellable> {
         let mut text = Vec::new();
         match (self.to, *value) {
-            (To::Uuid, Value::Bytes(bytes)) => push_uuid(filled(bytes)?, &mut text),
-            (To::Inet6, Value::Bytes(bytes)) => push_inet6(filled(bytes)?, &mut text),
-            (To::Inet4, Value::Bytes(bytes)) => push_inet4(filled(bytes)?, &mut text),
+            (To::Address(address), Value::Bytes(bytes)) => address.push_text(bytes, &mut text)?,
             (To::Json, Value::Json(binary)) => {
                 json::write_text(binary, &mut text).map_err(|why| Untellable::Because(why.to_string()))?;
             }
             (To::Whole, Value::Compressed(bytes)) => text = inflate(bytes).map_err(Untellable::Because)?,
-            (To::Bytes, Value::Vector(bytes) | Value::Bytes(bytes)) => text.extend_from_slice(bytes),
+            (To::Bytes | To::Vector { .. }, Value::Vector(bytes) | Value::Bytes(bytes)) => {
+                text.extend_from_slice(bytes)
+            }
             _ => return Err(Untellable::Damaged),
         }
         if text.len() as u64 > self.most {
             let (length, most) = (text.len(), self.most);
             let why = format!("a value of {length} bytes, where the target keeps at most {most}");
+            return Err(Untellable::Because(why));
+        }
+        if let To::Vector { is_exact } = self.to
+            && (!(text.len() as u64).is_multiple_of(VECTOR_NUMBER)
+                || text.is_empty()
+                || is_exact && text.len() as u64 != self.most)
+        {
+            let (length, most) = (text.len(), self.most);
+            let why = format!("a value of {length} bytes, where the target keeps a VECTOR of {most}");
             return Err(Untellable::Because(why));
         }
         out.extend_from_slice(&text.len().to_le_bytes()[..width(self.kind)]);
@@ -106,13 +121,6 @@ fn width(kind: ColumnType) -> usize {
         ColumnType::Char(width, _) | ColumnType::Text(width) | ColumnType::Blob(width) => width.into(),
         _ => 4,
     }
-}
-
-/// Zeros at the end are not logged.
-fn filled<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Short> {
-    let mut whole = [0; N];
-    whole.get_mut(..bytes.len()).ok_or(Short)?.copy_from_slice(bytes);
-    Ok(whole)
 }
 
 #[cfg(test)]
@@ -191,9 +199,32 @@ mod tests {
         assert_eq!(becomes(of_mysql, "vector", 8, FROM_MYSQL), Some((ColumnType::Text(1), (15, vec![8, 0]))));
         assert_eq!(becomes(of_mysql, "vector", 8, AMONG_MYSQL), None);
         assert_eq!(becomes(of_mariadb, "vector", 8, BACK), None);
+        let vector = Some((of_mysql, (242, vec![4])));
+        assert_eq!(becomes(of_mariadb, "vector", 8, TO_MYSQL), vector);
         assert_eq!(becomes(of_mariadb, "text", 65535, BACK), None);
         let utf8 = Column { collation: Some(33), ..Column::of_tests(of_mariadb) };
         assert!(Conversion::of(&utf8, &kept("blob", 65535), BACK).is_none());
+    }
+
+    #[test]
+    fn vectors_have_the_numbers_of_their_column() {
+        let pushed = |kind, way, bytes: &[u8]| {
+            let mut out = Vec::new();
+            let conversion = converted(kind, &KeptColumn::of_tests("v", "vector", 8), way).unwrap();
+            conversion.push(&Value::Bytes(bytes), &mut out).map(|()| out)
+        };
+        let (of_mariadb, of_mysql) = (ColumnType::Text(1), ColumnType::Vector(4));
+        assert_eq!(pushed(of_mariadb, TO_MYSQL, b"12345678").unwrap(), b"\x08\0\0\x0012345678");
+        assert_eq!(pushed(of_mariadb, TO_MYSQL, b"1234").unwrap(), b"\x04\0\0\x001234");
+        assert_eq!(pushed(of_mysql, FROM_MYSQL, b"12345678").unwrap(), b"\x0812345678");
+        for (kind, way, bytes) in [
+            (of_mariadb, TO_MYSQL, &b"123456"[..]),
+            (of_mariadb, TO_MYSQL, b""),
+            (of_mariadb, TO_MYSQL, b"123456789012"),
+            (of_mysql, FROM_MYSQL, b"1234"),
+        ] {
+            assert!(matches!(pushed(kind, way, bytes), Err(Untellable::Because(_))), "{bytes:?}");
+        }
     }
 
     #[test]

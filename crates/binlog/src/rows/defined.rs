@@ -1,7 +1,9 @@
 //! A table as its server defines it: what a log may not tell.
 
+use super::address::Address;
 use super::column::{Column, ColumnType, HIDDEN};
 use super::table::Table;
+use crate::log::Format;
 
 /// A table's columns and its primary key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +21,10 @@ pub(crate) struct DefinedColumn {
     pub(crate) name: String,
     /// As `information_schema.COLUMNS` names it, such as `int`.
     pub(crate) data_type: String,
+    /// The most bytes that its text has; 0 for what is no text.
+    pub(crate) most: u64,
+    /// Whether it is a text of ASCII.
+    pub(crate) is_ascii: bool,
     pub(crate) is_unsigned: bool,
     /// Whether its values are computed from others.
     pub(crate) is_generated: bool,
@@ -30,15 +36,15 @@ pub(crate) struct DefinedColumn {
 
 impl Definition {
     /// Adds to a table what the log did not tell of it. False if the table is another: its columns are not of these types.
-    pub(crate) fn complete(&self, table: &mut Table) -> bool {
+    pub(crate) fn complete(&self, table: &mut Table, format: &Format) -> bool {
         let Some((columns, hidden)) = table.columns.split_at_mut_checked(self.columns.len()) else {
             return false;
         };
-        let is_one = |(column, defined): (&Column, &DefinedColumn)| is_of(column.kind, &defined.data_type);
+        let is_one = |(column, defined): (&Column, &DefinedColumn)| defined.is_of(column, format);
         if hidden.len() != self.hidden || !columns.iter().zip(&self.columns).all(is_one) {
             return false;
         }
-        columns.iter_mut().zip(&self.columns).for_each(|(column, defined)| defined.complete(column));
+        columns.iter_mut().zip(&self.columns).for_each(|(column, defined)| defined.complete(column, format));
         for column in hidden {
             column.name.get_or_insert_with(|| HIDDEN.to_vec());
         }
@@ -50,13 +56,33 @@ impl Definition {
 }
 
 impl DefinedColumn {
-    fn complete(&self, column: &mut Column) {
+    /// Whether it is the log's column, or what `drover copy` makes of it where its type is not known.
+    fn is_of(&self, column: &Column, format: &Format) -> bool {
+        let is_later = format.is_mariadb() && format.is_at_least((11, 7)) && column.may_be_bytes();
+        match column.kind {
+            ColumnType::Char(_, length) if column.may_be_address(format) => {
+                let has_length =
+                    self.most == u64::from(length) || !matches!(&*self.data_type, "char" | "binary");
+                self.address_of(column, format).is_some() || has_length && is_of(column.kind, &self.data_type)
+            }
+            ColumnType::Text(_) if is_later && self.data_type.ends_with("blob") => true,
+            kind => is_of(kind, &self.data_type),
+        }
+    }
+
+    fn address_of(&self, column: &Column, format: &Format) -> Option<Address> {
+        let is_one = self.is_ascii && column.may_be_address(format);
+        Address::kept_as(column, &self.data_type, self.most).filter(|_| is_one)
+    }
+
+    fn complete(&self, column: &mut Column, format: &Format) {
+        column.address = self.address_of(column, format);
         column.is_generated = self.is_generated;
         column.name.get_or_insert_with(|| self.name.clone().into_bytes());
         if column.is_number() {
             column.is_unsigned.get_or_insert(self.is_unsigned);
         }
-        if column.has_collation && column.collation.is_none() {
+        if column.has_collation && column.collation.is_none() && column.address.is_none() {
             column.collation = self.collation;
         }
         if column.words.is_empty() {
@@ -145,15 +171,19 @@ mod tests {
         let defined = |name: &str, data_type: &str| DefinedColumn {
             name: name.into(),
             data_type: data_type.into(),
+            most: 0,
+            is_ascii: false,
             is_unsigned: true,
             is_generated: false,
             collation: Some(8),
             words: Vec::new(),
         };
+        let format = &Format::of_tests("10.4.1-MariaDB");
         let columns = vec![defined("other", "int"), defined("v", "varchar")];
         let mut table = told.clone();
         assert!(
-            Definition { columns: columns.clone(), primary_key: vec![0], hidden: 0 }.complete(&mut table)
+            Definition { columns: columns.clone(), primary_key: vec![0], hidden: 0 }
+                .complete(&mut table, format)
         );
         assert_eq!(table.columns[0].name.as_deref(), Some(&b"told"[..]));
         assert_eq!((table.columns[0].is_unsigned, table.columns[1].is_unsigned), (Some(true), None));
@@ -161,7 +191,7 @@ mod tests {
         assert_eq!(table.primary_key, [0]);
         for columns in [vec![defined("a", "int")], vec![defined("a", "bigint"), defined("v", "varchar")]] {
             let mut table = told.clone();
-            assert!(!Definition { columns, primary_key: Vec::new(), hidden: 0 }.complete(&mut table));
+            assert!(!Definition { columns, primary_key: Vec::new(), hidden: 0 }.complete(&mut table, format));
             assert_eq!(table, told);
         }
     }

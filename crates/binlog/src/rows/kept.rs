@@ -4,7 +4,7 @@ use crate::log::Format;
 
 use super::column::{Column, ColumnType};
 use super::converted::{Conversion, Way};
-use super::retyped::period;
+use super::retyped::{VECTOR_NUMBER, period};
 use super::table::Table;
 
 /// A table as the server keeps it that is to take the rows.
@@ -31,11 +31,15 @@ impl KeptHistory {
 }
 
 impl Kept {
-    /// A table that a server, of MariaDB or not, is about to make, of a definition in the log: MariaDB takes JSON for LONGTEXT.
+    /// A table that a server, of MariaDB or not, is about to make, of a definition in the log: MariaDB takes JSON for LONGTEXT, and VECTOR
+    /// for its own.
     pub(crate) fn as_made(table: &Table, on_mariadb: bool, has_former_times: bool) -> Self {
         let column = |column: &Column| {
-            let is_json = on_mariadb && matches!(column.kind, ColumnType::Json(_));
-            let (data_type, most) = if is_json { ("longtext", u32::MAX.into()) } else { ("", 0) };
+            let (data_type, most) = match (column.kind, column.dimensions) {
+                (ColumnType::Json(_), _) if on_mariadb => ("longtext", u32::MAX.into()),
+                (ColumnType::Vector(_), Some(count)) => ("vector", count * VECTOR_NUMBER),
+                _ => ("", 0),
+            };
             let name = column.name.as_deref().unwrap_or_default();
             let name = String::from_utf8_lossy(name).into_owned();
             let is_compressed = on_mariadb && matches!(column.kind, ColumnType::Compressed(_));

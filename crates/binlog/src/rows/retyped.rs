@@ -13,7 +13,7 @@ use super::defined::is_of;
 use super::image::{Field, Row, RowReader, is_set};
 use super::kept::{Kept, KeptColumn, KeptHistory};
 use super::retimed::{push_retimed, retimed};
-use super::table::Table;
+use super::table::{Table, field};
 use super::value::Value;
 
 /// How rows of a table are written.
@@ -24,6 +24,8 @@ pub(crate) struct Retyped {
     types: Vec<u8>,
     metadata: Vec<u8>,
     nullable: Vec<u8>,
+    /// How many numbers each column of MySQL's type VECTOR has.
+    dimensions: Vec<u64>,
     /// What becomes of the values of each column of the log.
     becomes: Vec<Becomes>,
     /// Which column of the log tells until when a row is valid, where that is not kept.
@@ -78,6 +80,7 @@ impl Retyped {
             types: Vec::new(),
             metadata: Vec::new(),
             nullable: Vec::new(),
+            dimensions: Vec::new(),
             becomes: Vec::new(),
             until: period.map(|(_, end)| end),
         };
@@ -121,10 +124,14 @@ impl Retyped {
             (None, Some(to)) if to.describe() != logged => (to.kind, to.describe(), Becomes::Other(to)),
             _ => (column.kind, logged, Becomes::Same),
         };
+        let address = column.address.filter(|_| becomes == Becomes::Same);
+        if matches!(kind, ColumnType::Vector(_)) {
+            self.dimensions.push(kept.map_or(0, |kept| kept.most / VECTOR_NUMBER));
+        }
         self.types.push(number);
         self.metadata.extend(described);
         self.becomes.push(becomes);
-        self.table.columns.push(Column { kind, ..column.clone() });
+        self.table.columns.push(Column { kind, address, ..column.clone() });
     }
 
     /// The body of the event that describes the table.
@@ -141,6 +148,16 @@ impl Retyped {
         push_packed(self.metadata.len(), &mut body);
         body.extend_from_slice(&self.metadata);
         body.extend_from_slice(&self.nullable);
+        // MySQL takes vectors only of a table of which this is told (`rows_event.h`, `Optional_metadata_field_type`; found with 9.7).
+        if !self.dimensions.is_empty() {
+            let mut dimensions = Vec::new();
+            for &count in &self.dimensions {
+                push_packed(usize::try_from(count).unwrap_or(usize::MAX), &mut dimensions);
+            }
+            body.push(field::VECTOR_DIMENSIONS);
+            push_packed(dimensions.len(), &mut body);
+            body.extend_from_slice(&dimensions);
+        }
         body
     }
 
@@ -269,6 +286,9 @@ impl Retyped {
         Ok(())
     }
 }
+
+/// The bytes of a number of a VECTOR.
+pub(super) const VECTOR_NUMBER: u64 = 4;
 
 /// Where the flags are in the body of an event of rows.
 const FLAGS: usize = 6;

@@ -25,7 +25,7 @@ pub struct Table {
 }
 
 /// What the log tells of a table beyond types. Numbers as in MySQL `rows_event.h`, `Optional_metadata_field_type`.
-mod field {
+pub(super) mod field {
     pub(super) const SIGNS: u8 = 1;
     pub(super) const DEFAULT_COLLATION: u8 = 2;
     pub(super) const COLLATIONS: u8 = 3;
@@ -36,6 +36,7 @@ mod field {
     pub(super) const PRIMARY_KEY_PREFIXES: u8 = 9;
     pub(super) const WORDS_DEFAULT_COLLATION: u8 = 10;
     pub(super) const WORDS_COLLATIONS: u8 = 11;
+    pub(crate) const VECTOR_DIMENSIONS: u8 = 13;
 }
 
 impl Table {
@@ -92,16 +93,18 @@ impl Table {
         self.columns.iter().any(|column| retimed(column.kind, is_former).is_some())
     }
 
-    /// Whether it may have types of MariaDB that other versions of it keep as text or bytes, or without compression. INET6 came with 10.5,
-    /// VECTOR with 11.7.
+    /// Whether it may have types that other versions of the same vendor keep as text or bytes, or without compression. MariaDB has INET6 from
+    /// 10.5 on and VECTOR from 11.7 on, MySQL VECTOR from 9.0 on.
     pub(crate) fn may_have_later_types(&self, format: &Format) -> bool {
         let is_later = |column: &Column| match column.kind {
+            ColumnType::Vector(_) => true,
+            _ if !format.is_mariadb() => false,
             ColumnType::Char(..) => column.may_be_address(format),
             ColumnType::Text(_) => column.may_be_bytes() && format.is_at_least((11, 7)),
             ColumnType::Compressed(_) => true,
             _ => false,
         };
-        format.is_mariadb() && self.columns.iter().any(is_later)
+        self.columns.iter().any(is_later)
     }
 
     /// Whether the log tells the columns' names.
@@ -158,7 +161,12 @@ impl Table {
                     self.primary_key.push(index);
                 }
             }
-            // What a geometry is, what is hidden, how many dimensions a vector has: its values tell what is needed.
+            field::VECTOR_DIMENSIONS => {
+                for column in self.columns_with(|column| matches!(column.kind, ColumnType::Vector(_))) {
+                    column.dimensions = Some(value.packed()?);
+                }
+            }
+            // What a geometry is, what is hidden.
             _ => return Ok(false),
         }
         Ok(true)
@@ -286,7 +294,7 @@ impl Tables {
         let mut table = Table::of(map, format);
         // No log tells which columns are generated.
         if let (Ok(table), Some(definitions)) = (&mut table, &self.definitions) {
-            definitions.complete(table)?;
+            definitions.complete(table, format)?;
         }
         let name = (map.schema.to_vec(), map.table.to_vec());
         self.by_id.insert(map.id, Known { description: body.to_vec(), name, table });

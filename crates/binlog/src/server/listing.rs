@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use drover_db::Connection;
+use drover_db::{Connection, server};
 
 use super::Origin;
 use crate::{Error, Result};
@@ -21,6 +21,13 @@ const ENCRYPTION_HEADER: u64 = 512;
 
 /// All that the server has, in their order; at least one.
 pub(super) fn list(connection: &mut Connection, origin: &Origin) -> Result<Vec<Listed>> {
+    let is_tidb = server::is_tidb(connection);
+    if is_tidb.map_err(|source| origin.failed("connecting", source))? {
+        return Err(Error::with_hint(
+            "TiDB writes no binary log: there is nothing to read",
+            "TiCDC gives its changes; `drover copy` copies what is there",
+        ));
+    }
     let rows = connection.query("SHOW BINARY LOGS");
     let rows = rows.map_err(|source| origin.failed("listing the server's logs", source))?;
     let listed = |row: drover_db::Row| {

@@ -42,6 +42,7 @@ pub(crate) fn push_value(value: &Value<'_>, column: &Column, out: &mut Vec<u8>) 
         Value::Date(date) => quoted(out, |out| date.write(out)),
         Value::Time(time) => quoted(out, |out| time.write(out)),
         Value::DateTime(time) | Value::Timestamp(time) => quoted(out, |out| time.write(out)),
+        Value::Bytes(bytes) if column.address.is_some() => push_address(bytes, column, out)?,
         Value::Bytes(bytes) => match filled(bytes, column) {
             // What looks like text may be an address or a UUID.
             Some(whole) => push_hex(&whole, out),
@@ -90,6 +91,14 @@ pub(crate) fn push_condition(
 /// The number that a BIT is; it has at most 64 bits.
 pub(super) fn bits(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
+}
+
+/// Its text, for a server that keeps it so.
+fn push_address(bytes: &[u8], column: &Column, out: &mut Vec<u8>) -> Result<(), Short> {
+    let mut text = Vec::new();
+    column.address.map_or(Ok(()), |address| address.push_text(bytes, &mut text))?;
+    push_quoted(&text, out);
+    Ok(())
 }
 
 /// A BINARY with the zeros at its end, which are not logged; `None` for a value of any other type. MariaDB's UUID and addresses are

@@ -3,6 +3,7 @@
 mod before;
 pub(crate) mod charset;
 mod collations;
+mod default_collations;
 mod history;
 mod json_lines;
 pub(crate) mod literal;
@@ -26,7 +27,8 @@ use crate::{Error, Result, flashback};
 use statements::Printer;
 
 pub(crate) use before::Before;
-pub(crate) use rows::row_text;
+pub(crate) use default_collations::DefaultCollations;
+pub(crate) use rows::{push_row, row_text};
 pub(crate) use session::Session;
 pub(crate) use statements::{push_statement, push_xa, xa_prepare};
 
@@ -83,7 +85,7 @@ pub fn sql(
     out: &mut dyn Write,
     stopped: &dyn Fn() -> bool,
 ) -> Result<SqlReport> {
-    let wanted = args.filter.of_server(origin, None)?;
+    let wanted = args.filter.of_server(origin)?;
     let mut chain = args.logs.open(origin, Some(&wanted))?.without_gaps()?;
     let mut filter = Filter::new(&wanted, chain.logs());
     let definitions = tables_of.map(Definitions::of).transpose()?;

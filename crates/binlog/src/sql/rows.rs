@@ -2,7 +2,7 @@
 
 use crate::json::Diffs;
 use crate::log::{RowChange, Short};
-use crate::rows::{Field, Row, RowReader, Table, Value};
+use crate::rows::{Column, ColumnType, Field, Row, RowReader, Table, Value};
 
 use super::history::History;
 use super::literal::{Unwritable, push_condition, push_value};
@@ -36,6 +36,24 @@ pub(super) fn push_rows(
         out.extend_from_slice(b";\n");
     }
     Ok(count)
+}
+
+/// Writes the statement that does what happened to one row, without an end. The table is one whose columns' names are known.
+pub(crate) fn push_row(
+    table: &Table,
+    change: RowChange,
+    row: &Row<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
+    let names = Names::of(table);
+    match change {
+        RowChange::Insert => push_insert(&names, table, &row.after, true, false, out)?,
+        RowChange::Update => push_update(&names, table, row, out)?,
+        RowChange::Delete => push_delete(&names, table, &row.before, out)?,
+    }
+    let end = out.trim_ascii_end();
+    out.truncate(end.strip_suffix(b";").unwrap_or(end).len());
+    Ok(())
 }
 
 /// A row as it was, or as it came in, for messages: its table and what it is found by.
@@ -168,8 +186,8 @@ pub(super) fn push_update(
         let name = &names.columns[index];
         match after {
             Field::Absent => continue,
-            // What did not change is left out, unless nothing did.
-            _ if is_same && !is_last_chance => continue,
+            // What did not change is left out, unless nothing did, or the server would change it by itself.
+            _ if is_same && !is_last_chance && !may_change_by_itself(&table.columns[index]) => continue,
             Field::Value(value) => {
                 out.extend_from_slice(start);
                 out.extend_from_slice(name);
@@ -187,7 +205,22 @@ pub(super) fn push_update(
         }
         start = b", ";
     }
+    if names.are_known {
+        for (index, _) in row.after.iter().enumerate().filter(|(_, field)| **field == Field::Absent) {
+            let (column, name) = (&table.columns[index], &names.columns[index]);
+            if may_change_by_itself(column) && !column.is_generated {
+                [start, name, b" = ", name].iter().for_each(|part| out.extend_from_slice(part));
+                start = b", ";
+            }
+        }
+    }
     push_where(names, table, &row.before, out)
+}
+
+/// Whether a column may have ON UPDATE CURRENT_TIMESTAMP, which no log tells: an UPDATE that does not set it changes it.
+fn may_change_by_itself(column: &Column) -> bool {
+    use ColumnType::{DateTime, OldDateTime, OldTimestamp, Timestamp};
+    matches!(column.kind, Timestamp(_) | DateTime(_) | OldTimestamp | OldDateTime)
 }
 
 /// Which row it is: by the primary key where the log tells it, else by all that it tells of the row.

@@ -12,6 +12,7 @@ use crate::log::{Format, Header, Short};
 
 use super::charset;
 use super::collations::{Nearest, nearest};
+use super::default_collations::DefaultCollations;
 use super::text::{push_name, push_quoted};
 
 /// What a session is set to, as far as it is known.
@@ -84,11 +85,9 @@ impl Session {
         let mut micros = None;
         let mut changes = Changes::of(self, out);
         changes.is_mariadb = format.is_mariadb();
-        let tells = |setting| matches!(setting, Ok(Setting::CharsetCollations(_)));
-        if format.is_mariadb() && !query.settings().any(tells) {
-            // A log that does not tell is older than the variable: then each character set has its old collation.
-            changes.set(CHARSET_COLLATIONS, b"''".to_vec());
-        }
+        let defaults = DefaultCollations::of(query, format)?;
+        changes.set(UTF8MB4_COLLATION, defaults.on_mysql());
+        changes.set(CHARSET_COLLATIONS, defaults.on_mariadb());
         changes.untold(query);
         for setting in query.settings() {
             match setting? {
@@ -241,7 +240,7 @@ impl Session {
 /// Variables that only some servers have, or let a session set, with the versions that do, as their comments say it: MySQL reads those
 /// with `!`, MariaDB those with `M!`. A statement runs on the others as well as it can without.
 const SOME_SERVERS: [(&str, &[&str]); 8] = [
-    ("default_collation_for_utf8mb4", &["!80011"]),
+    (UTF8MB4_COLLATION, &["!80011"]),
     ("sql_require_primary_key", &["!80013"]),
     ("default_table_encryption", &["!80016"]),
     ("explicit_defaults_for_timestamp", &["!80000", "M!101000"]),
@@ -251,6 +250,7 @@ const SOME_SERVERS: [(&str, &[&str]); 8] = [
     (CHARSET_COLLATIONS, &["M!110300"]),
 ];
 
+const UTF8MB4_COLLATION: &str = "default_collation_for_utf8mb4";
 const CHARSET_COLLATIONS: &str = "character_set_collations";
 const DATABASE_COLLATION: &str = "collation_database";
 /// No value that a variable can have.
@@ -325,14 +325,12 @@ impl Changes<'_> {
             Setting::ExplicitTimestamps(is_on) => {
                 self.set("explicit_defaults_for_timestamp", number(is_on.into()))
             }
-            Setting::Utf8mb4Collation(collation) => {
-                self.set("default_collation_for_utf8mb4", number(collation.into()))
-            }
             Setting::RequirePrimaryKey(is_on) => self.set("sql_require_primary_key", number(is_on.into())),
             Setting::TableEncryption(is_on) => self.set("default_table_encryption", number(is_on.into())),
-            // What a character set's collation is where none is named: the target's own, which is as new as the log.
-            Setting::CharsetCollations(_) => self.set(CHARSET_COLLATIONS, b"DEFAULT".to_vec()),
-            Setting::Flags(_)
+            // Of these, `DefaultCollations` tells.
+            Setting::Utf8mb4Collation(_)
+            | Setting::CharsetCollations(_)
+            | Setting::Flags(_)
             | Setting::Microseconds(_)
             | Setting::Invoker(..)
             | Setting::Xid(_)

@@ -49,7 +49,7 @@ pub struct StatArgs {
 /// # Errors
 /// If a log cannot be read, or is damaged; if the page cannot be written.
 pub fn stat(args: &StatArgs, origin: Option<&Origin>, stopped: &dyn Fn() -> bool) -> Result<StatReport> {
-    let wanted = args.filter.of_server(origin, None)?;
+    let wanted = args.filter.of_server(origin)?;
     let mut chain = args.logs.open(origin, Some(&wanted))?;
     let filter = (!wanted.takes_all()).then(|| Filter::new(&wanted, chain.logs()));
     let mut tally = tally::Tally::new(args.top, filter);

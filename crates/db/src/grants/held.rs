@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Grant, Scope, like, parse};
-use crate::{Connection, Result, server};
+use super::parse::{has_bare_columns, parse_rights};
+use super::{Grant, Privilege, Scope, like};
+use crate::{Connection, Result, Row, server};
 
 /// What the account of a session may do. It holds no names of accounts and no passwords.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,12 +30,17 @@ impl Held {
             None => connection.query("SHOW GRANTS")?,
         };
         let partial_revokes = server::variable(connection, "GLOBAL.partial_revokes")?.as_deref() == Some("1");
-        Ok(Self::told(rows.rows.iter().filter_map(|row| row.bytes(0)), partial_revokes))
+        let lines = || rows.rows.iter().filter_map(|row| row.bytes(0));
+        let mut held = Self::told(lines(), partial_revokes);
+        if lines().any(has_bare_columns) {
+            held.grants.extend(on_tables(connection)?);
+        }
+        Ok(held)
     }
 
     /// As the lines of SHOW GRANTS have it. MariaDB lists what a role gives with the role's name.
     pub fn told<'a>(lines: impl IntoIterator<Item = &'a [u8]>, partial_revokes: bool) -> Self {
-        let grants = lines.into_iter().filter_map(parse).map(|(_, grant)| grant).collect();
+        let grants = lines.into_iter().filter_map(parse_rights).collect();
         Self { grants, partial_revokes }
     }
 
@@ -73,6 +79,24 @@ impl Held {
     fn granted<'a>(&'a self, privilege: &'a str) -> impl Iterator<Item = &'a Grant> {
         self.grants.iter().filter(move |grant| !grant.revoked && grant.is_about(privilege))
     }
+}
+
+/// What the account itself may do on whole tables, as the catalogue has it.
+fn on_tables(connection: &mut Connection) -> Result<Vec<Grant>> {
+    let user = connection.first("SELECT CURRENT_USER()")?.map(|row| row.string(0)).unwrap_or_default();
+    let (name, host) = user.rsplit_once('@').unwrap_or((&user, ""));
+    let grantee = format!("'{name}'@'{host}'");
+    let rows = connection.query(
+        "SELECT GRANTEE, TABLE_SCHEMA, TABLE_NAME, PRIVILEGE_TYPE FROM information_schema.TABLE_PRIVILEGES",
+    )?;
+    let own = rows.into_iter().filter(|row| row.string(0) == grantee);
+    let grant = |row: Row| Grant {
+        on: Scope::Table(row.string(1), row.string(2)),
+        revoked: false,
+        grant_option: false,
+        privileges: vec![Privilege::new(&row.string(3))],
+    };
+    Ok(own.map(grant).collect())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::quote;
 
 pub use held::Held;
-pub use parse::parse;
+pub use parse::{Line, parse};
 
 /// The name of an account or role; roles of MariaDB have no host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -3,11 +3,57 @@
 use super::{Grant, Privilege, Scope, Who};
 use crate::sql::{Dialect, Kind, Token, tokens};
 
-/// Reads `GRANT … ON … TO account` or `REVOKE … ON … FROM account`; `None` for roles and proxies, which the catalogue has
-/// in tables, and for other statements.
+/// What a line of SHOW GRANTS says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// Privileges, and who has them: the account, or a role of it.
+    Grant(Who, Grant),
+    /// Privileges on columns whose names are printed as they are: nothing tells where one ends. So print them MySQL before 8.0 and
+    /// MariaDB before 10.3 (`mysql_show_grants` in `sql/sql_acl.cc`); the catalogue has them in tables.
+    BareColumns,
+    /// Roles, default roles and proxies, which the catalogue has in tables.
+    Other,
+}
+
+impl Line {
+    /// Reads a line of SHOW GRANTS for an account; `None` if it is not understood.
+    pub fn read(line: &[u8], of: &Who) -> Option<Self> {
+        if is_of_roles(line) {
+            return Some(Self::Other);
+        }
+        if has_bare_columns(line) {
+            return Some(Self::BareColumns);
+        }
+        let quoted = with_quoted_account(line, of);
+        parse(quoted.as_deref().unwrap_or(line)).map(|(who, grant)| Self::Grant(who, grant))
+    }
+}
+
+/// Reads `GRANT … ON … TO account` or `REVOKE … ON … FROM account` with names that are quoted; `None` for roles and proxies, and for other
+/// statements.
 pub fn parse(line: &[u8]) -> Option<(Who, Grant)> {
-    let all: Vec<_> = tokens(line, Dialect::default()).filter(Token::is_code).collect();
-    let (verb, rest) = all.split_first()?;
+    let code = code(line);
+    let (grant, account) = rights(line, &code)?;
+    Some((who(account)?, grant))
+}
+
+/// The same, whoever has it: servers that print names of accounts as they are print those of schemas and tables quoted. Of privileges on
+/// columns of bare names it has those on whole tables that are certain.
+pub(super) fn parse_rights(line: &[u8]) -> Option<Grant> {
+    if has_bare_columns(line) {
+        let line = without_columns(line)?;
+        return rights(&line, &code(&line)).map(|(grant, _)| grant);
+    }
+    rights(line, &code(line)).map(|(grant, _)| grant)
+}
+
+fn code(line: &[u8]) -> Vec<Token<'_>> {
+    tokens(line, Dialect::default()).filter(Token::is_code).collect()
+}
+
+/// What is granted, and the tokens from the account on.
+fn rights<'t, 'a>(line: &[u8], code: &'t [Token<'a>]) -> Option<(Grant, &'t [Token<'a>])> {
+    let (verb, rest) = code.split_first()?;
     let revoked = verb.is_word("REVOKE");
     if !revoked && !verb.is_word("GRANT") {
         return None;
@@ -18,14 +64,85 @@ pub fn parse(line: &[u8]) -> Option<(Who, Grant)> {
         return None;
     }
     let (scope, rest) = scope(&rest[on + 1..])?;
-    let (word, rest) = rest.split_first()?;
+    let (word, account) = rest.split_first()?;
     if !word.is_word(if revoked { "FROM" } else { "TO" }) {
         return None;
     }
-    let (who, rest) = who(rest)?;
-    // MariaDB puts IDENTIFIED, REQUIRE and limits between; none of these has the words in this order.
-    let option = rest.windows(2).any(|pair| pair[0].is_word("GRANT") && pair[1].is_word("OPTION"));
-    Some((who, Grant { on: scope, revoked, grant_option: option && !revoked, privileges }))
+    let grant_option = has_grant_option(line) && !revoked;
+    Some((Grant { on: scope, revoked, grant_option, privileges }, account))
+}
+
+/// A membership has no ON, and begins with the role's name, which MariaDB before 10.5 does not quote.
+fn is_of_roles(line: &[u8]) -> bool {
+    let begins = |text: &str| line.starts_with(text.as_bytes());
+    let is_membership = ["GRANT `", "GRANT '"].into_iter().any(begins);
+    let is_bare = begins("GRANT ") && find(line, b" ON ").is_none() && find(line, b" TO ").is_some();
+    is_membership || is_bare || begins("GRANT PROXY ON ") || begins("SET DEFAULT ROLE ")
+}
+
+/// Whether columns are named in a line that ends with an account in apostrophes: the servers of then quote neither.
+pub(super) fn has_bare_columns(line: &[u8]) -> bool {
+    let head = find(line, b" ON ").map_or(line, |at| &line[..at]);
+    head.contains(&b'(') && without_option(line).ends_with(b"'")
+}
+
+/// A line of bare columns without them: privileges before the first and behind the last, for a name may hold what stands between.
+fn without_columns(line: &[u8]) -> Option<Vec<u8>> {
+    let end = rfind(line, b"` TO '")?;
+    let on = rfind(&line[..end], b" ON `")?;
+    let (open, close) = (find(line, b"(")?, line[..on].iter().rposition(|&byte| byte == b')')?);
+    let before = line.get(..open)?.strip_prefix(b"GRANT ")?;
+    // The last one before is that of the columns.
+    let before = rfind(before, b", ").map_or(&b""[..], |at| &before[..at]);
+    let behind = line.get(close + 1..on)?;
+    let behind = behind.strip_prefix(b", ").unwrap_or(behind);
+    let between: &[u8] = if before.is_empty() || behind.is_empty() { b"" } else { b", " };
+    let privileges = [before, between, behind].concat();
+    (!privileges.is_empty()).then(|| [b"GRANT ", &privileges[..], &line[on..]].concat())
+}
+
+/// The line with the account quoted, where the server printed its name as it is, in apostrophes: one in it would end it early.
+fn with_quoted_account(line: &[u8], of: &Who) -> Option<Vec<u8>> {
+    const GLOBAL: &[u8] = b" ON *.* TO ";
+    let bare = match &of.host {
+        Some(host) => format!("'{}'@'{host}'", of.name),
+        None => format!("'{}'", of.name),
+    };
+    let option: &[u8] = if has_grant_option(line) { b" WITH GRANT OPTION" } else { b"" };
+    let on = find(line, b" ON ")?;
+    let before = if line[on..].starts_with(GLOBAL) {
+        // Behind the account may stand IDENTIFIED, REQUIRE and limits.
+        let (before, rest) = line.split_at(on + GLOBAL.len());
+        rest.starts_with(bare.as_bytes()).then_some(before)?
+    } else {
+        without_option(line).strip_suffix(bare.as_bytes()).filter(|before| before.ends_with(b" TO "))?
+    };
+    Some([before, of.to_string().as_bytes(), option].concat())
+}
+
+/// The option stands at the end, before limits; what is in quotes ends with one.
+fn has_grant_option(line: &[u8]) -> bool {
+    let mut rest = line;
+    while let Some(at) = rfind(rest, b" MAX_") {
+        let is_limit = |byte: &u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b' ');
+        if !rest[at..].iter().all(is_limit) {
+            break;
+        }
+        rest = &rest[..at];
+    }
+    without_option(rest).len() < rest.len()
+}
+
+fn without_option(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b" WITH GRANT OPTION").unwrap_or(line)
+}
+
+fn find(line: &[u8], text: &[u8]) -> Option<usize> {
+    line.windows(text.len()).position(|window| window == text)
+}
+
+fn rfind(line: &[u8], text: &[u8]) -> Option<usize> {
+    line.windows(text.len()).rposition(|window| window == text)
 }
 
 /// The place of a keyword outside of parentheses.
@@ -78,14 +195,19 @@ fn scope<'t, 'a>(list: &'t [Token<'a>]) -> Option<(Scope, &'t [Token<'a>])> {
     Some((scope, rest))
 }
 
-fn who<'t, 'a>(list: &'t [Token<'a>]) -> Option<(Who, &'t [Token<'a>])> {
+/// Behind an account come IDENTIFIED, REQUIRE and limits, or nothing; else its name was cut short by a quote in it.
+fn who(list: &[Token<'_>]) -> Option<Who> {
     let (first, rest) = list.split_first()?;
-    match rest {
+    let (who, rest) = match rest {
         [at, host, rest @ ..] if at.is_symbol(b'@') => {
-            Some((Who::new(&account_name(first)?, &account_name(host)?), rest))
+            (Who::new(&account_name(first)?, &account_name(host)?), rest)
         }
-        rest => Some((Who::role(&account_name(first)?), rest)),
-    }
+        rest => (Who::role(&account_name(first)?), rest),
+    };
+    let is_whole = rest
+        .first()
+        .is_none_or(|next| ["IDENTIFIED", "REQUIRE", "WITH"].into_iter().any(|word| next.is_word(word)));
+    is_whole.then_some(who)
 }
 
 /// In an account's name MySQL before 8.0, MariaDB before 10.3 and TiDB print strings: `'root'@'localhost'`.
@@ -139,6 +261,63 @@ mod tests {
         ] {
             assert_eq!(parse(other.as_bytes()), None, "{other}");
         }
+    }
+
+    /// As MySQL 5.5 to 5.7 and MariaDB 10.1 and 10.2 print them.
+    #[test]
+    fn lines_of_servers_that_quote_no_names_of_accounts_and_columns() {
+        let who = Who::new("o' TO 'x`\\", "%");
+        let read = |line: &str| Line::read(line.as_bytes(), &who);
+        let granted = |on, name: &str, grant_option| {
+            let privileges = vec![Privilege::new(name)];
+            Some(Line::Grant(who.clone(), Grant { on, revoked: false, grant_option, privileges }))
+        };
+        let account = r"'o' TO 'x`\'@'%'";
+        let of = |rest: &str| rest.replace('~', account);
+        assert_eq!(
+            read(&of(
+                "GRANT PROCESS ON *.* TO ~ IDENTIFIED BY PASSWORD '*0' REQUIRE SUBJECT '/CN=it's' WITH GRANT OPTION MAX_QUERIES_PER_HOUR 5"
+            )),
+            granted(Scope::Global, "PROCESS", true)
+        );
+        assert_eq!(
+            read(&of("GRANT USAGE ON *.* TO ~ REQUIRE SUBJECT ' WITH GRANT OPTION MAX_'")),
+            granted(Scope::Global, "USAGE", false)
+        );
+        let schema = "GRANT ALL PRIVILEGES ON `a(b``c`.* TO ~";
+        assert_eq!(read(&of(schema)), granted(Scope::Schema("a(b`c".into()), "ALL PRIVILEGES", false));
+        assert_eq!(
+            read(&of("GRANT SELECT ON `s'`.`t ON` TO ~ WITH GRANT OPTION")),
+            granted(Scope::Table("s'".into(), "t ON".into()), "SELECT", true)
+        );
+        for columns in ["SELECT (c'd)", "INSERT, INSERT (a, b), DELETE", "UPDATE (a ON `x`.`y` TO 'z')"] {
+            assert_eq!(read(&of(&format!("GRANT {columns} ON `s`.`t` TO ~"))), Some(Line::BareColumns));
+        }
+        for other in ["GRANT PROXY ON 'a'b'@'%' TO ~", "GRANT ro'le TO ~", "SET DEFAULT ROLE `r` FOR `a`@`%`"]
+        {
+            assert_eq!(read(&of(other)), Some(Line::Other), "{other}");
+        }
+        for unclear in ["", "GRANT SELECT ON `a`.* TO 'else'o'@'%'", "GRANT SELECT", "REVOKE"] {
+            assert_eq!(read(&of(unclear)), None, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn what_is_certain_beside_bare_columns() {
+        let names = |line: &str| {
+            let grant = parse_rights(line.as_bytes());
+            grant.map(|grant| grant.privileges.into_iter().map(|one| one.name).collect::<Vec<_>>().join(","))
+        };
+        let of = |privileges: &str| {
+            names(&format!("GRANT {privileges} ON `s`.`t` TO 'a'b'@'%' WITH GRANT OPTION"))
+        };
+        assert_eq!(
+            of("SELECT, INSERT, INSERT (c'd), DELETE, TRIGGER").as_deref(),
+            Some("SELECT,INSERT,DELETE,TRIGGER")
+        );
+        assert_eq!(of("SELECT (x), TRIGGER, SELECT (y), DELETE").as_deref(), Some("DELETE"));
+        assert_eq!(of("SELECT (a ON `b)"), None);
+        assert_eq!(names("GRANT SELECT ON `s`.* TO 'o'neil'@'%'").as_deref(), Some("SELECT"));
     }
 
     prop_compose! {

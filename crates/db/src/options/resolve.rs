@@ -153,7 +153,8 @@ fn beside_in(
     if has_account {
         (other.user, other.password) = (None, None);
     }
-    Ok(other.resolve_in(surroundings, || Err(io::ErrorKind::Unsupported.into()))?.options)
+    let options = other.resolve_in(surroundings, || Err(io::ErrorKind::Unsupported.into()))?.options;
+    Ok(ConnectOptions { one_server: OneServer::that_may_lag(), ..options })
 }
 
 /// Takes in one option of a file; may return a warning.

@@ -49,6 +49,13 @@ pub struct ReadColumn {
 }
 
 impl ReadColumn {
+    /// Reads a document as the text that the server prints: where it stays text, loading changes nothing in it.
+    pub fn as_printed(&mut self) {
+        if self.column.is_cast_to_json() {
+            (self.column.read, self.stored) = (None, None);
+        }
+    }
+
     /// Reads a zero without its sign. That keeps the text of all other values, also of a DOUBLE(M,D).
     pub fn without_negative_zero(&mut self) {
         if self.signed_zero {
@@ -139,8 +146,11 @@ pub fn read_column(facts: &ColumnFacts) -> ReadColumn {
         // Its own text form has six digits; that of the double it equals has as many as it takes.
         "float" => read = Some(float(&name, &facts.column_type)),
         "enum" => {
-            let mark = error_mark_for(&members(&facts.column_type));
-            read = Some(format!("IF({name} + 0 = 0, _binary{}, {name})", quote::string(&mark)));
+            let mark = error_mark_for(&members(&facts.column_type), facts.character_set.as_deref());
+            // MariaDB refuses to make utf32 of bytes that are none.
+            let is_utf32 = facts.character_set.as_deref() == Some("utf32");
+            let member = if is_utf32 { format!("CAST({name} AS BINARY)") } else { name.clone() };
+            read = Some(format!("IF({name} + 0 = 0, _binary{}, {member})", quote::string(&mark)));
             error_mark = Some(mark);
         }
         // An empty member and no member at all look the same.
@@ -184,7 +194,7 @@ fn double(name: &str) -> String {
 impl ReadColumn {
     /// Has documents told by their size too from what loading makes of them: MySQL 5.7 prints a DOUBLE without a fraction as a whole number.
     pub fn tell_by_size(&mut self) {
-        let read = self.column.read.as_deref().filter(|read| read.ends_with(" AS JSON)"));
+        let read = self.column.read.as_deref().filter(|_| self.column.is_cast_to_json());
         if let (Some(stored), Some(read)) = (&self.stored, read) {
             let is_same = format!("JSON_STORAGE_SIZE({stored}) = JSON_STORAGE_SIZE({read})");
             self.stored = Some(format!("IF({is_same}, {stored}, CONCAT({stored}, ' '))"));
@@ -193,6 +203,11 @@ impl ReadColumn {
 }
 
 impl Column {
+    /// Whether a document of MySQL is read as loading makes it.
+    pub fn is_cast_to_json(&self) -> bool {
+        self.read.as_deref().is_some_and(|read| read.ends_with(" AS JSON)"))
+    }
+
     /// Has the column read in a way that each server takes: dumps of earlier versions have FLOAT cast.
     pub fn read_anywhere(&mut self) {
         let name = quote::identifier(&self.name);
@@ -219,11 +234,18 @@ fn scale(column_type: &str) -> Option<(usize, usize)> {
     (decimals <= digits && digits > 0).then_some((digits, decimals))
 }
 
-/// A number 0 that is no member: LOAD DATA takes the text of a number that is no member as an index.
-fn error_mark_for(members: &[Vec<u8>]) -> String {
-    let zeros = (1..=5).map(|count| "0".repeat(count));
-    let free = |text: &String| !members.iter().any(|member| member.as_slice() == text.as_bytes());
-    zeros.into_iter().find(free).unwrap_or_else(|| "0".into()) // an ENUM whose members are five spellings of 0 has no free one
+/// A number 0 that is no member: LOAD DATA takes the text of a number that is no member as an index. MySQL looks for the number in the
+/// bytes of a file as they are, and pads what is no whole character of the column's set first (`Field_enum::store`, sql/field.cc).
+fn error_mark_for(members: &[Vec<u8>], character_set: Option<&str>) -> String {
+    // With each the text that its bytes are in the set; four digits are no character of utf32.
+    let zeros: &[(&str, &str)] = match character_set {
+        Some("ucs2" | "utf16" | "utf16le") => &[("00", "\u{3030}"), ("0000", "\u{3030}\u{3030}")],
+        Some("utf32") => &[("0000", "")],
+        _ => &[("0", "0"), ("00", "00"), ("000", "000"), ("0000", "0000"), ("00000", "00000")],
+    };
+    let is_free = |text: &str| text.is_empty() || !members.iter().any(|member| member == text.as_bytes());
+    let free = zeros.iter().find(|(_, text)| is_free(text));
+    free.unwrap_or(&zeros[0]).0.to_owned() // an ENUM whose members are all spellings of 0 has no free one
 }
 
 /// The members of an ENUM or SET type, in the catalogue's character set.
@@ -271,6 +293,13 @@ mod tests {
         let column = column("enum('0','00','it''s')");
         assert_eq!(column.error_mark.as_deref(), Some("000"));
         assert_eq!(column.column.read.as_deref(), Some("IF(`c` + 0 = 0, _binary'000', `c`)"));
+        let mark = |set: &str, text| {
+            let facts = ColumnFacts { character_set: Some(set.into()), ..facts("enum", text) };
+            read_column(&facts).error_mark
+        };
+        assert_eq!(mark("ucs2", "enum('0','00')").as_deref(), Some("00"));
+        assert_eq!(mark("utf16le", "enum('\u{3030}')").as_deref(), Some("0000"));
+        assert_eq!(mark("utf32", "enum('0000')").as_deref(), Some("0000"));
     }
 
     #[test]

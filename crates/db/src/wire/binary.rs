@@ -53,21 +53,53 @@ pub struct Moment {
     pub microsecond: u32,
 }
 
-impl Value<'_> {
+/// What a parameter's values are, each as the [`Value`] of that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // as of Value
+pub enum ParameterKind {
+    Null,
+    Int,
+    Unsigned,
+    Double,
+    Decimal,
+    Text,
+    Bytes,
+    Moment,
+    Span,
+}
+
+impl ParameterKind {
     /// How a parameter's type is told to the server.
-    pub(super) fn parameter_type(&self) -> [u8; 2] {
+    pub(super) fn parameter_type(self) -> [u8; 2] {
         let (kind, sign) = match self {
             Self::Null => (ColumnType::MYSQL_TYPE_NULL, 0),
-            Self::Int(_) => (ColumnType::MYSQL_TYPE_LONGLONG, 0),
-            Self::Unsigned(_) => (ColumnType::MYSQL_TYPE_LONGLONG, UNSIGNED),
-            Self::Double(_) => (ColumnType::MYSQL_TYPE_DOUBLE, 0),
-            Self::Decimal(_) => (ColumnType::MYSQL_TYPE_NEWDECIMAL, 0),
-            Self::Text(_) => (ColumnType::MYSQL_TYPE_VAR_STRING, 0),
-            Self::Bytes(_) => (ColumnType::MYSQL_TYPE_BLOB, 0),
-            Self::Moment(_) => (ColumnType::MYSQL_TYPE_DATETIME, 0),
-            Self::Span(_) => (ColumnType::MYSQL_TYPE_TIME, 0),
+            Self::Int => (ColumnType::MYSQL_TYPE_LONGLONG, 0),
+            Self::Unsigned => (ColumnType::MYSQL_TYPE_LONGLONG, UNSIGNED),
+            Self::Double => (ColumnType::MYSQL_TYPE_DOUBLE, 0),
+            Self::Decimal => (ColumnType::MYSQL_TYPE_NEWDECIMAL, 0),
+            Self::Text => (ColumnType::MYSQL_TYPE_VAR_STRING, 0),
+            Self::Bytes => (ColumnType::MYSQL_TYPE_BLOB, 0),
+            Self::Moment => (ColumnType::MYSQL_TYPE_DATETIME, 0),
+            Self::Span => (ColumnType::MYSQL_TYPE_TIME, 0),
         };
         [kind as u8, sign]
+    }
+}
+
+impl Value<'_> {
+    /// What it is.
+    pub(super) fn kind(&self) -> ParameterKind {
+        match self {
+            Self::Null => ParameterKind::Null,
+            Self::Int(_) => ParameterKind::Int,
+            Self::Unsigned(_) => ParameterKind::Unsigned,
+            Self::Double(_) => ParameterKind::Double,
+            Self::Decimal(_) => ParameterKind::Decimal,
+            Self::Text(_) => ParameterKind::Text,
+            Self::Bytes(_) => ParameterKind::Bytes,
+            Self::Moment(_) => ParameterKind::Moment,
+            Self::Span(_) => ParameterKind::Span,
+        }
     }
 
     /// Its bytes; none for NULL, of which a bit elsewhere tells.
@@ -271,7 +303,7 @@ mod tests {
     fn read_back(value: Value<'_>) -> Value<'static> {
         let mut bytes = Vec::new();
         value.append(&mut bytes);
-        let [kind, sign] = value.parameter_type();
+        let [kind, sign] = value.kind().parameter_type();
         let column = Column { kind: ColumnType::try_from(kind).unwrap(), is_unsigned: sign != 0 };
         let mut rest = &bytes[..];
         let stored = column.stored(&mut rest, bytes.len()).unwrap();

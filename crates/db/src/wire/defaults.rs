@@ -30,6 +30,10 @@ const SETTINGS: [(&str, &str); 9] = [
 const BY_VENDOR: &str = "/*!50720 , transaction_read_only = 0 */ /*M!100001 , tx_read_only = 0 */ \
                          /*!50708 , max_execution_time = 0 */ /*M!100101 , max_statement_time = 0 */";
 
+/// A wait for what other nodes of a cluster have committed would be taken for a login that hangs, and is in vain under a lock of all tables:
+/// it is done once, by [`Connection::catch_up`]. Servers that were built without Galera do not know it.
+const CLUSTER: &str = "/*M!100101 , wsrep_sync_wait = 0 */";
+
 /// ER_UNKNOWN_SYSTEM_VARIABLE
 const UNKNOWN: u16 = 1193;
 
@@ -37,13 +41,13 @@ impl Connection {
     /// Makes the session independent of global settings, in one round trip.
     pub(super) fn set_defaults(&mut self) -> Result<()> {
         let all: Vec<_> = SETTINGS.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        let together = self.execute(format!("SET SESSION {} {BY_VENDOR}", all.join(", ")));
-        match together {
-            Err(error) if error.code() == Some(UNKNOWN) => {
-                all.iter().try_for_each(|setting| self.set_if_known(setting))
+        for cluster in [CLUSTER, ""] {
+            match self.execute(format!("SET SESSION {} {BY_VENDOR} {cluster}", all.join(", "))) {
+                Err(error) if error.code() == Some(UNKNOWN) => {}
+                other => return other.map(drop),
             }
-            other => other.map(drop),
         }
+        all.iter().try_for_each(|setting| self.set_if_known(setting))
     }
 
     fn set_if_known(&mut self, setting: &str) -> Result<()> {

@@ -4,7 +4,7 @@
 //! the first connection, which does nothing else, holds one that only its own server knows. When that connection is lost, nothing
 //! proves any more that a new one leads to the same server, and the command ends.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::result::Row;
 use super::stream::Deadline;
 use crate::options::{Address, ConnectOptions};
-use crate::{Error, Result};
+use crate::{Error, Result, server};
 
 /// What connections with the same options share: those of clones too. By default it proves nothing.
 #[derive(Clone, Default)]
@@ -23,7 +23,11 @@ pub struct OneServer(Option<Arc<Shared>>);
 struct Shared {
     /// Whether another server may take the place of one that is gone, as the next primary does.
     may_move: bool,
+    /// Whether the server may be behind its cluster.
+    may_lag: bool,
     anchors: Mutex<HashMap<Address, Arc<Mutex<Anchor>>>>,
+    /// The servers that have caught up with their clusters since the command began.
+    current: Mutex<HashSet<Address>>,
 }
 
 /// The connection that holds the lock.
@@ -41,6 +45,9 @@ enum Mark {
     Lock(String),
     /// The server has no such locks, or refuses them, as clusters may.
     Traits(Traits),
+    /// All servers of a TiDB cluster have the same rows, so that any of them is as good. To ask it for a lock takes a second: it tries to
+    /// take the lock for as long (`IsUsedAdvisoryLock` in its pkg/session/session.go).
+    Tidb,
 }
 
 /// What a copy of the server may share, but seldom all of it.
@@ -59,18 +66,41 @@ const TWO_ROWS: u16 = 1242;
 impl OneServer {
     /// All connections must lead to the server of the first, and no new one is taken where that was lost.
     pub fn proved() -> Self {
-        Self(Some(Arc::new(Shared { may_move: false, anchors: Mutex::default() })))
+        Self::shared(false, false)
     }
 
     /// Those that are open at the same time must lead to one server; when it is gone, the next may lead to another.
+    /// How current each of them is, its sessions' settings say.
     pub fn that_may_move() -> Self {
-        Self(Some(Arc::new(Shared { may_move: true, anchors: Mutex::default() })))
+        Self::shared(true, true)
+    }
+
+    /// As [`OneServer::proved`], of a server that is asked how far behind it is.
+    pub fn that_may_lag() -> Self {
+        Self::shared(false, true)
+    }
+
+    fn shared(may_move: bool, may_lag: bool) -> Self {
+        let (anchors, current) = (Mutex::default(), Mutex::default());
+        Self(Some(Arc::new(Shared { may_move, may_lag, anchors, current })))
     }
 
     /// The server's number of the connection that holds the lock, as far as there is one.
     pub fn anchor(&self, address: &Address) -> Option<u32> {
         let anchor = Arc::clone(lock(&self.0.as_ref()?.anchors).get(address)?);
         Some(lock(&anchor).connection.id())
+    }
+
+    /// Has the server catch up with its cluster, if that is still to be done.
+    pub(super) fn catch_up(&self, connection: &mut Connection, options: &ConnectOptions) -> Result<()> {
+        let Some(shared) = self.0.as_ref().filter(|shared| !shared.may_lag) else { return Ok(()) };
+        // Held meanwhile: nobody reads there before.
+        let mut current = lock(&shared.current);
+        if !current.contains(&options.address) {
+            connection.catch_up()?;
+            current.insert(options.address.clone());
+        }
+        Ok(())
     }
 
     /// Proves it of a new connection.
@@ -117,6 +147,9 @@ impl Anchor {
         let mut connection = Connection::log_in(options)?;
         connection.set_defaults()?;
         let server = connection.server_called()?;
+        if server::is_tidb(&mut connection)? {
+            return Ok(Self { connection, mark: Mark::Tidb, server });
+        }
         // Not a SELECT: a proxy that has those read elsewhere is found out by that.
         let name =
             format!("'drover_{:x}'", RandomState::new().hash_one((std::process::id(), connection.id())));
@@ -143,6 +176,7 @@ impl Mark {
         match self {
             Self::Lock(name) => connection.sees(name),
             Self::Traits(traits) => Ok(traits.may_be(&connection.traits()?)),
+            Self::Tidb => server::is_tidb(connection),
         }
     }
 }

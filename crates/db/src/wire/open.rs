@@ -13,12 +13,14 @@ use crate::{Error, Result, Stop};
 impl Connection {
     /// Connects, logs in, and sets what a global setting must not decide: limits of rows, transactions, safe updates. Where the options
     /// say so, proves that it is the server of the connections before. All of it together takes no longer than the options allow: as long it
-    /// waits for a server that [is full](Error::is_full), too.
+    /// waits for a server that [is full](Error::is_full), too. Where it is the first connection to a node of a cluster, it then waits until the
+    /// node has applied all that was committed on others.
     ///
     /// # Errors
-    /// If the server is not there, refuses the login, or TLS cannot be had as asked; if it is another server; and if [`super::interrupt_logins`] ends it.
+    /// If the server is not there, refuses the login, or TLS cannot be had as asked; if it is another server; if it is behind its cluster and stays so;
+    /// and if [`super::interrupt_logins`] ends it.
     pub fn open(options: &ConnectOptions) -> Result<Self> {
-        open(options, None, Full::Wait, |connection| set_up(connection, options))
+        open(options, None, Full::Wait, Made::Ready)
     }
 
     /// The same, without waiting for a server that is full.
@@ -26,7 +28,7 @@ impl Connection {
     /// # Errors
     /// As of [`Connection::open`].
     pub fn open_if_any(options: &ConnectOptions) -> Result<Self> {
-        open(options, None, Full::Refuse, |connection| set_up(connection, options))
+        open(options, None, Full::Refuse, Made::Ready)
     }
 
     /// The same as [`Connection::open`], which `stop` ends too.
@@ -34,7 +36,7 @@ impl Connection {
     /// # Errors
     /// As of [`Connection::open`].
     pub(crate) fn open_until(options: &ConnectOptions, stop: &Stop) -> Result<Self> {
-        open(options, Some(stop), Full::Wait, |connection| set_up(connection, options))
+        open(options, Some(stop), Full::Wait, Made::Ready)
     }
 
     /// Connects and logs in; the session is as the server makes it.
@@ -42,13 +44,21 @@ impl Connection {
     /// # Errors
     /// As of [`Connection::open`].
     pub fn log_in(options: &ConnectOptions) -> Result<Self> {
-        open(options, None, Full::Wait, |_| Ok(()))
+        open(options, None, Full::Wait, Made::LoggedIn)
     }
 }
 
 fn set_up(connection: &mut Connection, options: &ConnectOptions) -> Result<()> {
     connection.set_defaults()?;
     options.one_server.check(connection, options)
+}
+
+/// How a session is when it is given out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Ready,
+    /// As the server makes it.
+    LoggedIn,
 }
 
 /// What to do where the server gives out no more connections.
@@ -58,17 +68,14 @@ enum Full {
     Refuse,
 }
 
-fn open(
-    options: &ConnectOptions,
-    stop: Option<&Stop>,
-    full: Full,
-    set_up: impl Fn(&mut Connection) -> Result<()>,
-) -> Result<Connection> {
+fn open(options: &ConnectOptions, stop: Option<&Stop>, full: Full, how: Made) -> Result<Connection> {
     let attempt = Attempt::begin(options.connect_timeout, stop);
     let mut was_full = None;
     let made = loop {
         let made = log_in(options, &attempt).and_then(|mut connection| {
-            set_up(&mut connection)?;
+            if how == Made::Ready {
+                set_up(&mut connection, options)?;
+            }
             Ok(connection)
         });
         match made {
@@ -91,7 +98,13 @@ fn open(
     };
     let is_free = connection.packets.stream_mut().set_deadline(None);
     is_free.map_err(|source| connection.lost(source))?;
-    Ok(connection)
+    if how == Made::LoggedIn {
+        return Ok(connection);
+    }
+    match options.one_server.catch_up(&mut connection, options) {
+        Err(_) if attempt.is_ended() => Err(Error::Interrupted { to: to() }),
+        other => other.map(|()| connection),
+    }
 }
 
 /// What an error is when the time is over.
@@ -112,7 +125,16 @@ fn log_in(options: &ConnectOptions, attempt: &Attempt<'_>) -> Result<Connection>
     });
     let stream = connected.map_err(|source: io::Error| Error::Connect { to: to.clone(), source })?;
     let Session { packets, id, takes_bulk } = handshake::log_in(stream, options)?;
-    Ok(Connection { packets, to, id, takes_bulk, state: State::Ready, scratch: Vec::new() })
+    Ok(Connection {
+        packets,
+        to,
+        id,
+        takes_bulk,
+        in_transaction: false,
+        is_tidb: None,
+        state: State::Ready,
+        scratch: Vec::new(),
+    })
 }
 
 #[cfg(test)]

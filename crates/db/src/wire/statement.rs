@@ -16,14 +16,14 @@ use super::result::Rows;
 use super::rows::{MAX_RESULT, PER_VALUE, take};
 use crate::{Error, Result};
 
-pub use super::binary::{Moment, Value};
+pub use super::binary::{Moment, ParameterKind, Value};
 
 const COM_STMT_PREPARE: u8 = 0x16;
-const COM_STMT_EXECUTE: u8 = 0x17;
+pub(super) const COM_STMT_EXECUTE: u8 = 0x17;
 /// No cursor, and executed once.
-const PLAINLY: [u8; 5] = [0, 1, 0, 0, 0];
+pub(super) const PLAINLY: [u8; 5] = [0, 1, 0, 0, 0];
 /// The types of the values are sent before them.
-const SEND_TYPES: u8 = 1;
+pub(super) const SEND_TYPES: u8 = 1;
 /// What a packet's header takes, in bytes.
 const HEADER: usize = 4;
 /// A larger batch might fill what lies between client and server while neither reads, in bytes.
@@ -75,7 +75,7 @@ impl Batch {
         if !values.is_empty() {
             self.append_nulls(values);
             self.bytes.push(SEND_TYPES);
-            values.iter().for_each(|value| self.bytes.extend_from_slice(&value.parameter_type()));
+            values.iter().for_each(|value| self.bytes.extend_from_slice(&value.kind().parameter_type()));
             values.iter().for_each(|value| value.append(&mut self.bytes));
         }
         self.end(start);
@@ -241,7 +241,7 @@ impl Connection {
         self.read_part()?;
         match self.scratch.first() {
             Some(0x00) => {
-                (answer.affected, answer.warnings, _) = counts(&self.scratch);
+                (answer.affected, answer.warnings, _, _) = counts(&self.scratch);
                 Ok(())
             }
             Some(0xfb) => Err(self.protocol("a request for a file that was not offered")),

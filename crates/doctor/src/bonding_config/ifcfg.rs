@@ -10,19 +10,20 @@ use crate::plan::NetworkTool;
 use crate::secret::quoted;
 
 const FOLDER: &str = "/etc/sysconfig/network-scripts";
-/// Endings of copies, which are not read.
-const COPIES: [&str; 6] = ["~", ".bak", ".orig", ".rpmnew", ".rpmorig", ".rpmsave"];
+/// Endings of copies, which are not read; `.old` by later versions.
+const COPIES: [&str; 7] = ["~", ".bak", ".old", ".orig", ".rpmnew", ".rpmorig", ".rpmsave"];
 
 /// What is read of a file.
 const KEYS: [&str; 6] = ["DEVICE", "TYPE", "ONBOOT", "MASTER", "BONDING_MASTER", "BONDING_OPTS"];
 
+/// Whether a file, or that of an interface, is taken for a copy of another.
+pub(crate) fn is_copy(name: &str) -> bool {
+    COPIES.iter().any(|ending| name.ends_with(ending))
+}
+
 /// Adds the bonds of these files.
 pub(super) fn read(evidence: &Evidence, found: &mut Configuration) {
-    let is_one = |name: &str| {
-        name.starts_with("ifcfg-")
-            && name != "ifcfg-lo"
-            && !COPIES.iter().any(|ending| name.ends_with(ending))
-    };
+    let is_one = |name: &str| name.starts_with("ifcfg-") && name != "ifcfg-lo" && !is_copy(name);
     let files: Vec<_> = found.files(evidence, &[FOLDER], is_one, wanted);
     let files: Vec<_> = files.iter().map(|(path, text)| (path, assignments(text))).collect();
     if !files.is_empty() {

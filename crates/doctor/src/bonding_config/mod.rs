@@ -1,6 +1,6 @@
 //! The bonds that a host's files ask for, of whichever tool they are.
 
-mod ifcfg;
+pub(crate) mod ifcfg;
 mod ini;
 mod interfaces;
 pub(crate) mod modprobe;

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bonding_config::Configuration;
+use crate::bonding_config::ifcfg::is_copy;
 
 /// Names that are hard on the files' formats among them.
 fn names() -> impl Strategy<Value = Vec<String>> {
@@ -15,8 +16,10 @@ fn names() -> impl Strategy<Value = Vec<String>> {
         "on", "null", "1e3", "0x1f", "eth0.100", "y", "a-b_c", "no", "true", "e.-",
     ]);
     let name = prop_oneof![4 => "[a-z][a-z0-9._-]{0,14}", 1 => odd.prop_map(str::to_owned)];
-    let reserved = |name: &String| !matches!(name.as_str(), "all" | "default") && !name.starts_with("bond");
-    btree_set(name.prop_filter("reserved", reserved), 1..9)
+    let is_free = |name: &String| {
+        !matches!(name.as_str(), "all" | "default" | "lo") && !name.starts_with("bond") && !is_copy(name)
+    };
+    btree_set(name.prop_filter("reserved", is_free), 1..9)
         .prop_map(|names| names.into_iter().collect::<Vec<_>>())
         .prop_shuffle()
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::{Address, PlannedBond};
+use super::{Address, NetworkTool, PlannedBond};
 use crate::args::PlanArgs;
 use crate::bond::Mode;
+use crate::bonding_config::ifcfg::is_copy;
 use crate::{Error, Result};
 
 /// IFNAMSIZ without the byte that ends it.
@@ -28,6 +29,9 @@ pub(super) fn bonds(args: &PlanArgs) -> Result<Vec<PlannedBond>> {
     let mut bonds: Vec<_> =
         args.bonds.iter().enumerate().map(|(at, text)| bond(at, text, args.mtu)).collect::<Result<_>>()?;
     distinct(&bonds)?;
+    if args.tool == NetworkTool::Ifcfg {
+        bonds.iter().try_for_each(has_files)?;
+    }
     for text in &args.address {
         let (bond, address) = of_bond(&mut bonds, "--address", text)?;
         bond.addresses.push(parse_address(address)?);
@@ -97,6 +101,17 @@ fn valid(name: &str) -> Result<()> {
     Err(Error::with_hint(format!("'{name}': {what}"), hint))
 }
 
+/// The files of ifcfg have the names of their interfaces.
+fn has_files(bond: &PlannedBond) -> Result<()> {
+    match bond.slaves.iter().chain([&bond.name]).find(|name| is_copy(name)) {
+        Some(name) => Err(Error::with_hint(
+            format!("'{name}': ifcfg takes a file of this name for a copy, and does not read it"),
+            "give the interface another name, or use --tool networkmanager",
+        )),
+        None => Ok(()),
+    }
+}
+
 /// No interface is in two bonds, and no bond has the name of another or of an interface.
 fn distinct(bonds: &[PlannedBond]) -> Result<()> {
     let mut seen = BTreeSet::new();
@@ -150,7 +165,6 @@ fn parse_address(text: &str) -> Result<Address> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::NetworkTool;
 
     fn args(bonds: &[&str]) -> PlanArgs {
         PlanArgs {
@@ -176,6 +190,15 @@ mod tests {
         );
         assert_eq!((bonds[1].name.as_str(), bonds[1].mode), ("data", Mode::ActiveBackup));
         assert_eq!(bonds[1].slaves, ["eth2", "eth3"]);
+    }
+
+    #[test]
+    fn names_of_copies() {
+        let mut args = args(&["a.old,eth1:1"]);
+        assert!(bonds(&args).is_ok());
+        args.tool = NetworkTool::Ifcfg;
+        let error = bonds(&args).unwrap_err();
+        assert!(error.to_string().contains("'a.old'") && error.hint().is_some(), "{error}");
     }
 
     #[test]

@@ -26,7 +26,8 @@ fn text(comparison: &Comparison) -> String {
         .measures
         .iter()
         .map(|measure| {
-            let change = measure.change.map_or_else(String::new, |change| {
+            let change = measure.change.filter(|_| measure.verdict != Verdict::TooFewRepeats);
+            let change = change.map_or_else(String::new, |change| {
                 format!("{:+.1} % to {:+.1} %", change.low * 100.0, change.high * 100.0)
             });
             [
@@ -60,6 +61,7 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Better => "better",
         Verdict::Worse => "worse",
         Verdict::Same => "no difference beyond the noise",
+        Verdict::TooFewRepeats => "too few repeats to tell: twice or half as much may be noise",
         Verdict::Unknown => "not known: --repeat 2 or more tells the noise",
     }
 }

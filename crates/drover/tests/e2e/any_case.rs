@@ -5,9 +5,14 @@ use drover_sandbox::Flavour;
 use crate::client::{feed, sql, value};
 use crate::drover::{copy, dump, restore, run, verify};
 use crate::foreign::mysqldump;
-use crate::servers::{on_both, source, start_unsynced};
+use crate::servers::{on_both, source, start_unsynced, target};
 
-on_both!(names_with_capitals, names_that_become_one, what_the_target_has_in_another_case);
+on_both!(
+    names_with_capitals,
+    names_that_become_one,
+    what_the_target_has_in_another_case,
+    programs_that_name_them_as_typed
+);
 
 const LOWER: &str = "--lower-case-table-names=1";
 
@@ -136,4 +141,31 @@ fn what_the_target_has_in_another_case(flavour: Flavour) {
     run(&mut restore(&target, &out, "--into case_into=Case_New"))
         .refused(&["already", "nothing was changed"]);
     sql(source, "DROP DATABASE case_into");
+}
+
+/// Where case counts, DROP TABLE IF EXISTS in a procedure passes over what it names otherwise.
+fn programs_that_name_them_as_typed(flavour: Flavour) {
+    let (source, target, dir) =
+        (start_unsynced(flavour, &[LOWER]), target(flavour), tempfile::tempdir().unwrap());
+    sql(
+        &source,
+        "CREATE DATABASE typed; USE typed; CREATE TABLE orders (id INT PRIMARY KEY); INSERT INTO orders VALUES (1);
+         CREATE PROCEDURE other() DROP TABLE IF EXISTS Typed.ORDERS; CREATE PROCEDURE same() DROP TABLE IF EXISTS typed.orders",
+    );
+    let out = dir.path().join("dump");
+    run(&mut dump(&source, "typed", &out)).done();
+    let told = "procedure `typed`.`other` names `ORDERS`, which is `orders` here";
+    let copied = run(&mut copy(&source, target, "typed", &dir.path().join("state"))).done();
+    let restored = run(&mut restore(target, &out, "--drop-existing")).done();
+    for output in [copied, restored] {
+        assert!(output.stderr.contains(told) && !output.stderr.contains("`same`"), "{output}");
+    }
+    sql(target, "DROP DATABASE typed");
+    // A target that takes any case has nothing to be told of; under another name the texts have it too.
+    let restored = run(&mut restore(&source, &out, "--into typed=renamed")).done();
+    assert!(!restored.stderr.contains("names `ORDERS`"), "{restored}");
+    sql(&source, "CALL renamed.other()");
+    assert_eq!(value(&source, "SELECT COUNT(*) FROM typed.orders"), "1");
+    let left = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'renamed'";
+    assert_eq!(value(&source, left), "0");
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::sql as ask;
-use crate::drover::{Output, copy_as, drover_on, dump, restore, run, verify};
+use crate::drover::{Output, copy_as, drover, drover_on, dump, restore, run, verify};
 use crate::reach::{old, sql};
 use crate::servers::{is_wanted, start_mariadb_11};
 
@@ -182,8 +182,35 @@ fn logs_of_later_types(name: &str) {
             }
         }
     }
+    undone_and_said(&newer, &older);
     wider_and_narrower_bytes(&newer, &older);
     columns_of_which_nothing_tells(&newer, &older);
+}
+
+/// What undoes such rows is converted too, and so are statements for the server whose tables tell what is kept as text there.
+fn undone_and_said(newer: &Server, older: &Server) {
+    let columns = format!("mysql://root@/?socket={}", older.socket().display());
+    for metadata in ["NO_LOG", "FULL"] {
+        ask(newer, format!("USE l; {}; {}; {}", CHANGES[0], CHANGES[1], CHANGES[2]));
+        let filled = logged(newer, metadata, "FULL", &format!("USE l; {}", CHANGES[3]));
+        let changed = later(newer);
+        let state = tempfile::tempdir().unwrap();
+        let mut copy = copy_as(("root", newer), ("root", older), "l", &state.path().join("state"));
+        run(copy.arg("--drop-existing")).found(&["with a loss"]);
+        let said = |options: &str| {
+            let mut print = drover(&format!("binlog sql --no-defaults {options} --columns-of {columns}"));
+            run(print.arg(&filled)).done().stdout
+        };
+        sql(older, "l", &said("--flashback"));
+        let before = later(older);
+        assert_ne!(before, changed);
+        sql(older, "l", &said(""));
+        assert_eq!(later(older), changed, "{metadata}");
+        replay(older, &filled, "--flashback").done();
+        assert_eq!(later(older), before, "{metadata}");
+        replay(older, &filled, "").done();
+        assert_eq!(later(older), changed, "{metadata}");
+    }
 }
 
 /// Bytes go into any column that takes them, and none is cut.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use drover_sandbox::{Flavour, Server};
 
-use crate::drover::{copy, drover, dump, restore, run, verify};
+use crate::drover::{Output, copy, copy_as, drover, dump, restore, run, verify};
 use crate::reach::{old, sql};
 use crate::servers::{is_wanted, source, start, start_mariadb_11};
 
@@ -130,6 +130,43 @@ fn times_where_nobody_may_set_it() {
     let extra =
         "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'times' AND EXTRA <> ''";
     assert_eq!(sql(&to, "times", extra), [["0"]]);
+}
+
+/// The same between servers of one version: what cannot be kept is told before the first row, and is then no difference.
+#[test]
+fn times_that_a_plain_account_cannot_keep() {
+    if !is_wanted(Flavour::MySql) {
+        return;
+    }
+    let [from, to] = [0, 1].map(|_| old("mysql-5.7", Flavour::MySql));
+    for server in [&from, &to] {
+        sql(
+            server,
+            "mysql",
+            "CREATE DATABASE times; CREATE USER plain@localhost; GRANT ALL ON times.* TO plain@localhost",
+        );
+    }
+    let tables = TIMES.replace("CREATE DATABASE times;", "SET explicit_defaults_for_timestamp = ON;");
+    sql(&from, "times", tables.trim_start_matches("CREATE DATABASE times; "));
+    let dir = tempfile::tempdir().unwrap();
+    let (out, state) = (dir.path().join("out"), dir.path().join("state"));
+    run(&mut dump(&from, "times -u plain", &out)).done();
+    let zeros = ["NOT NULL DEFAULT '0000-00-00 00:00:00'", "NOT NULL DEFAULT '0000-00-00 00:00:00.000'"];
+    let tells = |output: Output| {
+        let said = output.stdout.clone() + &output.stderr;
+        assert!(zeros.iter().all(|zero| said.contains(zero)), "{output}");
+    };
+    let whole = ["verified  identical: 1 row of 1 table"];
+    tells(run(&mut restore(&to, &out, "-u plain --check")).found(&[]));
+    tells(run(&mut restore(&to, &out, "-u plain")).found(&whole));
+    run(&mut verify(&to, &out, "-u plain")).done();
+    run(&mut verify(&from, &out, "-u plain")).done();
+    sql(&to, "times", "UPDATE t SET n = 5");
+    assert_eq!(sql(&to, "times", "SELECT ts = '2020-01-01 00:00:00', n FROM t"), [["1", "5"]]);
+    sql(&to, "times", "DROP TABLE t");
+    run(&mut copy_as(("plain", &from), ("plain", &to), "times", &state)).found(&whole);
+    sql(&to, "times", "SET sql_mode = ''; ALTER TABLE t MODIFY ts TIMESTAMP NOT NULL DEFAULT '2000-01-01'");
+    run(&mut verify(&to, &out, "-u plain")).found(&["`times`.`t`"]);
 }
 
 /// A server's URL where a path is asked for made directories of that name, with the password.

@@ -58,7 +58,7 @@ fn dealt_in_turn(flavour: Flavour) {
         .unwrap();
     let commands: [(&str, &[&Path]); 9] = [
         ("dump dealt --threads 2", &[&out]),
-        ("restore --into dealt=back", &[&path("one")]),
+        ("restore --into dealt=dealt_restored", &[&path("one")]),
         ("verify", &[&path("one")]),
         ("binlog replay", &[&log]),
         ("chunk -D dealt ", &[Path::new("UPDATE t1 SET server = 9 WHERE id >= 0")]),
@@ -71,13 +71,13 @@ fn dealt_in_turn(flavour: Flavour) {
         run(behind(dealer.socket(), line).args(args)).refused(&[SAID]);
     }
     for (from, to) in [(dealer.socket(), other.socket()), (one.socket(), dealer.socket())] {
-        let mut copy = drover("copy dealt --into dealt=copied --no-defaults");
+        let mut copy = drover("copy dealt --into dealt=dealt_copied --no-defaults");
         copy.args(["--from", &url(from), "--to", &url(to), "--state"]).arg(path("state"));
         run(&mut copy).refused(&[SAID]);
     }
     let mut replay = drover_on(other, "binlog replay");
     run(replay.args(["--from", &url(dealer.socket())])).refused(&[SAID]);
-    let schemas = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN ('back', 'copied', 'dealt_bench', 'dealt_script')";
+    let schemas = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN ('dealt_restored', 'dealt_copied', 'dealt_bench', 'dealt_script')";
     for (server, before) in [one, other].into_iter().zip(&before) {
         compare::assert_same(before, &compare::rows(server, schema));
         assert_eq!(value(server, schemas), "0");
@@ -169,11 +169,11 @@ fn the_lock_is_lost_and_a_twin_answers(flavour: Flavour) {
         run(dump.arg("--out").arg(path(&format!("out{at}")))).refused(&["cannot be proved"]);
         let dealer = Dealer::losing_the_lock([one, twin], &path(&format!("back{at}")), at);
         let mut restore =
-            behind(dealer.socket(), "restore --into dealt_twin=back --threads 4 --drop-existing");
+            behind(dealer.socket(), "restore --into dealt_twin=twin_restored --threads 4 --drop-existing");
         run(restore.arg(path("whole"))).refused(&["cannot be proved"]);
         let dealer = Dealer::losing_the_lock([one, twin], &path(&format!("to{at}")), at);
         let mut copy =
-            drover("copy dealt_twin --into dealt_twin=copied --no-defaults --drop-existing --threads 4");
+            drover("copy dealt_twin --into dealt_twin=twin_copied --no-defaults --drop-existing --threads 4");
         copy.args(["--from", &url(one.socket()), "--to", &url(dealer.socket()), "--state"])
             .arg(path(&format!("state{at}")));
         run(&mut copy).refused(&["cannot be proved"]);
@@ -181,7 +181,10 @@ fn the_lock_is_lost_and_a_twin_answers(flavour: Flavour) {
     for (server, before) in [one, twin].into_iter().zip(&before) {
         compare::assert_same(before, &compare::rows(server, schema));
     }
-    let others = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN ('back', 'copied')";
+    let others = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN ('twin_restored', 'twin_copied')";
     assert_eq!(value(twin, others), "0");
-    sql(one, "DROP DATABASE dealt_twin; DROP DATABASE IF EXISTS back; DROP DATABASE IF EXISTS copied");
+    sql(
+        one,
+        "DROP DATABASE dealt_twin; DROP DATABASE IF EXISTS twin_restored; DROP DATABASE IF EXISTS twin_copied",
+    );
 }

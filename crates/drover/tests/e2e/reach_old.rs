@@ -238,7 +238,7 @@ fn accounts(from: &str, to: &str, identified: &str) {
         "mysql",
         &format!(
             "CREATE USER app@'%' {identified}; GRANT SELECT ON s.* TO app@'%'; CREATE USER root2@localhost; \
-             GRANT ALL ON *.* TO root2@localhost"
+             GRANT ALL ON *.* TO root2@localhost WITH GRANT OPTION"
         ),
     );
     let dir = tempfile::tempdir().unwrap();
@@ -246,6 +246,7 @@ fn accounts(from: &str, to: &str, identified: &str) {
     let output = run(&mut restore(&target, &dir.path().join("d"), "--users"));
     assert!(!output.stderr.contains("error:") && !output.stdout.contains("app`@"), "{output}");
     assert_eq!(sql(&target, "mysql", "SELECT COUNT(*) FROM user WHERE User = 'app'"), [["1"]]);
+    assert_eq!(sql(&target, "mysql", "SELECT Grant_priv FROM user WHERE User = 'root2'"), [["Y"]]);
     if identified.contains("sha2") {
         let hashes = "SELECT HEX(authentication_string) FROM user WHERE User = 'app'";
         assert_eq!(sql(&target, "mysql", hashes), sql(&source, "mysql", hashes));
@@ -261,6 +262,23 @@ fn accounts_of_5_7() {
     for to in ["mysql-5.7", "mysql-8.0", "mysql-5.6", "mysql-5.5", "mysql-8.0.33"] {
         accounts("mysql-5.7", to, "IDENTIFIED BY 'secret'");
     }
+}
+
+/// MySQL before 8.0 shows all privileges under one name.
+#[test]
+fn an_administrator_of_5_7_on_mariadb() {
+    let Some([source]) = servers(["mysql-5.7"]).filter(|_| is_wanted(Flavour::MariaDb)) else { return };
+    let target = start(Flavour::MariaDb, &[]);
+    sql(
+        &source,
+        "mysql",
+        "CREATE DATABASE s; CREATE TABLE s.t (id INT); CREATE USER adm@localhost IDENTIFIED BY 'x'; \
+         GRANT ALL ON *.* TO adm@localhost WITH GRANT OPTION",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    run(&mut dump(&source, "s --users", &dir.path().join("d"))).done();
+    run(&mut restore(&target, &dir.path().join("d"), "--users")).done();
+    assert_eq!(sql(&target, "mysql", "SELECT Grant_priv FROM user WHERE User = 'adm'"), [["Y"]]);
 }
 
 #[test]
@@ -522,4 +540,35 @@ fn a_dry_run_tells_what_an_older_version_cannot_read() {
         |options: &str| run(&mut drover_on(&old, &format!("binlog replay {options} {}", log.display())));
     replay("--dry-run").found(&["the target does not know this: CREATE TABLE t"]);
     replay("").refused(&["CREATE TABLE t"]);
+}
+
+/// 5.7 takes any bytes for ASCII and warns of them; later versions do so in TEXT and CHAR only.
+#[test]
+fn ascii_with_other_bytes() {
+    let Some([old, newest]) = servers(["mysql-5.7", "newest"]) else { return };
+    sql(
+        &old,
+        "mysql",
+        "CREATE DATABASE s; USE s; CREATE TABLE t (id INT PRIMARY KEY, b TEXT CHARACTER SET ascii, c CHAR(9) CHARACTER SET ascii);
+         INSERT INTO t VALUES (1, 0x636166c3a9, 0x636166c3a9), (2, 'a', NULL);
+         CREATE DATABASE v; USE v; CREATE TABLE v (id INT PRIMARY KEY, v VARCHAR(20) CHARACTER SET ascii, UNIQUE KEY (v));
+         INSERT INTO v VALUES (1, 0x636166c3a9), (2, 'a')",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    run(&mut dump(&old, "s v", &dir.path().join("d"))).done();
+    for files in [1, 0] {
+        sql(&old, "mysql", &format!("SET GLOBAL local_infile = {files}"));
+        run(&mut restore(&old, &dir.path().join("d"), "--drop-existing --into s=s2 --into v=v2")).done();
+        assert_eq!(
+            sql(&old, "s2", "SELECT HEX(b), HEX(c) FROM t WHERE id = 1"),
+            [["636166C3A9", "636166C3A9"]]
+        );
+        assert_eq!(sql(&old, "v2", "SELECT HEX(v) FROM v ORDER BY id"), [["636166C3A9"], ["61"]]);
+    }
+    copied(&old, &newest, "").done();
+    assert_eq!(
+        sql(&newest, "s", "SELECT HEX(b), HEX(c) FROM t WHERE id = 1"),
+        [["636166C3A9", "636166C3A9"]]
+    );
+    run(&mut copy(&old, &newest, "v", &dir.path().join("v"))).refused(&["not into VARCHAR"]);
 }

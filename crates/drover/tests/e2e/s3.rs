@@ -29,6 +29,7 @@ on_both!(
     damaged_objects,
     wrong_access,
     killed_and_resumed,
+    taken_by_another,
     stopped,
     connections_cut,
     over_tls,
@@ -294,6 +295,38 @@ fn killed_and_resumed(flavour: Flavour) {
 }
 
 /// A person at Ctrl-C: no part of an object is left behind.
+/// One that stood still while another resumed it: it overwrites nothing of the other's. Its rows are few, so that the server is done with its
+/// statement, which would hold up the lock of the other's snapshot.
+fn taken_by_another(flavour: Flavour) {
+    let (server, schema) = (source(flavour), "s3_taken");
+    sql(
+        server,
+        format!(
+            "CREATE DATABASE {schema}; USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(200));
+             INSERT INTO t WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 1000)
+               SELECT n, SHA2(n, 256) FROM s"
+        ),
+    );
+    let bucket = moto().bucket("taken", flavour);
+    let place = bucket.url("d");
+    let line = format!("{schema} --chunk-size 4k --compress none");
+    let slowly = format!("{line} --rate 10k");
+    let mut first = Running::start(on(&moto().endpoint(), &mut dump(server, &slowly, &place)));
+    first.freeze_when("some files are there", || bucket.keys(&format!("d/{schema}/t.0")).len() > 3);
+    // The second one's are other rows.
+    sql(server, format!("UPDATE {schema}.t SET v = REVERSE(v)"));
+    dumped(server, &format!("{line} --resume"), &place).done();
+    let objects = bucket.keys("");
+    assert!(!objects.iter().any(|key| key.contains("journal") || key.contains("lock")), "{objects:?}");
+    first.signal("CONT");
+    first.finish().refused(&["another run has taken this prefix", "hint: let one run at a time write"]);
+    // Files that the first one had completed are of before.
+    sql(server, format!("DROP DATABASE {schema}"));
+    restored(server, &place, "").done();
+    verified(server, &place, "").done();
+    sql(server, format!("DROP DATABASE {schema}"));
+}
+
 fn stopped(flavour: Flavour) {
     let server = crate::big::big_source(flavour);
     let bucket = moto().bucket("stopped", flavour);

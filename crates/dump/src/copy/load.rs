@@ -11,8 +11,8 @@ use crate::dump::destination::Destination;
 use crate::dump::ranges::Range;
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Key};
-use crate::restore::inflow::{Inflow, Rows, Way};
-use crate::restore::load::{ATTEMPTS, Expected, Refusal, is_deadlock};
+use crate::restore::inflow::{Inflow, Way};
+use crate::restore::load::{ATTEMPTS, Expected, Refusal, is_deadlock, is_of_invalid_text};
 use crate::restore::rows_only;
 use crate::restore::staging::{Staging, also_failed};
 use crate::restore::steps::Steps;
@@ -86,15 +86,16 @@ impl<'a> Loads<'a> {
             let [text, bytes] = Staging::tables(&self.target.name, &self.file);
             self.steps.note(self.connection, &format!("{STAGING}{text}, {bytes}"))?;
             self.staging = Some(Staging::begin(self.connection, &self.target.name, table, &self.file)?);
-            way = way.of_bytes();
+            way = self.target.way_of_bytes();
         } else {
             self.execute("START TRANSACTION")?;
         }
-        let (target, computed, as_text) = match &self.staging {
-            Some(staging) => (staging.bytes(), &[][..], &[][..]),
-            None => (&self.target.name, &table.computed[..], self.target.as_text()),
+        let (target, computed) = match &self.staging {
+            Some(staging) => (staging.bytes(), &[][..]),
+            None => (&self.target.name, &table.computed[..]),
         };
-        let rows = Rows { columns: &table.columns, computed, target, file: &self.file, as_text };
+        let rows = self.target.rows(target, computed, &self.file);
+        let rows = self.staging.as_ref().map_or(rows, |staging| staging.rows(rows));
         self.way = way;
         self.inflow = Some(Inflow::begin(self.connection, way, rows).doing(|| self.doing())?);
         Ok(())
@@ -124,7 +125,7 @@ impl<'a> Loads<'a> {
                 let (file, target) = (&self.file, &self.target.name);
                 let _ = inflow.end(self.connection, || doing(file, target)); // nothing comes of it
             }
-            return Err(error.into());
+            return Err(Refusal::of(self.way, error));
         }
         match inflow {
             Some(inflow) => self.end_load(inflow, chunk)?,
@@ -143,7 +144,8 @@ impl<'a> Loads<'a> {
 
     fn end_load(&mut self, inflow: Inflow, chunk: &Chunk) -> std::result::Result<(), Refusal> {
         let doing = self.doing();
-        let loaded = inflow.end(self.connection, || doing.clone())?;
+        let loaded = inflow.end(self.connection, || doing.clone());
+        let loaded = loaded.map_err(|error| Refusal::of(self.way, error))?;
         Expected::of("chunk", chunk).check(&loaded, || doing.clone())?;
         match &self.staging {
             Some(staging) => Ok(staging.copy(self.connection, chunk.rows)?),
@@ -222,7 +224,7 @@ impl Out for Loads<'_> {
             return Ok(());
         }
         match self.send(text) {
-            Err(error) if self.may_go_well(&error) => {
+            Err(error) if self.may_go_well(&error) || is_of_invalid_text(self.way, &error) => {
                 self.put_off = Some(error);
                 Ok(())
             }

@@ -25,7 +25,7 @@ use crate::dump::tables::TablePlan;
 use crate::dump::warnings::lost_zeros;
 use crate::error::Doing;
 use crate::format::files::Compressor;
-use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table};
+use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table, TargetOutcome};
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::restore::begun::Begun;
@@ -39,6 +39,7 @@ use crate::session::{self, Purpose};
 use crate::store::{Lock, Store};
 use crate::translate::{Rewrite, Translator};
 use crate::translate::{no_history, takes_history};
+use crate::users::translate::NotHeld;
 use crate::{Error, Result};
 
 /// What came of a copy.
@@ -179,6 +180,8 @@ struct Rows {
     taken: Taken,
     kept: Kept,
     wanted: Wanted,
+    /// Those that stay behind.
+    history: Vec<Rewrite>,
 }
 
 impl Copy<'_> {
@@ -208,9 +211,7 @@ impl Copy<'_> {
             Some(worker) => hold::and_let_go(worker, |worker| lost_history(&self.source, worker))?,
             None => Vec::new(),
         };
-        let mut report = self.carry_out(plan, Rows { taken, kept, wanted }, state, target)?;
-        report.restore.rewrites.extend(history);
-        Ok(report)
+        self.carry_out(plan, Rows { taken, kept, wanted, history }, state, target)
     }
 
     fn store(&self) -> &Store {
@@ -243,6 +244,7 @@ impl Copy<'_> {
             renames,
             definers: &definers,
             always: skip,
+            is_check: false,
         };
         let prepared = preparation.run(&view.manifest, target)?;
         let Prepared { mut manifest, translator, untried, .. } = prepared.without_refused(skip)?;
@@ -269,7 +271,7 @@ impl Copy<'_> {
         mut state: State,
         target: &mut Connection,
     ) -> Result<CopyReport> {
-        let Rows { taken, mut kept, wanted } = rows;
+        let Rows { taken, mut kept, wanted, history } = rows;
         let changes = (plan.definers_changed, &plan.definers);
         let restore = self.restore(&plan.manifest, &plan.renames, changes, plan.translator.as_ref());
         let steps = state.steps(target)?;
@@ -310,7 +312,11 @@ impl Copy<'_> {
         plan.view.complete(chunks, earlier);
         let filled = with_rows(&plan.manifest, &plan.view.manifest);
         let mut report = restore.finish(target, &mut begun, &targets, &filled, loading, threads)?;
+        report.rewrites.extend(history);
+        report.rewrites.extend(zeros_lost(&plan.view.manifest));
+        plan.view.manifest.target = Some(outcome(&report));
         report.warnings.extend(fewer);
+        begun.steps.check_own(target)?;
         plan.view.manifest.store(self.store())?;
         journal.end()?;
         begun.steps.end(target)?;
@@ -383,20 +389,17 @@ impl Copy<'_> {
         let restore = self.restore(&held, &renames, (0, &definers), translator.as_ref());
         lock_schemas(target, &held, &renames)?;
         let steps = state.steps(target)?;
-        let report = restore.prove_again(target, &steps, self.source.threads)?;
+        let mut report = restore.prove_again(target, &steps, self.source.threads)?;
+        report.rewrites.extend(zeros_lost(&manifest));
+        add_earlier(&mut report, manifest.target.clone().unwrap_or_default());
         steps.end(target)?;
         journal::remove(self.store())?;
         Ok(self.report(manifest, report))
     }
 
     fn report(&self, manifest: Manifest, mut restore: RestoreReport) -> CopyReport {
-        restore.rewrites.extend(lost_zeros(&manifest.schemas).map(|(table, rows)| Rewrite {
-            object: format!("table {table}"),
-            from: format!("-0 (rows: {rows})"),
-            to: "0".into(),
-            reason: "MariaDB has no negative zero".into(),
-            loses: true,
-        }));
+        restore.rewrites.sort();
+        restore.refused.sort();
         let restore = RestoreReport { mixed: manifest.mixed(), ..restore };
         CopyReport {
             from: manifest.server,
@@ -417,12 +420,63 @@ impl Copy<'_> {
 /// What the target can hold of the values that a source has.
 pub(super) fn held_by(target: &mut Connection, source: &Server) -> Result<Holds> {
     let takes_history = takes_history(target)?;
+    let documents = has_json(target)?;
     let target = Server::of(target).doing(|| "asking for the server's version")?;
     let vendors = (source.vendor, target.vendor);
     Ok(Holds {
         no_history: (!takes_history).then(|| no_history(target.vendor)),
         negative_zeros: vendors != (Vendor::MySql, Vendor::MariaDb),
+        documents,
     })
+}
+
+/// What is to be known of the target when nobody can ask for it any more.
+fn outcome(report: &RestoreReport) -> TargetOutcome {
+    TargetOutcome {
+        refused: report.refused.clone(),
+        rewrites: report.rewrites.clone(),
+        not_held: report.users.iter().flat_map(|users| users.not_held.iter().cloned()).collect(),
+        warnings: report.warnings.clone(),
+        definers_changed: report.definers_changed,
+    }
+}
+
+/// Adds what the run that has finished the copy reported, and this one cannot find out.
+fn add_earlier(report: &mut RestoreReport, earlier: TargetOutcome) {
+    add_new(&mut report.refused, earlier.refused);
+    add_new(&mut report.rewrites, earlier.rewrites);
+    add_new(&mut report.warnings, earlier.warnings);
+    if let Some(users) = &mut report.users {
+        let known: BTreeSet<_> = users.not_held.iter().filter_map(|one| one.statement.clone()).collect();
+        let is_known =
+            |one: &NotHeld| one.statement.as_ref().is_some_and(|statement| known.contains(statement));
+        add_new(&mut users.not_held, earlier.not_held.into_iter().filter(|one| !is_known(one)).collect());
+    }
+    report.definers_changed = earlier.definers_changed;
+}
+
+fn add_new<T: Ord + Clone>(list: &mut Vec<T>, more: Vec<T>) {
+    let known: BTreeSet<_> = list.iter().cloned().collect();
+    list.extend(more.into_iter().filter(|one| !known.contains(one)));
+}
+
+/// Zeros whose sign was read away, as the target has none.
+fn zeros_lost(manifest: &Manifest) -> impl Iterator<Item = Rewrite> {
+    lost_zeros(&manifest.schemas).map(|(table, rows)| Rewrite {
+        object: format!("table {table}"),
+        from: format!("-0 (rows: {rows})"),
+        to: "0".into(),
+        reason: "MariaDB has no negative zero".into(),
+        loses: true,
+    })
+}
+
+/// Whether JSON is a type of its own there, as MySQL from 5.7 on has it.
+fn has_json(target: &mut Connection) -> Result<bool> {
+    match target.first("SELECT CAST('1' AS JSON)") {
+        Err(error) if error.code().is_some() => Ok(false),
+        other => other.map(|_| true).doing(|| "trying the type JSON"),
+    }
 }
 
 /// Rows of the past that stay behind.

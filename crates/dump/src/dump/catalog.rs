@@ -3,7 +3,7 @@
 
 use drover_db::table::{self, UniqueKey};
 use drover_db::wire::Rows;
-use drover_db::{Connection, Row, quote};
+use drover_db::{Connection, Row, quote, server};
 
 pub(crate) use drover_db::table::{ColumnFacts, Name};
 
@@ -76,7 +76,13 @@ pub(crate) fn schemas(connection: &mut Connection) -> Result<Vec<String>> {
     let rows = connection
         .query("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
         .doing(|| "listing the schemas")?;
-    Ok(rows.into_iter().map(|row| row.string(0)).collect())
+    let mut schemas: Vec<_> = rows.into_iter().map(|row| row.string(0)).collect();
+    // TiDB's own; elsewhere anybody may have a schema of that name.
+    let is_metrics = |schema: &String| schema.eq_ignore_ascii_case("metrics_schema");
+    if schemas.iter().any(is_metrics) && server::is_tidb(connection).doing(|| "listing the schemas")? {
+        schemas.retain(|schema| !is_metrics(schema));
+    }
+    Ok(schemas)
 }
 
 /// Everything that has rows or looks like it, outside of the server's own schemas.

@@ -29,7 +29,7 @@ pub(super) fn settle(
         ));
     }
     workers.truncate(1);
-    if let (Some(worker), Vendor::MariaDb) = (workers.first_mut(), wish.vendor) {
+    if let (Some(worker), Vendor::MariaDb) = (workers.first_mut(), wish.server.vendor) {
         place(worker, snapshot)?;
     }
     let unknown = match snapshot.binlog_file {

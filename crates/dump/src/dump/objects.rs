@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drover_db::{Connection, Server, Vendor, quote};
+use drover_db::{Connection, Server, Vendor, quote, server};
 
 use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
@@ -103,16 +103,47 @@ impl<'a> Scripts<'a> {
     /// A sequence, with the values that it stands at.
     pub(crate) fn sequence(&self, connection: &mut Connection, name: &str) -> Result<Object> {
         let create = catalog::create_table(connection, &self.name(name))?;
+        let set = match server::is_tidb(connection).doing(|| "asking which server it is")? {
+            true => self.set_value_of_tidb(connection, name)?,
+            false => Some(self.row_of_sequence(connection, name)?),
+        };
+        let statements: Vec<_> = [Some(create), set.map(String::into_bytes)].into_iter().flatten().collect();
+        let stem = format!("{}.sequence", names::file_name(name));
+        let script = self.write(&stem, &format!("Sequence {}", self.name(name)), &statements)?;
+        Ok(Object { kind: "SEQUENCE".into(), name: name.into(), script, broken: false, catalogue: None })
+    }
+
+    /// Where a sequence of TiDB goes on from, which has no row to be read. What its servers hold ready is passed over. One that has given
+    /// no value is as it was made.
+    fn set_value_of_tidb(&self, connection: &mut Connection, name: &str) -> Result<Option<String>> {
+        let doing = || format!("reading sequence {}", self.name(name));
+        let rows = connection.query(format!("SHOW TABLE {} NEXT_ROW_ID", self.name(name))).doing(doing)?;
+        // The rows' own ids, which a sequence has too, are numbered beside it. Numbers below 0 are shown as what their bits make without
+        // a sign.
+        let of_sequence = rows.rows.iter().find(|row| row.string(4) == "SEQUENCE");
+        let next = of_sequence.and_then(|row| row.parse::<u64>(3));
+        let sql = format!(
+            "SELECT START, INCREMENT FROM information_schema.SEQUENCES WHERE SEQUENCE_SCHEMA = {} AND SEQUENCE_NAME = {}",
+            quote::string(self.schema),
+            quote::string(name)
+        );
+        let made = connection.first(sql).doing(doing)?;
+        let made = made.and_then(|row| Some((row.parse::<i64>(0)?, row.parse::<i64>(1)?)));
+        let (Some(next), Some((start, increment))) = (next, made) else {
+            return Err(Error::found(format!("the server does not tell where {} goes on", self.name(name))));
+        };
+        let last = next.cast_signed().wrapping_sub(1);
+        let is_unused = last == start.wrapping_sub(increment.signum());
+        Ok((!is_unused).then(|| format!("SELECT SETVAL({}, {last})", quote::identifier(name))))
+    }
+
+    fn row_of_sequence(&self, connection: &mut Connection, name: &str) -> Result<String> {
         let row = connection
             .first(format!("SELECT * FROM {}", self.name(name)))
             .doing(|| format!("reading sequence {}", self.name(name)))?
             .ok_or_else(|| Error::found(format!("sequence {} has no row", self.name(name))))?;
         let values: Vec<_> = (0..row.len()).map(|index| row.string(index)).collect();
-        let insert = format!("INSERT INTO {} VALUES ({})", quote::identifier(name), values.join(", "));
-        let stem = format!("{}.sequence", names::file_name(name));
-        let script =
-            self.write(&stem, &format!("Sequence {}", self.name(name)), &[create, insert.into_bytes()])?;
-        Ok(Object { kind: "SEQUENCE".into(), name: name.into(), script, broken: false, catalogue: None })
+        Ok(format!("INSERT INTO {} VALUES ({})", quote::identifier(name), values.join(", ")))
     }
 
     /// Views, each after those that it reads; the statements that create them are added to `statements`.
@@ -171,7 +202,8 @@ impl<'a> Scripts<'a> {
             quote::string(self.schema)
         );
         let rows = match connection.query(sql) {
-            Err(error) if error.code() == Some(1109) => return Ok(Vec::new()), // unknown table
+            // ER_UNKNOWN_TABLE, and ER_NO_SUCH_TABLE of TiDB
+            Err(error) if matches!(error.code(), Some(1109 | 1146)) => return Ok(Vec::new()),
             other => other.doing(|| format!("listing the libraries of schema '{}'", self.schema))?,
         };
         let wanted = rows.into_iter().filter(|row| row.string(1) == self.schema);

@@ -32,14 +32,17 @@ pub(crate) fn definition(
     let create = mend(connection, kind, name, create, dialect, &character_set)?;
     // A stored program remembers the schema's collation of when it was made.
     let own = rows.first_text("Database Collation").filter(|collation| collation != schema_collation);
-    let alter = |collation: &str| {
-        format!("ALTER DATABASE {} COLLATE = {collation}", quote::identifier(&name.schema)).into_bytes()
-    };
+    let alter = |collation: &str| alter_collation(&name.schema, collation);
     let mut statements = surroundings(&rows, fields);
     statements.extend(own.as_deref().map(alter));
     statements.push(create);
     statements.extend(own.as_deref().map(|_| alter(schema_collation)));
     Ok(statements)
+}
+
+/// The statement that gives a schema another default collation.
+pub(crate) fn alter_collation(schema: &str, collation: &str) -> Vec<u8> {
+    format!("ALTER DATABASE {} COLLATE = {collation}", quote::identifier(schema)).into_bytes()
 }
 
 /// The default collation of the schema in use.

@@ -22,7 +22,7 @@ use crate::format::names;
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
-use crate::store::{Lock, Store};
+use crate::store::{Lock, Store, lock};
 use crate::{Error, Result};
 
 /// What a finished dump is.
@@ -175,6 +175,7 @@ impl<'a> Dump<'a> {
         store.sync()?;
         view.manifest.store(store)?;
         journal.end()?;
+        lock::leave_prefix(store)?;
         Ok(Done { manifest: view.manifest, threads: self.source.threads, tail })
     }
 
@@ -214,11 +215,11 @@ impl<'a> Dump<'a> {
 fn make_place(store: &Store, resume: bool, wanted: &Wanted) -> Result<Kept> {
     let (place, kind) = (store.path(""), store.kind());
     let is_empty = store.is_empty()?;
-    if store.has(crate::format::manifest::FILE_NAME)? {
-        return Err(Error::with_hint(
-            format!("{}: there is a dump in this {kind} already, and it is whole", place.display()),
-            format!("choose another {kind}"),
-        ));
+    refuse_whole(store)?;
+    if resume || is_empty {
+        lock::take_prefix(store)?;
+        // One that was alive may have come to its end meanwhile.
+        refuse_whole(store)?;
     }
     match Kept::load(store)? {
         Some(kept) if resume => Ok(kept),
@@ -235,6 +236,17 @@ fn make_place(store: &Store, resume: bool, wanted: &Wanted) -> Result<Kept> {
             format!("choose another {kind}; nothing in it says that it is an unfinished dump"),
         )),
     }
+}
+
+fn refuse_whole(store: &Store) -> Result<()> {
+    let (place, kind) = (store.path(""), store.kind());
+    if store.has(crate::format::manifest::FILE_NAME)? {
+        return Err(Error::with_hint(
+            format!("{}: there is a dump in this {kind} already, and it is whole", place.display()),
+            format!("choose another {kind}"),
+        ));
+    }
+    Ok(())
 }
 
 /// The row files must be as long as the manifest is about to say.

@@ -1,12 +1,14 @@
 //! One consistent snapshot over all workers: while a short lock holds writers back, each worker begins a transaction and
 //! the binary log's position is read; then the lock is released.
 
+mod tidb;
+
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
 use drover_db::wire::{Batch, Breaker};
-use drover_db::{Connection, Stop, Vendor, Watched};
+use drover_db::{Connection, Server, Stop, Vendor, Watched};
 
 use super::catalog::{self, Name};
 use super::identity::{Identity, Numbering, Numbers};
@@ -22,7 +24,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy)]
 pub(crate) struct Wish<'a> {
     pub(crate) options: &'a ConnectOptions,
-    pub(crate) vendor: Vendor,
+    pub(crate) server: &'a Server,
     pub(crate) threads: usize,
     /// In seconds.
     pub(crate) lock_timeout: u64,
@@ -95,6 +97,9 @@ impl Lock {
 /// Takes the snapshot. `coordinator` holds LOCK INSTANCE FOR BACKUP afterwards, where the server has it. None, and nothing
 /// is held, if there are other tables than were listed.
 pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<Taken>> {
+    if wish.server.is_tidb() {
+        return tidb::take(coordinator, wish);
+    }
     let mut workers = session::open_many(wish.options, Purpose::Dump, wish.threads)?;
     let needs_locks = !wish.without_transactions.is_empty();
     let mut table_locks = needs_locks.then(|| session::open(wish.options, Purpose::Dump)).transpose()?;
@@ -105,11 +110,11 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
     session::limit_lock_wait(coordinator, wish.lock_timeout)?;
     let mut warnings: Vec<_> = session::fewer(wish.threads, &workers).into_iter().collect();
     // BLOCK_COMMIT keeps others from locking tables, a global lock waits for those who have: each in turn.
-    let tables_first = wish.vendor == Vendor::MariaDb && knows_backup_stages(coordinator)?;
+    let tables_first = wish.server.vendor == Vendor::MariaDb && knows_backup_stages(coordinator)?;
     if tables_first {
         lock_tables_of(table_locks.as_mut(), wish)?;
     }
-    let asks = Asks::prepare(coordinator, wish.vendor, &mut warnings)?;
+    let asks = Asks::prepare(coordinator, wish.server.vendor, &mut warnings)?;
     let holds_ddl = may_hold_ddl(coordinator)?;
     let Some(lock) = lock(coordinator, wish, &mut warnings)? else { return Ok(None) };
     let refusal = match &lock {
@@ -131,7 +136,7 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
     }
     match refusal {
         Some(refusal) => warnings.push(lockless::settle(&mut workers, &mut snapshot, wish, &refusal)?),
-        None => prove_same(&mut workers, wish.vendor)?,
+        None => prove_same(&mut workers, wish.server.vendor)?,
     }
     for worker in &mut workers {
         session::limit_lock_wait(worker, wish.lock_timeout)?;
@@ -379,7 +384,7 @@ enum Staged {
 /// MariaDB's own lock for backups, which needs a session for itself. The tables are looked at where DDL is held off and commits
 /// are not yet.
 fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Staged> {
-    if wish.vendor != Vendor::MariaDb {
+    if wish.server.vendor != Vendor::MariaDb {
         return Ok(Staged::Refused);
     }
     let Some(mut connection) = session::open_if_any(wish.options, Purpose::Dump)? else {

@@ -55,10 +55,12 @@ pub(crate) struct Holds {
     pub(crate) no_history: Option<&'static str>,
     /// Zeros with a sign.
     pub(crate) negative_zeros: bool,
+    /// JSON as a type of its own; else it is text.
+    pub(crate) documents: bool,
 }
 
 impl Holds {
-    const ALL: Self = Self { no_history: None, negative_zeros: true };
+    const ALL: Self = Self { no_history: None, negative_zeros: true, documents: true };
 }
 
 /// What is read of a server.
@@ -277,7 +279,7 @@ impl<'a> Source<'a> {
             plan.mark = taken.identity.mark(coordinator, &plan.relation.name)?;
         }
         session::limit_lock_wait(coordinator, self.args.lock_timeout)?;
-        let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
+        let users = self.users(coordinator)?;
         snapshot::release_ddl(coordinator)?;
         self.warnings.extend(taken.warnings.iter().cloned());
         self.warnings.extend(prepared(&taken.snapshot.prepared));
@@ -290,8 +292,13 @@ impl<'a> Source<'a> {
     pub(crate) fn look(&mut self, coordinator: &mut Connection, progress: &Progress) -> Result<Manifest> {
         progress.phase("reading the definitions");
         let (schemas, _) = self.describe(coordinator, None, &BTreeSet::new())?;
-        let users = self.args.users.then(|| users::dump(coordinator, &self.place.store)).transpose()?;
+        let users = self.users(coordinator)?;
         self.manifest(coordinator, schemas, users, Snapshot::default())
+    }
+
+    fn users(&mut self, coordinator: &mut Connection) -> Result<Option<Users>> {
+        let mut dump = || users::dump(coordinator, &self.place.store, &mut self.warnings);
+        self.args.users.then(&mut dump).transpose()
     }
 
     /// As yet without rows.
@@ -319,6 +326,7 @@ impl<'a> Source<'a> {
             users,
             by_hand: None,
             warnings: self.standing_warnings().chain(std::mem::take(&mut self.warnings)).collect(),
+            target: None,
         })
     }
 
@@ -376,7 +384,7 @@ impl<'a> Source<'a> {
         let numbers = RefCell::default();
         let wish = Wish {
             options: self.options,
-            vendor: self.server.vendor,
+            server: &self.server,
             threads: if self.contents.has_rows() { self.threads.min(workers).max(1) } else { 1 },
             lock_timeout: self.args.lock_timeout,
             tables: &tables,

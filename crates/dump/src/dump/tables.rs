@@ -113,6 +113,11 @@ impl TablePlan {
         columns.for_each(ReadColumn::without_negative_zero);
     }
 
+    /// Reads documents as the text that the server prints, for a server that keeps them as text.
+    pub(crate) fn with_documents_as_printed(&mut self) {
+        self.columns.iter_mut().for_each(ReadColumn::as_printed);
+    }
+
     /// Has the table read by one worker, from its beginning to its end.
     pub(crate) fn read_whole(&mut self) {
         self.key = None;
@@ -204,7 +209,6 @@ impl TablePlan {
     }
 }
 
-/// Whether every row is sure to be handed out whole, whatever its values: see [`BUFFER`]. Text is read as it is.
 /// Whether the server prints a DOUBLE without a fraction in JSON as a whole number, as MySQL 5.7 does, and can tell the size of a document, as
 /// it can from 5.7.22 on.
 fn hides_doubles(connection: &mut Connection) -> Result<bool> {
@@ -215,6 +219,7 @@ fn hides_doubles(connection: &mut Connection) -> Result<bool> {
     }
 }
 
+/// Whether every row is sure to be handed out whole, whatever its values: see [`BUFFER`]. Text is read as it is.
 fn are_short(facts: &[ColumnFacts]) -> bool {
     /// What CHAR, VARCHAR, BINARY and VARBINARY columns add up to at most (both servers' limit of a row's size).
     const OTHER_TEXT: usize = 65_535;

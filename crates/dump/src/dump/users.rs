@@ -1,10 +1,12 @@
 //! The accounts of the server as two files of the dump: one for restore, one for people with a client program.
 
-use drover_db::Connection;
+use drover_db::grants::Who;
+use drover_db::{Connection, quote};
 
 use crate::format::manifest::{Script, Users};
 use crate::format::script;
 use crate::store::Store;
+use crate::translate::one_line;
 use crate::users::{Accounts, read, sql};
 use crate::{Error, Result};
 
@@ -12,17 +14,40 @@ use crate::{Error, Result};
 const FILE: &str = "@users.json";
 const SCRIPT: &str = "@users.sql";
 
-/// Reads all accounts and writes them into the dump.
-pub(crate) fn dump(connection: &mut Connection, store: &Store) -> Result<Users> {
+/// Reads all accounts and writes them into the dump; of those that it has to leave out `warnings` tell.
+pub(crate) fn dump(connection: &mut Connection, store: &Store, warnings: &mut Vec<String>) -> Result<Users> {
     let accounts = read::accounts(connection)?;
+    warnings.extend(accounts.passed_over.iter().map(passed_over));
     let mut text = serde_json::to_vec_pretty(&accounts)
         .map_err(|error| Error::found(format!("{}: {error}", store.path(FILE).display())))?;
     text.push(b'\n');
     Ok(Users {
         accounts: accounts.accounts.len(),
         file: write(store, FILE, &text)?,
-        script: write(store, SCRIPT, &script::render("Accounts and roles", None, &statements(&accounts)))?,
+        script: write(store, SCRIPT, &script::render(&comment(&accounts), None, &statements(&accounts)))?,
     })
+}
+
+fn passed_over(who: &Who) -> String {
+    let named = format!(
+        "User = {} AND Host = {}",
+        quote::string(&who.name),
+        quote::string(who.host.as_deref().unwrap_or_default())
+    );
+    format!(
+        "account {who} is left out: its plugin is empty in mysql.user, so the server lets nobody log in to it and does not tell what it may do. DROP \
+         USER {who} drops it; UPDATE mysql.user SET plugin = 'mysql_native_password' WHERE {named}; FLUSH PRIVILEGES mends it"
+    )
+}
+
+/// What the script says at its head. Settings of the server are not among its statements: they decide for all accounts that there are.
+fn comment(accounts: &Accounts) -> String {
+    let settings: Vec<_> =
+        accounts.settings.iter().map(|(name, value)| format!("{name} = '{}'", one_line(value))).collect();
+    match settings.is_empty() {
+        true => "Accounts and roles".to_owned(),
+        false => format!("Accounts and roles. What they may do also depends on {}", settings.join(", ")),
+    }
 }
 
 fn statements(accounts: &Accounts) -> Vec<String> {

@@ -1,8 +1,12 @@
 //! What all parts of a restore share, and what is not run of a dump.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use drover_db::collations::defaults::{Conversion, name_them, of_server};
 use drover_db::options::ConnectOptions;
+use drover_db::sql::phrase::Phrase;
 use drover_db::{Cluster, Connection, Stop, replays};
 
 use super::references::References;
@@ -44,6 +48,8 @@ pub(super) struct Context<'a> {
     pub(super) target: Target,
     /// The columns that foreign keys of the dump refer to.
     pub(super) references: References,
+    /// What the target takes for a character set that is named alone.
+    pub(super) default_collations: BTreeMap<String, String>,
     /// The cluster that the target is in.
     pub(super) cluster: Option<Cluster>,
 }
@@ -52,6 +58,22 @@ impl Context<'_> {
     /// A name of the dump as it is on the target.
     pub(super) fn target(&self, name: &Name) -> Name {
         self.renames.relation(&name.schema, &name.name)
+    }
+
+    /// A definition with the collations that character sets named alone had where the dump was made, if it tells.
+    pub(super) fn collated<'s>(&self, statement: &Statement, text: &'s [u8]) -> Cow<'s, [u8]> {
+        let Some(dumped) = &statement.dumped else { return text.into() };
+        let is_program = matches!(&statement.kind, Kind::CreateProgram(..) | Kind::CreateTrigger { .. });
+        let mut phrase = Phrase::in_comments(text, statement.dialect);
+        let before = phrase.clone();
+        let is = |set: &str| self.default_collations.get(set).cloned();
+        let kept = name_them(&mut phrase, |set| of_server(dumped, set), is, is_program);
+        let said = kept.into_iter().map(|Conversion { text, from, to }| {
+            let place = format!("{}, line {}", statement.file, statement.line);
+            format!("{place}: {text} has the collation {to} on the target, and had {from}; COLLATE {from} behind it keeps that")
+        });
+        self.tally.warn(said, 0);
+        if phrase == before { text.into() } else { phrase.to_text().into() }
     }
 
     /// Tells replays, once, that a schema is filled anew.

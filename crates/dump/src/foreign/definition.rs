@@ -70,6 +70,7 @@ mod tests {
             schema: None,
             dialect,
             sets_mode: false,
+            dumped: None,
         })
     }
 

@@ -18,6 +18,7 @@ use crate::definer::{CURRENT_USER, ER_SPECIFIC_ACCESS_DENIED};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::kind::Kind;
+use crate::schema::SchemaOptions;
 use crate::{Error, Result};
 
 /// Statements with rows are committed together up to this many bytes of text. Measured: with less, commits cost; with
@@ -57,7 +58,7 @@ impl Player<'_, '_> {
         if let Kind::CreateSchema(schema) = &statement.kind {
             let schema = self.context.renames.any_schema(schema);
             if self.context.target.has_schema(&schema) {
-                return Ok(());
+                return self.give_options(&schema, statement);
             }
             self.context.target.add_schema(&schema);
         }
@@ -72,6 +73,17 @@ impl Player<'_, '_> {
             }
             _ => self.run_as(statement, &text),
         }
+    }
+
+    /// Gives a schema that is there the options that the dump has for it, if nothing is in it yet.
+    fn give_options(&mut self, schema: &str, statement: &Statement) -> Result<()> {
+        if self.context.target.has_entered(schema) {
+            return Ok(());
+        }
+        let then = SchemaOptions::of_statement(self.connection, &statement.text, statement.dialect)?;
+        let kept = then.give(self.connection, schema, |_| false)?;
+        self.context.tally.warn(kept, 0);
+        Ok(())
     }
 
     /// The text of a statement, of a view or program with its new definer.
@@ -137,6 +149,7 @@ impl Player<'_, '_> {
         if let Some(name) = &created {
             self.make_room(name, statement)?;
         }
+        let text = &*self.context.collated(statement, text);
         let outcome = self.connection.execute(text).map_err(|source| failed(statement, source))?;
         if outcome.warnings > 0 {
             self.collect_warnings(statement, outcome.warnings)?;

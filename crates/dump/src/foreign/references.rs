@@ -75,6 +75,7 @@ mod tests {
             schema: Some("d".into()),
             dialect: Default::default(),
             sets_mode: true,
+            dumped: None,
         };
         let mut references = References::default();
         references.add(&statement).unwrap();

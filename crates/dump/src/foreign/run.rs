@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use drover_db::collations::defaults;
 use drover_db::options::ConnectOptions;
 use drover_db::{Cluster, Connection, Server, Stop};
 
@@ -380,6 +381,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         tally,
         target,
         references,
+        default_collations: defaults::of_connection(coordinator).doing(|| "asking for default collations")?,
         cluster,
     };
     let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use drover_db::sql::Dialect;
-use drover_db::{Connection, Stop, quote};
+use drover_db::{Connection, Server, Stop, Vendor, quote};
 
 use super::input;
 use super::player::contains;
@@ -38,6 +38,8 @@ pub(super) struct Statement {
     pub(super) dialect: Dialect,
     /// Whether the script has said by now which sql_mode it is written for.
     pub(super) sets_mode: bool,
+    /// The server that was dumped, if the script tells.
+    pub(super) dumped: Option<Server>,
 }
 
 impl Statement {
@@ -243,7 +245,17 @@ impl<'a> Script<'a> {
     fn statement(&self, line: u64, text: Vec<u8>, kind: Kind) -> Statement {
         let (file, schema, dialect) = (Arc::clone(&self.file), self.schema.clone(), self.dialect);
         let (reads, sets_mode) = (Vec::new(), self.sets_mode);
-        Statement { file, line, text, kind, reads, schema, dialect, sets_mode }
+        let dumped = if kind.is_data() { None } else { self.dumped() };
+        Statement { file, line, text, kind, reads, schema, dialect, sets_mode, dumped }
+    }
+
+    fn dumped(&self) -> Option<Server> {
+        let version = self.splitter.notes().server.as_deref()?;
+        let is_mariadb = version.to_ascii_lowercase().contains("mariadb");
+        let vendor = if is_mariadb { Vendor::MariaDb } else { Vendor::MySql };
+        // So clients of MySQL call MariaDB.
+        let version = version.strip_prefix("5.5.5-").filter(|_| is_mariadb).unwrap_or(version);
+        Some(Server { vendor, version: version.into(), comment: String::new() })
     }
 
     /// What the statement is that was found last, and what it reads.

@@ -158,6 +158,7 @@ impl<'a, 'c> Reader<'a, 'c> {
             schema: None,
             dialect: self.session.dialect,
             sets_mode: false,
+            dumped: None,
         };
         self.player.enter(&schema)?;
         self.note_setting(statement);

@@ -55,6 +55,7 @@ pub(super) fn statement(
         schema: None,
         dialect: Default::default(),
         sets_mode: false,
+        dumped: None,
     }))
 }
 

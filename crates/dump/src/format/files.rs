@@ -40,7 +40,7 @@ impl Compression {
     }
 
     /// That of a file of this name.
-    fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let packed = [Self::Zstd, Self::Gzip, Self::Lz4];
         packed.into_iter().find(|packed| name.ends_with(packed.extension())).unwrap_or(Self::None)
     }

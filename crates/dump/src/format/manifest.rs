@@ -12,6 +12,7 @@ pub use super::contents::{Contents, Mask, RowFormat};
 use super::digest::Digest;
 use super::files::Compression;
 use super::missing::{check_script, missing, no_rows};
+pub use super::outcome::TargetOutcome;
 pub use super::script::Script;
 pub use super::snapshot::{Snapshot, SourcePosition};
 pub use super::table::{Chunk, Table};
@@ -71,6 +72,9 @@ pub struct Manifest {
     pub by_hand: Option<Script>,
     /// What a reader of the dump should know, such as a view that was broken on the server.
     pub warnings: Vec<String>,
+    /// Of a copy, what became of the server that it filled; absent from a dump.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<TargetOutcome>,
 }
 
 /// The server's accounts and roles.
@@ -134,6 +138,11 @@ pub(super) fn is_false(value: &bool) -> bool {
 }
 
 impl Manifest {
+    /// Whether the dump's server took names of schemas and tables in any case for the same.
+    pub(crate) fn takes_any_case(&self) -> bool {
+        self.settings.get("lower_case_table_names").is_some_and(|value| value != "0")
+    }
+
     /// Reads the manifest of the dump in a directory or at `s3://BUCKET/PREFIX`, and checks that the files it names are there in full; scripts also by
     /// their checksums, row files when they are read.
     ///
@@ -416,6 +425,7 @@ mod tests {
             users: None,
             by_hand: None,
             warnings: vec![],
+            target: None,
         }
     }
 

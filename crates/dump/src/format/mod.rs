@@ -13,6 +13,8 @@ pub(crate) mod literals;
 pub mod manifest;
 mod missing;
 pub(crate) mod names;
+pub(crate) mod outcome;
+pub(crate) mod parameters;
 pub(crate) mod row_file;
 pub(crate) mod script;
 mod snapshot;

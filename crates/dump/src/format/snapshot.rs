@@ -20,6 +20,9 @@ pub struct Snapshot {
     pub binlog_position: Option<u64>,
     /// MySQL's `gtid_executed` or MariaDB's `gtid_binlog_pos` at that moment.
     pub gtid_set: Option<String>,
+    /// TiDB's time stamp of the moment (TSO), which stands for a position in a binary log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tso: Option<u64>,
     /// The server's `server_id`; `None` in manifests of older versions, as of the next two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_id: Option<u32>,

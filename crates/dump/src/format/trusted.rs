@@ -68,6 +68,7 @@ impl<'a> Creates<'a> {
                 Kind::Insert(name) => {
                     self.kind == "SEQUENCE" && self.is_it(name) && has_numbers_only(statement)
                 }
+                Kind::SetValue(name) => self.kind == "SEQUENCE" && self.is_it(name),
                 kind => {
                     created += 1;
                     self.is_created_by(kind)

@@ -87,23 +87,42 @@ impl<'a> Restore<'a> {
         steps::lock_schemas(coordinator, self.manifest, self.renames)?;
         self.progress.phase("creating the tables");
         let users = self.users(coordinator, &steps)?;
-        let goes_on = steps.is_there && self.resume;
-        if goes_on {
-            steps.end_sessions(coordinator)?;
-        } else {
-            self.make_room(coordinator, &scripts, &steps)?;
+        if let Err(error) = self.take(coordinator, &mut steps, users.as_ref(), &mut warnings) {
+            return Err(steps.maybe_of_others(coordinator, error));
         }
-        self.note_filled(coordinator)?;
-        scripts.create_schemas(coordinator, self.manifest, &mut warnings)?;
-        if !goes_on {
-            steps.begin(coordinator)?;
-            users.iter().try_for_each(|users| users.note(coordinator, &steps))?;
-        }
-        steps.lead(coordinator)?;
         if self.args.disable_redo {
             redo_log.disable()?;
         }
         Ok(Begun { server, steps, users, warnings, redo_log, local_infile })
+    }
+
+    /// Makes the schemas and the table of the steps, unless an earlier run has.
+    fn take(
+        &self,
+        coordinator: &mut Connection,
+        steps: &mut Steps,
+        users: Option<&Users>,
+        warnings: &mut Vec<String>,
+    ) -> Result<()> {
+        let scripts = self.scripts();
+        let goes_on = steps.is_there && self.resume;
+        if goes_on {
+            steps.end_sessions(coordinator)?;
+        } else {
+            self.make_room(coordinator, &scripts, steps)?;
+        }
+        self.note_filled(coordinator)?;
+        let mut of_schemas = Vec::new();
+        scripts.create_schemas(coordinator, self.manifest, &mut of_schemas)?;
+        if goes_on {
+            warnings.extend(steps.warnings());
+        } else {
+            steps.begin(coordinator)?;
+            steps.note_warnings(coordinator, &of_schemas)?;
+            users.into_iter().try_for_each(|users| users.note(coordinator, steps))?;
+        }
+        warnings.extend(of_schemas);
+        steps.lead(coordinator)
     }
 
     /// Completes what was begun, now that all rows are in, and proves it. `filled` is the manifest with those rows; the steps

@@ -12,6 +12,7 @@ use super::args::{RestoreArgs, TargetArgs};
 use super::begun::NO_FILES;
 use super::in_place::{self, InPlace};
 use super::objects::{ImpossibleSchema, Scripts, each};
+use super::privileges::{Lacking, programs};
 use super::rename::{Case, Renames};
 use super::run::grouped;
 use super::trial::{Outcome, Trial, both_mysql};
@@ -97,7 +98,8 @@ pub(crate) fn try_on_target(
     let definers = &Definers::of(&args.definer, &mut connection)?;
     let asked = ask(store, &manifest, definers, &mut connection, users)?;
     let renames = &Renames::new(&args.into, &manifest, Case::of(&mut connection)?)?;
-    let preparation = Preparation { store, options, stop, progress, renames, definers, always: true };
+    let preparation =
+        Preparation { store, options, stop, progress, renames, definers, always: true, is_check: true };
     let Prepared { translator, outcome, .. } = match preparation.run(&manifest, &mut connection) {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
         // An account that may create nothing for others can often make no schemas to try things in either.
@@ -116,8 +118,7 @@ pub(crate) fn try_on_target(
     refused.sort();
     refused.dedup();
     let mut warnings = outcome.warnings;
-    let accounts =
-        users.then(|| accounts(&mut connection, args, store, &manifest, &mut warnings)).transpose()?;
+    let accounts = users.then(|| accounts(&mut connection, args, store, &manifest)).transpose()?;
     let is_to_come =
         |warning: &String| accounts.as_ref().is_some_and(|users| users.comes_as_definer(warning));
     warnings.retain(|warning| !is_to_come(warning));
@@ -142,23 +143,19 @@ pub(crate) fn try_on_target(
     })
 }
 
-/// What would become of the accounts; that one is in the way is a warning.
+/// What would become of the accounts, and which are in the way.
 fn accounts(
     connection: &mut Connection,
     args: &TargetArgs,
     store: &Store,
     manifest: &Manifest,
-    warnings: &mut Vec<String>,
 ) -> Result<Users> {
     let renames = Renames::new(&args.into, manifest, Case::of(connection)?)?;
-    let mut prepare = |may_drop| Users::prepare(connection, store, manifest, &renames, |_| may_drop);
-    match prepare(args.drop_existing) {
-        Err(Error::Found { what, .. }) => {
-            warnings.push(what);
-            prepare(true)
-        }
-        other => other,
+    let mut users = Users::prepare(connection, store, manifest, &renames, |_| true)?;
+    if !args.drop_existing {
+        users.leave_those_in_the_way();
     }
+    Ok(users)
 }
 
 /// Schemas that are tried under other names than those that they cannot have.
@@ -242,12 +239,14 @@ pub(crate) struct Preparation<'a> {
     pub(crate) definers: &'a Definers,
     /// Whether it is tried on any target.
     pub(crate) always: bool,
+    /// Whether nothing else comes after that.
+    pub(crate) is_check: bool,
 }
 
 impl Preparation<'_> {
     /// Translates the dump, and tries it on a target of another vendor or version or in a cluster.
     pub(crate) fn run(&self, manifest: &Manifest, connection: &mut Connection) -> Result<Prepared> {
-        let Self { store, options, stop, progress, renames, definers, always } = *self;
+        let Self { store, progress, renames, definers, always, .. } = *self;
         if !manifest.contents.has_definitions() {
             // The tables are there: nothing is to be written otherwise.
             return Ok(Prepared {
@@ -256,6 +255,13 @@ impl Preparation<'_> {
                 outcome: Outcome::default(),
                 untried: None,
             });
+        }
+        let lacking =
+            Lacking::of(connection, &Scripts { store, renames, definers, translator: None }, manifest)?;
+        // What is skipped if it is refused may be programs that the account must not make.
+        let in_the_way = if always { lacking.for_tables() } else { lacking.for_all() };
+        if let Some(error) = in_the_way.filter(|_| !self.is_check) {
+            return Err(error);
         }
         let server = Server::of(connection).doing(|| "asking for the server's version")?;
         let cluster = Cluster::of(connection).doing(|| "asking for the target's cluster")?;
@@ -286,29 +292,56 @@ impl Preparation<'_> {
             cluster,
             progress,
         };
-        let mut untried = None;
-        let outcome = match trial.run(options, stop) {
-            Err(error) if is_denied(&error) => match in_place::run(&trial, renames, options, stop)? {
-                InPlace::Tried(outcome) => outcome,
-                InPlace::Begun => {
-                    untried = Some("the schema is not tried again: an earlier run has begun here".into());
-                    Outcome::default()
-                }
-                // What one version takes another one mostly does: who may make no schema is not turned away for it.
-                InPlace::Occupied if may_be_untried => {
-                    untried = Some(format!(
-                        "the target is of another version, and the schema was not tried on it before the first row: {error}"
-                    ));
-                    Outcome::default()
-                }
-                InPlace::Occupied => return Err(Error::with_hint(error.to_string(), WHERE_TO_TRY)),
-            },
-            outcome => outcome?,
-        };
+        let (mut outcome, untried) = self.attempt(&trial, &lacking, may_be_untried)?;
+        outcome.warnings.extend(lacking.for_tables().map(|error| error.to_string()));
         if let Some(translator) = &translator {
+            if always {
+                refuse_unprivileged(&lacking, &translated, renames, translator, &mut outcome);
+            }
             outcome.refused.iter().for_each(|(file, _, reason)| translator.refuse(file, reason));
         }
         Ok(Prepared { manifest: translated, translator, outcome, untried })
+    }
+
+    /// What the trial came to, and why there was none where there should have been one.
+    fn attempt(
+        &self,
+        trial: &Trial<'_>,
+        lacking: &Lacking,
+        may_be_untried: bool,
+    ) -> Result<(Outcome, Option<String>)> {
+        let error = match trial.run(self.options, self.stop) {
+            Err(error) if is_denied(&error) => error,
+            outcome => return Ok((outcome?, None)),
+        };
+        if let Some(lacks) = lacking.for_tables() {
+            return Err(nowhere_to_try(&lacks));
+        }
+        let untried = match in_place::run(trial, self.renames, self.options, self.stop)? {
+            InPlace::Tried(outcome) => return Ok((outcome, None)),
+            InPlace::Begun => "the schema is not tried again: an earlier run has begun here".into(),
+            // What one version takes another one mostly does: who may make no schema is not turned away for it.
+            InPlace::Occupied if may_be_untried => format!(
+                "the target is of another version, and the schema was not tried on it before the first row: {error}"
+            ),
+            InPlace::Occupied => return Err(Error::with_hint(error.to_string(), WHERE_TO_TRY)),
+        };
+        Ok((Outcome::default(), Some(untried)))
+    }
+}
+
+/// Refuses programs that the account must not make, whatever the trial made of them.
+fn refuse_unprivileged(
+    lacking: &Lacking,
+    manifest: &Manifest,
+    renames: &Renames,
+    translator: &Translator,
+    outcome: &mut Outcome,
+) {
+    for (schema, object, privilege) in programs(manifest) {
+        let Some(reason) = lacking.refusal(renames.schema(&schema.name), privilege) else { continue };
+        outcome.refused.retain(|(file, _, _)| *file != object.script.file);
+        translator.refuse(&object.script.file, &reason);
     }
 }
 
@@ -331,6 +364,11 @@ impl Prepared {
 /// What helps an account that may try nothing.
 const WHERE_TO_TRY: &str = "a dump is tried on the target before the first row: in schemas that are there and empty, or, with all privileges on \
                             `drover\\_check\\_%`.*, in schemas of their own";
+
+/// The error for an account that may try nothing, neither in schemas of their own nor in those that are to be filled.
+fn nowhere_to_try(lacks: &Error) -> Error {
+    Error::with_hint(lacks.to_string(), format!("{}; {WHERE_TO_TRY}", lacks.hint().unwrap_or_default()))
+}
 
 /// Whether the account lacks a privilege.
 fn is_denied(error: &Error) -> bool {

@@ -56,7 +56,7 @@ pub fn first_unlike(
     let report = Mutex::new(VerifyReport::default());
     let mut connections = session::open_many(options, Purpose::Dump, threads)?;
     for connection in &mut connections {
-        connection.execute(session::BEGIN_SNAPSHOT).doing(|| "starting a worker's transaction")?;
+        session::begin_snapshot(connection)?;
     }
     let some = verify(&some);
     let compare = |connection: &mut _, part| {

@@ -45,7 +45,7 @@ pub(super) fn run(
     let mut outcome = Outcome::default();
     let mut leftovers = Leftovers { scripts: &scripts, manifest: trial.manifest, options, are_gone: false };
     let result = trial.try_all(&mut connection, &scripts, &mut outcome);
-    let dropped = leftovers.drop_all();
+    let dropped = leftovers.drop_all(&mut connection);
     result?;
     dropped?;
     Ok(InPlace::Tried(outcome))
@@ -78,22 +78,36 @@ fn are_empty(connection: &mut Connection, manifest: &Manifest, renames: &Renames
     Ok(true)
 }
 
-/// What the trial has made: dropped in any case, over a connection of its own, as the one that made it may be broken.
+/// What the trial has made: dropped in any case, over a connection of its own where the one that made it is broken.
 struct Leftovers<'a> {
     scripts: &'a Scripts<'a>,
     manifest: &'a Manifest,
     options: &'a ConnectOptions,
+    /// Or cannot be dropped.
     are_gone: bool,
 }
 
 impl Leftovers<'_> {
-    fn drop_all(&mut self) -> Result<()> {
+    fn drop_all(&mut self, connection: &mut Connection) -> Result<()> {
+        match self.drop_over(connection) {
+            Err(error) if error.is_denied() => {
+                self.are_gone = true;
+                Err(error)
+            }
+            dropped => dropped.or_else(|_| self.drop_anew()),
+        }
+    }
+
+    fn drop_anew(&mut self) -> Result<()> {
         if self.are_gone {
             return Ok(());
         }
-        let mut connection = session::open(self.options, Purpose::Restore)?;
-        self.refuse_rows(&mut connection)?;
-        self.scripts.drop_existing(&mut connection, self.manifest)?;
+        self.drop_over(&mut session::open(self.options, Purpose::Restore)?)
+    }
+
+    fn drop_over(&mut self, connection: &mut Connection) -> Result<()> {
+        self.refuse_rows(connection)?;
+        self.scripts.drop_existing(connection, self.manifest)?;
         self.are_gone = true;
         Ok(())
     }
@@ -119,6 +133,6 @@ impl Leftovers<'_> {
 impl Drop for Leftovers<'_> {
     fn drop(&mut self) {
         // After an error of the trial that one is to be reported.
-        let _ = self.drop_all();
+        let _ = self.drop_anew();
     }
 }

@@ -1,27 +1,31 @@
 //! Rows' lines on their way into a table: the file of a LOAD DATA, or, where the server takes them, the values of a prepared
-//! INSERT, many rows at a time. benchmarks/ways measures what each costs the server. Either way the rows are part of the
+//! INSERT, many rows at a time; and where it takes no files, those of many prepared ones, or statements of text. benchmarks/ways and
+//! benchmarks/files measure what each costs the server. Either way the rows are part of the
 //! transaction that is open, and nothing but values that the table holds as they were sent comes in without an error or a warning.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use drover_db::table::ValueKind;
-use drover_db::wire::{Outcome, Prepared};
+use drover_db::wire::{Outcome, ParameterKind, Prepared};
 use drover_db::{Connection, Row, Server, Vendor, quote, server};
 
+use super::inserts::Inserts;
 use super::objects::OLD_FASHIONED;
+use super::parameters::ManyValues;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::bulk::Bulk;
-use crate::format::literals::Literals;
+use crate::format::files::Compression;
 use crate::format::manifest::{Column, Table};
 use crate::{Error, Result};
 
 /// Bytes of values that are sent at a time, about.
-const BATCH: usize = 256 << 10;
+pub(super) const BATCH: usize = 256 << 10;
 /// Lines are taken apart in pieces of this many bytes.
-const PIECE: usize = 64 << 10;
+pub(super) const PIECE: usize = 64 << 10;
 /// The longest row that is sent as values, in bytes.
-const LONGEST_ROW: usize = 256 << 10;
+pub(super) const LONGEST_ROW: usize = 256 << 10;
 /// What the server must take in one packet for these, in bytes; the default is 16 times as much.
 const PACKET: usize = 1 << 20;
 
@@ -64,6 +68,27 @@ pub(crate) struct Takes {
     files: bool,
     /// Bytes of a statement.
     packet: usize,
+    /// Whether it takes the values of many rows at once in one command.
+    bulk: bool,
+    /// Whether its transactions are limited, so that rows are committed in parts.
+    is_limited: bool,
+    /// Whether it answers at once.
+    pub(crate) is_near: bool,
+}
+
+/// An answer that takes no longer is not worth a larger statement.
+const NEAR: Duration = Duration::from_millis(1);
+
+/// Whether the server answers at once; a machine with other work is late now and then.
+fn is_near(connection: &mut Connection) -> drover_db::Result<bool> {
+    for _ in 0..3 {
+        let asked = Instant::now();
+        connection.execute("DO 0")?;
+        if asked.elapsed() < NEAR {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Before it, CONVERT of a value is NULL for all rows behind a NULL of the same statement. Found with MariaDB 10.2.11, and not with 10.5.23.
@@ -75,10 +100,12 @@ impl Takes {
         let most =
             server::variable(connection, "max_allowed_packet").doing(|| "reading max_allowed_packet")?;
         let packet = most.and_then(|most| most.parse().ok()).unwrap_or(PACKET);
-        let values = connection.takes_bulk() && packet >= PACKET;
+        let bulk = connection.takes_bulk();
+        let values = bulk && packet >= PACKET;
         let server = Server::of(connection).doing(|| "asking for the server's version")?;
         let converted = server.numbers() >= KEEPS_VALUES_BEHIND_NULL;
-        Ok(Self { values, converted, files, packet })
+        let is_near = is_near(connection).doing(|| "asking the server")?;
+        Ok(Self { values, converted, files, packet, bulk, is_limited: server.is_tidb(), is_near })
     }
 
     /// Whether a table with these columns takes values.
@@ -86,6 +113,11 @@ impl Takes {
         self.values
             && has_values(columns)
             && (self.converted || columns.iter().all(|column| column.load.is_none()))
+    }
+
+    /// Whether tables whose columns are of known kinds take values by many prepared statements.
+    pub(crate) fn many_values(self) -> bool {
+        !self.files && !self.bulk && !self.is_limited && self.packet >= PACKET
     }
 
     /// Whether rows come as statements where they do not come as values.
@@ -130,18 +162,34 @@ pub(crate) fn charset(
     if vendor != Vendor::MySql || table.columns.iter().any(|column| column.load.is_some()) {
         return Ok(Charset::Binary);
     }
-    let all = kinds(connection, target)?.into_values().all(is_utf8mb4);
+    let all = kinds(connection, target)?.into_values().all(|holds| is_utf8mb4(holds.value));
     Ok(if all { Charset::Utf8mb4 } else { Charset::Binary })
 }
 
-/// For each column of a table, whether its values can stand in a statement as text, which is UTF-8: a server reads a string that is marked
-/// as bytes more slowly.
-pub(crate) fn as_text(connection: &mut Connection, table: &Table, target: &Name) -> Result<Vec<bool>> {
+/// What a column of a table holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holds {
+    value: ValueKind,
+    /// What its values are in binary, if they are the same as in text without a doubt.
+    binary: Option<ParameterKind>,
+}
+
+/// What the columns hold that a table's rows have; `None` for one that is loaded by an expression.
+pub(crate) fn holds(connection: &mut Connection, table: &Table, target: &Name) -> Result<Vec<Option<Holds>>> {
     let kinds = kinds(connection, target)?;
-    let is_text = |column: &Column| {
-        column.load.is_none() && kinds.get(&column.name).is_some_and(|kind| is_utf8mb4(*kind))
-    };
-    Ok(table.columns.iter().map(is_text).collect())
+    let of_column = |column: &Column| kinds.get(&column.name).copied().filter(|_| column.load.is_none());
+    Ok(table.columns.iter().map(of_column).collect())
+}
+
+/// For each column, whether its values can stand in a statement as text, which is UTF-8: a server reads a string that is marked as bytes
+/// more slowly.
+pub(crate) fn as_text(columns: &[Option<Holds>]) -> Vec<bool> {
+    columns.iter().map(|column| column.is_some_and(|holds| is_utf8mb4(holds.value))).collect()
+}
+
+/// What the columns' values are in binary, if that is known of all.
+pub(crate) fn in_binary(columns: &[Option<Holds>]) -> Option<Vec<ParameterKind>> {
+    columns.iter().map(|column| column.and_then(|holds| holds.binary)).collect()
 }
 
 fn is_utf8mb4(kind: ValueKind) -> bool {
@@ -149,17 +197,38 @@ fn is_utf8mb4(kind: ValueKind) -> bool {
 }
 
 /// What the columns of a table hold.
-fn kinds(connection: &mut Connection, target: &Name) -> Result<BTreeMap<String, ValueKind>> {
+fn kinds(connection: &mut Connection, target: &Name) -> Result<BTreeMap<String, Holds>> {
     let sql = format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, DATA_TYPE, CHARACTER_SET_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE {}",
+        "SELECT TABLE_SCHEMA, TABLE_NAME, DATA_TYPE, CHARACTER_SET_NAME, COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS WHERE {}",
         target.condition()
     );
     let rows = connection.query(sql).doing(|| format!("reading the columns of {target}"))?;
     let kind = |row: Row| {
-        let kind = ValueKind::of(&row.string(2).to_ascii_lowercase(), row.text(3).as_deref());
-        (row.string(4), kind)
+        let data_type = row.string(2).to_ascii_lowercase();
+        let value = ValueKind::of(&data_type, row.text(3).as_deref());
+        let is_unsigned = row.string(5).to_ascii_lowercase().contains("unsigned");
+        (row.string(4), Holds { value, binary: binary(&data_type, is_unsigned, value) })
     };
     Ok(rows.into_iter().filter(|row| target.begins(row)).map(kind).collect())
+}
+
+/// What the values of a type are in binary. Of others, such as BIT, ENUM, YEAR and TIME, servers have their own ideas.
+fn binary(data_type: &str, is_unsigned: bool, value: ValueKind) -> Option<ParameterKind> {
+    match (data_type, value) {
+        ("tinyint" | "smallint" | "mediumint" | "int" | "bigint", _) => {
+            Some(if is_unsigned { ParameterKind::Unsigned } else { ParameterKind::Int })
+        }
+        ("decimal", _) => Some(ParameterKind::Decimal),
+        ("float" | "double", _) => Some(ParameterKind::Double),
+        ("date" | "datetime" | "timestamp", _) => Some(ParameterKind::Moment),
+        ("char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext", ValueKind::Utf8) => {
+            Some(ParameterKind::Text)
+        }
+        ("binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob", _) => {
+            Some(ParameterKind::Bytes)
+        }
+        _ => None,
+    }
 }
 
 /// What comes.
@@ -174,13 +243,34 @@ pub(crate) struct Rows<'a> {
     pub(crate) file: &'a str,
     /// Which columns' values stand in a statement as text: see [`as_text`]. Those beyond it as bytes.
     pub(crate) as_text: &'a [bool],
+    /// What the columns' values are in binary, where they come so: see [`in_binary`].
+    pub(crate) kinds: &'a [ParameterKind],
+    /// Whether the server answers at once.
+    pub(crate) is_near: bool,
 }
 
 /// Lines on their way.
-pub(crate) enum Inflow {
+pub(crate) struct Inflow {
+    sending: Sending,
+    /// Whether some were refused; nothing more is sent then, since the transaction may be gone.
+    is_refused: bool,
+}
+
+enum Sending {
     File,
     Values(Box<Values>),
+    ManyValues(Box<ManyValues>),
     Inserts(Box<Inserts>),
+}
+
+/// That a statement is logged as such which may not do the same everywhere (ER_BINLOG_UNSAFE_STATEMENT), as one that fills a column with
+/// AUTO_INCREMENT which no key begins with: the values are given here.
+const UNSAFE_STATEMENT: u16 = 1592;
+
+/// Whether a warning is about the statement, not about its rows. 5.7 says of each that fills a partitioned table of MyISAM that such tables
+/// go out of use.
+fn is_of_statement(code: u16) -> bool {
+    code == UNSAFE_STATEMENT || OLD_FASHIONED.contains(&code)
 }
 
 /// What the server did with lines.
@@ -194,19 +284,18 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    fn of(connection: &mut Connection, outcome: &Outcome) -> drover_db::Result<Self> {
+    pub(super) fn of(connection: &mut Connection, outcome: &Outcome) -> drover_db::Result<Self> {
         let warnings =
             super::load::counted(&outcome.info, "Warnings:").unwrap_or_else(|| u64::from(outcome.warnings));
         let said = if warnings == 0 { Vec::new() } else { connection.query("SHOW WARNINGS")?.rows };
         let said = said.iter().map(|row| (row.parse(1).unwrap_or(0), row.string(2)));
-        let (of_table, said): (Vec<_>, Vec<_>) = said.partition(|(code, _)| OLD_FASHIONED.contains(code));
-        // 5.7 says of each statement that fills a partitioned table of MyISAM that such tables go out of use.
-        let warnings = warnings.saturating_sub(of_table.len() as u64);
+        let (of_statement, said): (Vec<_>, Vec<_>) = said.partition(|(code, _)| is_of_statement(*code));
+        let warnings = warnings.saturating_sub(of_statement.len() as u64);
         Ok(Self { affected: outcome.affected, warnings, said })
     }
 
     /// Adds what came of the next rows; numbers of rows count from the first of all.
-    fn add(&mut self, next: Self, rows_before: u64) {
+    pub(super) fn add(&mut self, next: Self, rows_before: u64) {
         self.affected += next.affected;
         self.warnings += next.warnings;
         self.said.extend(next.said.into_iter().map(|(code, text)| (code, renumbered(text, rows_before))));
@@ -221,81 +310,12 @@ fn renumbered(text: String, rows_before: u64) -> String {
     }
 }
 
-/// Statements on their way.
-pub(crate) struct Inserts {
-    /// Up to the first row.
-    head: Vec<u8>,
-    lines: Literals,
-    /// Bytes that a statement may have.
-    most: usize,
-    rows: u64,
-    loaded: Loaded,
-    is_refused: bool,
-}
-
-impl Inserts {
-    fn send(&mut self, connection: &mut Connection, text: &[u8], doing: &impl Fn() -> String) -> Result<()> {
-        let batch = (self.most / 4).min(BATCH);
-        for piece in text.chunks(PIECE.min(batch)) {
-            self.lines.pass(piece);
-            if self.lines.len() >= batch {
-                self.execute(connection, doing)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs a statement of the rows that are whole.
-    fn execute(&mut self, connection: &mut Connection, doing: &impl Fn() -> String) -> Result<()> {
-        if self.is_refused {
-            return Ok(());
-        }
-        let executed = self.try_execute(connection, doing);
-        self.is_refused = executed.is_err();
-        executed
-    }
-
-    fn try_execute(&mut self, connection: &mut Connection, doing: &impl Fn() -> String) -> Result<()> {
-        if self.lines.is_malformed() {
-            return Err(Error::found(format!("{}: a line has more or fewer fields than the table", doing())));
-        }
-        let room = self.most.saturating_sub(self.head.len() + 1);
-        let mut from = 0;
-        while from < self.lines.rows() {
-            let (rows, next) = self.lines.some(from, room);
-            if rows.len() > room {
-                return Err(self.too_long(doing()));
-            }
-            let outcome = connection.execute([&self.head, rows].concat()).doing(doing)?;
-            let loaded = Loaded::of(connection, &outcome).doing(doing)?;
-            self.loaded.add(loaded, self.rows);
-            self.rows += (next - from) as u64;
-            from = next;
-        }
-        self.lines.forget();
-        if self.lines.len() > room { Err(self.too_long(doing())) } else { Ok(()) }
-    }
-
-    fn too_long(&self, doing: String) -> Error {
-        Error::with_hint(
-            format!(
-                "{doing}: row {} is longer than the server takes in a statement (max_allowed_packet: {} bytes)",
-                self.rows + 1,
-                self.most
-            ),
-            "SET GLOBAL max_allowed_packet to more, or local_infile = ON (--enable-local-infile)",
-        )
-    }
-}
-
 /// Values on their way.
 pub(crate) struct Values {
     statement: Prepared,
     lines: Bulk,
     /// What the server did with those that it has.
-    outcome: Outcome,
-    /// Whether it refused some; nothing more is sent then, since the transaction may be gone.
-    is_refused: bool,
+    loaded: Loaded,
 }
 
 impl Inflow {
@@ -304,20 +324,20 @@ impl Inflow {
     /// # Errors
     /// What the server said.
     pub(crate) fn begin(connection: &mut Connection, way: Way, rows: Rows<'_>) -> drover_db::Result<Self> {
-        match way {
+        let sending = match way {
+            Way::Values if !rows.kinds.is_empty() => Sending::ManyValues(Box::new(ManyValues::new(rows))),
             Way::Values => {
                 let statement = connection.prepare(rows.insert())?;
                 let lines = Bulk::new(rows.columns.len());
-                let values = Values { statement, lines, outcome: Outcome::default(), is_refused: false };
-                Ok(Self::Values(Box::new(values)))
+                Sending::Values(Box::new(Values { statement, lines, loaded: Loaded::default() }))
             }
-            Way::File(charset) => connection.begin_load(rows.load_data(charset)).map(|()| Self::File),
-            Way::Inserts(most) => {
-                let (head, lines) = (rows.insert_head(), Literals::new(rows.columns, rows.as_text));
-                let (rows, loaded) = (0, Loaded::default());
-                Ok(Self::Inserts(Box::new(Inserts { head, lines, most, rows, loaded, is_refused: false })))
+            Way::File(charset) => {
+                connection.begin_load(rows.load_data(charset))?;
+                Sending::File
             }
-        }
+            Way::Inserts(most) => Sending::Inserts(Box::new(Inserts::new(rows, most))),
+        };
+        Ok(Self { sending, is_refused: false })
     }
 
     /// Sends the next piece of the lines.
@@ -330,36 +350,45 @@ impl Inflow {
         text: &[u8],
         doing: impl Fn() -> String,
     ) -> Result<()> {
-        match self {
-            Self::File => connection.send(text).doing(doing),
-            Self::Inserts(inserts) => inserts.send(connection, text, &doing),
-            Self::Values(values) => text.chunks(PIECE).try_for_each(|piece| {
+        if self.is_refused {
+            return Ok(());
+        }
+        let sent = match &mut self.sending {
+            Sending::File => connection.send(text).doing(doing),
+            Sending::ManyValues(values) => values.send(connection, text, &doing),
+            Sending::Inserts(inserts) => inserts.send(connection, text, &doing),
+            Sending::Values(values) => text.chunks(PIECE).try_for_each(|piece| {
                 values.lines.pass(piece);
                 if values.lines.rows().size() < BATCH { Ok(()) } else { values.execute(connection, &doing) }
             }),
-        }
+        };
+        self.is_refused = sent.is_err();
+        sent
     }
 
     /// Ends, also after an error, so that the connection stays usable; tells what the server did with the lines.
     ///
     /// # Errors
     /// What the server said, or that rows cannot come this way.
-    pub(crate) fn end(self, connection: &mut Connection, doing: impl Fn() -> String) -> Result<Loaded> {
-        match self {
-            Self::File => {
+    pub(crate) fn end(mut self, connection: &mut Connection, doing: impl Fn() -> String) -> Result<Loaded> {
+        let rest = match &mut self.sending {
+            _ if self.is_refused => Ok(()),
+            Sending::File => Ok(()),
+            Sending::ManyValues(values) => values.execute(connection, true, &doing),
+            Sending::Inserts(inserts) => inserts.execute(connection, &doing),
+            Sending::Values(values) => values.execute(connection, &doing),
+        };
+        match self.sending {
+            Sending::File => {
                 let outcome = connection.end_load().doing(&doing)?;
                 Loaded::of(connection, &outcome).doing(doing)
             }
-            Self::Inserts(mut inserts) => {
-                inserts.execute(connection, &doing)?;
-                Ok(inserts.loaded)
-            }
-            Self::Values(mut values) => {
-                let executed = values.execute(connection, &doing);
-                let Values { statement, outcome, .. } = *values;
+            Sending::ManyValues(values) => values.end(connection, rest, doing),
+            Sending::Inserts(inserts) => rest.map(|()| inserts.loaded),
+            Sending::Values(values) => {
+                let Values { statement, loaded, .. } = *values;
                 connection.close(statement).doing(&doing)?;
-                executed?;
-                Loaded::of(connection, &outcome).doing(doing)
+                rest.map(|()| loaded)
             }
         }
     }
@@ -367,23 +396,15 @@ impl Inflow {
 
 impl Values {
     fn execute(&mut self, connection: &mut Connection, doing: &impl Fn() -> String) -> Result<()> {
-        if self.is_refused {
-            return Ok(());
-        }
-        let executed = self.try_execute(connection, doing);
-        self.is_refused = executed.is_err();
-        executed
-    }
-
-    fn try_execute(&mut self, connection: &mut Connection, doing: &impl Fn() -> String) -> Result<()> {
         if self.lines.is_malformed() {
             return Err(Error::found(format!("{}: a line has more or fewer fields than the table", doing())));
         }
         let rows = self.lines.rows();
         if rows.rows() > 0 {
             let outcome = connection.execute_bulk(&self.statement, rows).doing(doing)?;
-            self.outcome.affected += outcome.affected;
-            self.outcome.warnings = self.outcome.warnings.saturating_add(outcome.warnings);
+            connection.check_in_transaction().doing(doing)?;
+            let before = self.loaded.affected;
+            self.loaded.add(Loaded::of(connection, &outcome).doing(doing)?, before);
         }
         if rows.size() > LONGEST_ROW {
             return Err(Error::found(format!("{}: a row is longer than {LONGEST_ROW} bytes", doing())));
@@ -427,14 +448,17 @@ impl Rows<'_> {
         let value =
             |column: &Column| column.load.as_ref().map_or("?".into(), |load| load.replace("@value", "?"));
         let values: Vec<_> = self.columns.iter().map(value).collect();
-        let names = quote::identifiers(self.columns.iter().map(|column| column.name.as_str()));
-        format!("INSERT INTO {} ({names}) VALUES ({})", self.target, values.join(", "))
+        format!("INSERT INTO {} ({}) VALUES ({})", self.target, self.names(), values.join(", "))
+    }
+
+    /// The columns' names, as a statement has them.
+    pub(super) fn names(self) -> String {
+        quote::identifiers(self.columns.iter().map(|column| column.name.as_str()))
     }
 
     /// What a statement of literals begins with. IGNORE makes warnings of what does not come in as it was sent, as LOAD DATA LOCAL does.
-    fn insert_head(self) -> Vec<u8> {
-        let names = quote::identifiers(self.columns.iter().map(|column| column.name.as_str()));
-        format!("INSERT IGNORE INTO {} ({names}) VALUES ", self.target).into_bytes()
+    pub(super) fn insert_head(self) -> Vec<u8> {
+        format!("INSERT IGNORE INTO {} ({}) VALUES ", self.target, self.names()).into_bytes()
     }
 
     /// The statement that takes a file.
@@ -461,10 +485,12 @@ impl Rows<'_> {
             Charset::Binary => "binary",
             Charset::Utf8mb4 => "utf8mb4",
         };
+        // TiDB unpacks what a packed file's name promises: the rows come unpacked.
+        let file = self.file.strip_suffix(Compression::of(self.file).extension()).unwrap_or(self.file);
         format!(
             "LOAD DATA LOCAL INFILE {} INTO TABLE {} CHARACTER SET {charset} FIELDS TERMINATED BY '\\t' ESCAPED BY \
              '\\\\' LINES TERMINATED BY '\\n' ({}){set}",
-            quote::string(self.file),
+            quote::string(file),
             self.target,
             fields.join(", ")
         )
@@ -488,8 +514,10 @@ mod tests {
             columns: &columns,
             computed: &computed,
             target: &target,
-            file: "s/t.00001.tsv",
+            file: "s/t.00001.tsv.zst",
             as_text: &[],
+            kinds: &[],
+            is_near: true,
         };
         let sql = rows.load_data(Charset::Binary);
         assert!(
@@ -505,8 +533,9 @@ mod tests {
     #[test]
     fn values_go_into_the_same() {
         let columns = [column("a", None), column("j", Some("CONVERT(@value USING utf8mb4)"))];
-        let rows =
-            Rows { columns: &columns, computed: &[], target: &Name::new("s", "t"), file: "", as_text: &[] };
+        let target = &Name::new("s", "t");
+        let (as_text, kinds, is_near) = (&[], &[], true);
+        let rows = Rows { columns: &columns, computed: &[], target, file: "", as_text, kinds, is_near };
         assert_eq!(rows.insert(), "INSERT INTO `s`.`t` (`a`, `j`) VALUES (?, CONVERT(? USING utf8mb4))");
         assert!(has_values(&columns));
         assert!(!has_values(&[]));

@@ -5,11 +5,12 @@ use std::cell::Cell;
 
 use drover_db::Connection;
 
-use super::inflow::{self, Inflow, Loaded, Way};
-use super::staging;
+use super::inflow::{Loaded, Rows, Way};
+use super::parts::Parts;
+use super::rows_only;
+use super::staging::{self, Staging};
 use super::steps::Steps;
-use super::targets::Target;
-use crate::dump::catalog::Name;
+use super::targets::{Target, is_transactional};
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Manifest};
 use crate::format::row_file::RowReader;
@@ -26,12 +27,29 @@ pub(crate) const ATTEMPTS: usize = 100;
 /// "Data truncated": what MariaDB says of an ENUM's error value.
 const WARN_DATA_TRUNCATED: u16 = 1265;
 
+/// What servers say of text that is invalid in its character set: "Incorrect string value", "Invalid … character string", and "Cannot
+/// convert string" from MySQL 8.0 on.
+pub(super) const OF_INVALID_TEXT: [u16; 3] = [staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, 1300, 3854];
+
 /// Why rows were not loaded.
 pub(crate) enum Refusal {
     /// All rows would be in, but for text that is invalid in its column's character set.
     InvalidText(Error),
     /// Anything else.
     Other(Error),
+}
+
+impl Refusal {
+    /// Of rows that went this way.
+    pub(crate) fn of(way: Way, error: Error) -> Self {
+        if is_of_invalid_text(way, &error) { Self::InvalidText(error) } else { Self::Other(error) }
+    }
+}
+
+/// Whether text is refused that is invalid in its character set: as part of a statement it makes that invalid, where LOAD DATA warns of it.
+pub(crate) fn is_of_invalid_text(way: Way, error: &Error) -> bool {
+    let Error::Server { source, .. } = error else { return false };
+    matches!(way, Way::Inserts(_)) && source.code().is_some_and(|code| OF_INVALID_TEXT.contains(&code))
 }
 
 impl From<Error> for Refusal {
@@ -79,9 +97,10 @@ impl Expected {
         if *affected == rows && expected {
             return Ok(());
         }
-        let is_invalid = |(code, _): &(u16, String)| *code == staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD;
+        let is_invalid = |(code, _): &(u16, String)| OF_INVALID_TEXT.contains(code);
         let invalid_text =
             *affected == rows && said.iter().all(|warning| is_invalid(warning) || is_enum_error(warning));
+        let why = said.iter().find_map(|(code, _)| why_refused(*code)).unwrap_or_default();
         let said: Vec<_> = said.iter().take(3).map(|(_, text)| format!("\n  {text}")).collect();
         let error = Error::with_hint(
             format!(
@@ -89,9 +108,25 @@ impl Expected {
                 doing(),
                 said.concat()
             ),
-            format!("nothing of this {unit} was kept; row numbers are those in the {unit}"),
+            format!("{why}nothing of this {unit} was kept; row numbers are those in the {unit}"),
         );
         Err(if invalid_text { Refusal::InvalidText(error) } else { Refusal::Other(error) })
+    }
+}
+
+/// What may be the reason of a warning that only another server gives.
+fn why_refused(code: u16) -> Option<&'static str> {
+    match code {
+        // ER_DUP_ENTRY
+        1062 => Some(
+            "a unique key of this server takes values for equal that are different where they come from, as a collation does that is another one \
+             here (--check lists those); ",
+        ),
+        // ER_WARN_DATA_OUT_OF_RANGE
+        1264 => Some(
+            "the column's type ends sooner on this server, as TIME and TIMESTAMP of MySQL do (docs/translation.md); ",
+        ),
+        _ => None,
     }
 }
 
@@ -110,6 +145,10 @@ pub(super) struct Load<'a> {
     pub(super) progress: &'a Progress,
     /// How much of the file's text the progress has counted: what is sent once more counts once.
     pub(super) counted: Cell<u64>,
+    /// Whether rows are committed before all of the file's are in.
+    pub(super) in_parts: bool,
+    /// Whether some are, so that the file cannot come once more.
+    pub(super) has_begun: Cell<bool>,
 }
 
 impl Load<'_> {
@@ -121,7 +160,7 @@ impl Load<'_> {
         self.guard.pass()?;
         for _ in 1..ATTEMPTS {
             match self.attempt(connection) {
-                Err(error) if is_deadlock(&error) => {}
+                Err(error) if is_deadlock(&error) && !self.has_begun.get() => {}
                 other => return other,
             }
         }
@@ -132,7 +171,9 @@ impl Load<'_> {
         loop {
             let way = self.target.way();
             match self.attempt_by(connection, way) {
-                Err(error) if self.target.has_other_way(way, &error) => self.target.turn_from(way),
+                Err(error) if !self.has_begun.get() && self.target.has_other_way(way, &error) => {
+                    self.target.turn_from(way);
+                }
                 result => return result,
             }
         }
@@ -140,13 +181,18 @@ impl Load<'_> {
 
     fn attempt_by(&self, connection: &mut Connection, way: Way) -> Result<()> {
         connection.execute("START TRANSACTION").doing(|| self.doing())?;
-        let loaded = self.load_into(connection, way, &self.target.name, &self.target.table.computed);
+        let target = self.target;
+        let rows = target.rows(&target.name, &target.table.computed, &self.chunk.file);
+        let loaded = self.load_into(connection, way, rows);
         match loaded.and_then(|()| self.commit(connection).map_err(Refusal::Other)) {
             Ok(()) => {}
             Err(error) => {
                 // If this fails the connection is gone, and the server rolls back by itself.
                 let _ = connection.execute("ROLLBACK");
-                self.another_way(connection, error)?;
+                match self.has_begun.get() {
+                    true => return Err(self.left_half_way(error)),
+                    false => self.another_way(connection, error)?,
+                }
             }
         }
         self.progress.count(self.chunk.rows, 0);
@@ -163,11 +209,36 @@ impl Load<'_> {
 
     /// After a refusal: text that is invalid in its character set has a way around the check.
     fn another_way(&self, connection: &mut Connection, error: Refusal) -> Result<()> {
-        match error {
-            Refusal::InvalidText(error) => {
-                staging::load(connection, self).map_err(|second| staging::also_failed(error, second))
+        let error = match error {
+            Refusal::InvalidText(error) => error,
+            Refusal::Other(error) => return Err(error),
+        };
+        let table = self.target.table;
+        if !is_transactional(table) {
+            // Nothing was rolled back.
+            if table.files.len() > 1 {
+                return Err(Error::with_hint(
+                    error.to_string(),
+                    "the table has no transactions and more than one file, so these rows cannot come once more by another way: drover copy brings \
+                     them, or a dump with --chunk-size 1024G, which cuts no table",
+                ));
             }
-            Refusal::Other(error) => Err(error),
+            rows_only::empty(connection, &self.target.name, table)?;
+        }
+        staging::load(connection, self).map_err(|second| staging::also_failed(error, second))
+    }
+
+    /// The error for a file of which parts are in.
+    fn left_half_way(&self, error: Refusal) -> Error {
+        match Error::from(error) {
+            Error::Found { what, .. } => Error::with_hint(
+                what,
+                format!(
+                    "the first rows of the file are in {}: --resume begins this table anew",
+                    self.target.name
+                ),
+            ),
+            other => other,
         }
     }
 
@@ -179,34 +250,32 @@ impl Load<'_> {
     pub(super) fn load_bytes(
         &self,
         connection: &mut Connection,
-        bytes: &Name,
+        staging: &Staging,
     ) -> std::result::Result<(), Refusal> {
-        self.load_into(connection, self.target.way().of_bytes(), bytes, &[])
+        let rows = staging.rows(self.target.rows(staging.bytes(), &[], &self.chunk.file));
+        self.load_into(connection, self.target.way_of_bytes(), rows)
     }
 
-    /// Loads the file into `target`, which has the columns of the table; nothing is committed.
+    /// Loads the file as these rows; nothing is committed.
     fn load_into(
         &self,
         connection: &mut Connection,
         way: Way,
-        target: &Name,
-        computed: &[String],
+        rows: Rows<'_>,
     ) -> std::result::Result<(), Refusal> {
         let table = self.target.table;
         let mut reader = RowReader::open(self.store, self.manifest, &table.script, self.chunk)?;
-        // What stands in for the target holds bytes.
-        let as_text = if *target == self.target.name { self.target.as_text() } else { &[] };
-        let rows =
-            inflow::Rows { columns: &table.columns, computed, target, file: &self.chunk.file, as_text };
-        let mut inflow = Inflow::begin(connection, way, rows).doing(|| self.doing())?;
-        let sent = self.send(connection, &mut inflow, &mut reader);
-        let loaded = inflow.end(connection, || self.doing());
-        sent?;
+        let mut parts = Parts::begin(connection, way, rows, self.in_parts).doing(|| self.doing())?;
+        let sent = self.send(connection, &mut parts, &mut reader);
+        self.has_begun.set(parts.has_committed());
+        let loaded = parts.end(connection, || self.doing());
+        let refused = |error| Refusal::of(way, error);
+        sent.map_err(refused)?;
         self.check_file(reader)?;
-        Expected::of("file", self.chunk).check(&loaded?, || self.doing())
+        Expected::of("file", self.chunk).check(&loaded.map_err(refused)?, || self.doing())
     }
 
-    fn send(&self, connection: &mut Connection, inflow: &mut Inflow, reader: &mut RowReader) -> Result<()> {
+    fn send(&self, connection: &mut Connection, parts: &mut Parts<'_>, reader: &mut RowReader) -> Result<()> {
         let (mut buffer, mut rest) = (vec![0; PIECE], Vec::new());
         let mut sent = 0;
         loop {
@@ -221,9 +290,9 @@ impl Load<'_> {
             }
             match &self.current {
                 Some(current) => {
-                    inflow.send(connection, &current.filter(&buffer[..count], &mut rest), || self.doing())
+                    parts.send(connection, &current.filter(&buffer[..count], &mut rest), || self.doing())
                 }
-                None => inflow.send(connection, &buffer[..count], || self.doing()),
+                None => parts.send(connection, &buffer[..count], || self.doing()),
             }?;
             self.count(sent);
             self.guard.spend(count as u64);
@@ -261,9 +330,10 @@ impl Load<'_> {
     }
 }
 
-/// Whether the server rolled back to end a deadlock: the same may go well another time.
+/// Whether the server rolled back to end a deadlock, or as another transaction was first: the same may go well another time.
 pub(crate) fn is_deadlock(error: &Error) -> bool {
-    matches!(error, Error::Server { source, .. } if source.code() == Some(1213))
+    // Of TiDB (its manual, Error Codes): 8022 and 9007 another transaction was first, 8028 the schema changed.
+    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(1213 | 8022 | 8028 | 9007)))
 }
 
 /// A number in the server's summary, such as that behind `Warnings:`.

@@ -1,15 +1,19 @@
 //! Running the scripts of a dump against the target.
 
+use drover_db::sql::{Dialect, Kind, Token, tokens};
 use drover_db::{Connection, quote};
 
 use super::rename::Renames;
-use super::views;
+use super::steps::is_note;
+use super::{typed, views};
 use crate::Result;
 use crate::definer::Definers;
+use crate::dump::programs::{alter_collation, schema_collation};
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Script};
 use crate::format::script::{dialect, parse};
 use crate::kind::{is_odd, on_disk};
+use crate::schema::SchemaOptions;
 use crate::session::{self, Purpose};
 use crate::store::Store;
 use crate::translate::Translator;
@@ -98,12 +102,41 @@ impl Scripts<'_> {
     ) -> Result<()> {
         session::use_schema(connection, self.renames.schema(schema))?;
         let mut statements = self.read(script)?;
+        if let Some(last) = statements.last_mut().filter(|last| last.starts_with(b"ALTER DATABASE ")) {
+            // A schema that keeps its own options has them after a program that was made under others, too.
+            *last = alter_collation(self.renames.schema(schema), &schema_collation(connection)?);
+        }
         for create in statements.iter_mut().filter(|statement| statement.starts_with(b"CREATE ")) {
             *create = change(create);
         }
         let result = self.run(connection, script, &statements, warnings);
         session::set(connection, Purpose::Restore)?;
         result
+    }
+
+    /// Runs the script of a sequence on TiDB, which passes over a SETVAL that leads from the first value towards 0 as long as the sequence
+    /// has given none, and answers NULL.
+    pub(super) fn make_sequence_of_tidb(
+        &self,
+        connection: &mut Connection,
+        schema: &str,
+        script: &Script,
+        name: &str,
+    ) -> Result<()> {
+        let doing = || format!("running {}", self.store.path(&script.file).display());
+        session::use_schema(connection, self.renames.schema(schema))?;
+        for statement in self.read(script)? {
+            if !statement.starts_with(b"SELECT SETVAL(") {
+                connection.execute(&statement).doing(doing)?;
+                continue;
+            }
+            let answer = connection.first(statement.clone()).doing(doing)?;
+            if answer.is_none_or(|row| row.bytes(0).is_none()) {
+                connection.first(format!("SELECT NEXTVAL({name})")).doing(doing)?;
+                connection.first(statement).doing(doing)?;
+            }
+        }
+        session::set(connection, Purpose::Restore)
     }
 
     /// The schemas that are to be made, and that no server makes under their name.
@@ -122,7 +155,7 @@ impl Scripts<'_> {
         Ok(all.filter(is_impossible).collect())
     }
 
-    /// Creates the schemas that are not there; one that is there keeps its settings.
+    /// Creates the schemas that are not there; one that is there gets the dump's options, unless it holds more than the dump's.
     pub(super) fn create_schemas(
         &self,
         connection: &mut Connection,
@@ -131,11 +164,41 @@ impl Scripts<'_> {
     ) -> Result<()> {
         let there = crate::dump::catalog::schemas(connection)?;
         for schema in &manifest.schemas {
-            if !there.iter().any(|name| name == self.renames.schema(&schema.name)) {
+            let name = self.renames.schema(&schema.name);
+            warnings.extend(self.read_only(schema)?);
+            if !there.iter().any(|there| there == name) {
                 self.run(connection, &schema.script, &self.read(&schema.script)?, warnings)?;
+            } else if let Some(options) = self.options(connection, schema)? {
+                warnings.extend(options.give(connection, name, |object| is_of(schema, object))?);
             }
         }
         Ok(())
+    }
+
+    /// What to say of a schema that was read-only: MySQL's option would keep out what is restored.
+    fn read_only(&self, schema: &Schema) -> Result<Option<String>> {
+        if schema.script.is_absent() {
+            return Ok(None);
+        }
+        let create = self.read(&schema.script)?.concat();
+        let is_it = |token: Token<'_>| token.kind == Kind::Comment && token.text == b"/* READ ONLY = 1 */";
+        let name = quote::identifier(self.renames.schema(&schema.name));
+        Ok(tokens(&create, Dialect::default()).any(is_it).then(|| {
+            format!("schema {name} was read-only where it was dumped and is not here; ALTER DATABASE {name} READ ONLY = 1 makes it so")
+        }))
+    }
+
+    /// The options of a schema, as its script is written for this server; `None` of a dump that holds rows only.
+    pub(super) fn options(
+        &self,
+        connection: &mut Connection,
+        schema: &Schema,
+    ) -> Result<Option<SchemaOptions>> {
+        if schema.script.is_absent() {
+            return Ok(None);
+        }
+        let create = self.read(&schema.script)?.pop().unwrap_or_default();
+        SchemaOptions::of_statement(connection, &create, Dialect::default()).map(Some)
     }
 
     /// Creates everything that reads rows or changes them: routines, views, triggers, and events, which do not run yet.
@@ -145,6 +208,7 @@ impl Scripts<'_> {
         manifest: &Manifest,
         warnings: &mut Vec<String>,
     ) -> Result<()> {
+        warnings.extend(typed::warnings(self, manifest)?);
         for (schema, object) in each(manifest, |schema| &schema.routines) {
             self.run_in(connection, &schema.name, &object.script, warnings)?;
         }
@@ -217,6 +281,14 @@ impl Scripts<'_> {
         }
         session::set(connection, Purpose::Restore)
     }
+}
+
+/// Whether something in a schema has the name of what the dump has there, or of a note of how far a restore is.
+fn is_of(schema: &Schema, object: &str) -> bool {
+    let tables = schema.tables.iter().map(|table| &table.name);
+    let objects = [&schema.sequences, &schema.views, &schema.routines, &schema.events];
+    let mut names = tables.chain(objects.into_iter().flatten().map(|object| &object.name));
+    is_note(object) || names.any(|name| name.to_lowercase() == object.to_lowercase())
 }
 
 /// What DROP calls it.

@@ -44,6 +44,8 @@ pub(crate) struct Renames {
     /// What the dump holds in each of those schemas, in the server's case.
     objects: BTreeSet<(String, String)>,
     case: Case,
+    /// Whether texts of the dump have these names in any case, as its server took them.
+    any_case: bool,
 }
 
 /// In which case a server has the names of schemas and tables.
@@ -76,6 +78,7 @@ impl Renames {
     pub(crate) fn new(renames: &[Rename], manifest: &Manifest, case: Case) -> Result<Self> {
         let schemas = manifest.schemas.iter().map(|schema| schema.name.clone()).collect();
         let new = Self::of(renames, &schemas, objects(manifest), case)?;
+        let new = Self { any_case: manifest.takes_any_case(), ..new };
         new.check_relations(manifest.schemas.iter().flat_map(|schema| {
             let objects = schema.views.iter().chain(&schema.sequences).map(|object| &object.name);
             let names = schema.tables.iter().map(|table| &table.name).chain(objects);
@@ -116,7 +119,7 @@ impl Renames {
             }
         }
         let objects = objects.into_iter().map(|(schema, name)| (schema, case.of_name(&name).into_owned()));
-        Ok(Self { new, objects: objects.collect(), case })
+        Ok(Self { new, objects: objects.collect(), case, any_case: false })
     }
 
     /// Names that stay as they are, but for the server's case.
@@ -147,7 +150,7 @@ impl Renames {
     pub(super) fn to_scratch(manifest: &Manifest, prefix: &str) -> Self {
         let new = manifest.schemas.iter().enumerate();
         let new = new.map(|(number, schema)| (schema.name.clone(), format!("{prefix}{number}"))).collect();
-        Self { new, objects: objects(manifest), case: Case::Kept }
+        Self { new, objects: objects(manifest), case: Case::Kept, any_case: manifest.takes_any_case() }
     }
 
     /// A message with the old names of schemas that are tried under others.
@@ -156,6 +159,11 @@ impl Renames {
         // A name that ends in 10 before the one that ends in 1.
         let longest_first = tried.map(|(old, new)| (new.len(), new, old)).collect::<BTreeSet<_>>();
         longest_first.iter().rev().fold(text.to_owned(), |text, (_, new, old)| text.replace(*new, old))
+    }
+
+    /// In which case the target has names.
+    pub(super) fn case(&self) -> Case {
+        self.case
     }
 
     /// The name under which a schema of the dump is restored.
@@ -223,7 +231,8 @@ impl Renames {
             return None;
         }
         let old = name(token(0)?)?;
-        let new = self.new.get(&old)?;
+        let typed = |(known, _): &(&String, &String)| self.is_same(known, &old);
+        let (old, new) = self.new.get_key_value(&old).or_else(|| self.new.iter().find(typed))?;
         // IF NOT EXISTS may stand between.
         let option = |token: &&Token<'_>| ["IF", "NOT", "EXISTS"].iter().any(|word| token.is_word(word));
         let before = code[..at].iter().rev().map(|&index| &all[index]).find(|token| !option(token));
@@ -235,7 +244,15 @@ impl Renames {
         }
         let inner = self.case.of_name(&name(token(2)?)?).into_owned();
         let third = token(3).is_some_and(|token| token.is_symbol(b'.'));
-        (third || self.objects.contains(&(old, inner))).then_some(new)
+        let is_held = |(schema, object): &(String, String)| schema == old && self.is_same(object, &inner);
+        let holds =
+            || self.objects.contains(&(old.clone(), inner.clone())) || self.objects.iter().any(is_held);
+        (third || holds()).then_some(new)
+    }
+
+    /// Whether a text means what the dump has under that name in another case.
+    fn is_same(&self, known: &str, typed: &str) -> bool {
+        self.any_case && known.to_lowercase() == typed.to_lowercase()
     }
 }
 
@@ -263,12 +280,21 @@ mod tests {
             new: BTreeMap::from([("shop".into(), "new`shop".into())]),
             objects: [("shop", "orders"), ("shop", "shop")].map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
             case: Case::Kept,
+            any_case: false,
         }
     }
 
     fn renamed(text: &str) -> String {
         let out = renames().script(vec![text.as_bytes().to_vec()]);
         String::from_utf8(out.concat()).unwrap()
+    }
+
+    #[test]
+    fn texts_of_a_server_that_takes_any_case() {
+        let renames = Renames { any_case: true, ..renames() };
+        let renamed = |text: &str| String::from_utf8(renames.script(vec![text.into()]).concat()).unwrap();
+        assert_eq!(renamed("DELETE FROM SHOP.Orders"), "DELETE FROM `new``shop`.Orders");
+        assert_eq!(renamed("SELECT Shop.id"), "SELECT Shop.id");
     }
 
     #[test]

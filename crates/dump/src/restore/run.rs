@@ -12,6 +12,7 @@ use super::args::{RestoreArgs, TargetArgs};
 use super::begun::Begun;
 use super::check::{Preparation, Prepared, may_create};
 use super::load::Load;
+use super::parts;
 use super::rename::{Case, Renames};
 use super::rows_only;
 use super::steps::{Steps, lock_schemas};
@@ -97,8 +98,16 @@ pub fn restore(
     let skip = args.target.skip_refused;
     let definers = &Definers::of(&args.target.definer, &mut coordinator)?;
     let definers_changed = may_create(store, &manifest, definers, &mut coordinator, skip, args.users)?;
-    let preparation =
-        Preparation { store, options, stop, progress, renames: &renames, definers, always: skip };
+    let preparation = Preparation {
+        store,
+        options,
+        stop,
+        progress,
+        renames: &renames,
+        definers,
+        always: skip,
+        is_check: false,
+    };
     let prepared = preparation.run(&manifest, &mut coordinator);
     let Prepared { manifest, translator, untried, .. } =
         match prepared.and_then(|it| it.without_refused(skip)) {
@@ -196,15 +205,26 @@ impl Restore<'_> {
             }
         }
         let mut begun = self.begin(coordinator, steps)?;
-        let targets = self.create_tables(coordinator, &mut begun, |_, table| Coming {
+        let filled = self.fill(coordinator, &mut begun, threads);
+        // With the first error all connections are broken.
+        filled.map_err(|error| match session::open(self.options, Purpose::Restore) {
+            Ok(mut connection) => begun.steps.explained(&mut connection, error),
+            Err(_) => error,
+        })
+    }
+
+    fn fill(&self, coordinator: &mut Connection, begun: &mut Begun, threads: usize) -> Result<RestoreReport> {
+        let server = begun.server.clone();
+        let targets = self.create_tables(coordinator, begun, |_, table| Coming {
             bytes: table.bytes(),
-            keeps: is_transactional(table),
+            keeps: is_transactional(table) && !parts::are_needed(&server, table),
         })?;
         let loading = Instant::now();
         self.expect(&targets);
         self.progress.phase("loading");
-        let (loaded, fewer) = self.load_rows(&targets, &begun, threads)?;
-        let mut report = self.finish(coordinator, &mut begun, &targets, self.manifest, loading, threads)?;
+        let (loaded, fewer) = self.load_rows(&targets, begun, threads)?;
+        let mut report = self.finish(coordinator, begun, &targets, self.manifest, loading, threads)?;
+        begun.steps.check_own(coordinator)?;
         begun.steps.end(coordinator)?;
         report.warnings.extend(fewer);
         Ok(RestoreReport { there_bytes: report.bytes.saturating_sub(loaded), ..report })
@@ -288,7 +308,7 @@ impl Restore<'_> {
             &mut connections,
             tasks,
             self.stop,
-            |connection, task| self.work(connection, task, steps),
+            |connection, task| self.work(connection, task, &begun.server, steps),
             pool::nothing_to_seek,
         );
         if result.is_err() {
@@ -297,20 +317,30 @@ impl Restore<'_> {
         result.map(|_| (bytes, fewer))
     }
 
-    fn work<'t>(&self, connection: &mut Connection, task: Task<'t>, steps: &Steps) -> Result<Vec<Task<'t>>> {
+    fn work<'t>(
+        &self,
+        connection: &mut Connection,
+        task: Task<'t>,
+        server: &Server,
+        steps: &Steps,
+    ) -> Result<Vec<Task<'t>>> {
         match task {
             Task::Load(filling, file) => {
                 let target = filling.target;
+                let in_parts = parts::are_needed(server, target.table);
+                let has_steps = is_transactional(target.table) && !in_parts;
                 let load = Load {
                     store: self.store,
                     manifest: self.manifest,
                     target,
                     chunk: &target.table.files[file],
-                    steps: is_transactional(target.table).then_some(steps),
+                    steps: has_steps.then_some(steps),
                     current: self.translator.and_then(|translator| translator.current(target.table)),
                     guard: self.guard,
                     progress: self.progress,
                     counted: Cell::new(0),
+                    in_parts,
+                    has_begun: Cell::new(false),
                 };
                 load.run(connection)?;
                 let was_last = filling.left.fetch_sub(1, Ordering::SeqCst) == 1;

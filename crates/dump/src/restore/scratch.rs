@@ -109,7 +109,7 @@ fn drop_leftovers(
     Ok(())
 }
 
-/// Schemas that are dropped in any case, over a connection of their own: the one that they were made over may be broken.
+/// Schemas that are dropped in any case: where the connection that they were made over is broken, over one of their own.
 pub(super) struct Scratch<'a> {
     options: &'a ConnectOptions,
     schemas: Vec<String>,
@@ -133,11 +133,26 @@ impl<'a> Scratch<'a> {
         }
     }
 
-    pub(super) fn drop_all(&mut self) -> Result<()> {
+    /// Drops them over the connection of the trial, if that still works: the account may have no other one.
+    pub(super) fn drop_all(&mut self, connection: &mut Connection) -> Result<()> {
+        match self.drop_over(connection) {
+            // Another connection may no more than this one, and may have to be waited for in vain.
+            Err(error) if error.is_denied() => {
+                self.schemas.clear();
+                Err(error)
+            }
+            dropped => dropped.or_else(|_| self.drop_anew()),
+        }
+    }
+
+    fn drop_anew(&mut self) -> Result<()> {
         if self.schemas.is_empty() {
             return Ok(());
         }
-        let mut connection = session::open(self.options, Purpose::Restore)?;
+        self.drop_over(&mut session::open(self.options, Purpose::Restore)?)
+    }
+
+    fn drop_over(&mut self, connection: &mut Connection) -> Result<()> {
         while let Some(schema) = self.schemas.last() {
             let sql = format!("DROP DATABASE IF EXISTS {}", quote::identifier(schema));
             connection.execute(&sql).doing(|| sql.clone())?;
@@ -150,7 +165,7 @@ impl<'a> Scratch<'a> {
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         // After an error of the trial that one is to be reported; without one, nothing is left to drop here.
-        let _ = self.drop_all();
+        let _ = self.drop_anew();
     }
 }
 

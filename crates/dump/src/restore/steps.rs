@@ -6,10 +6,11 @@
 //! tells them from all others: who goes on ends them first.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use drover_db::{Connection, quote};
+use drover_db::{Cluster, Connection, quote};
 
 use super::rename::Renames;
 use crate::dump::catalog::{self, Name};
@@ -32,7 +33,22 @@ pub(crate) struct Steps {
     pub(crate) is_there: bool,
     /// What other dumps and copies have left in the schema that did not come to their end.
     others: Vec<Name>,
+    /// The step that stands for this run, and no other one.
+    own: String,
 }
+
+/// What the step that stands for a run begins with.
+const RUN: &str = "run ";
+
+/// What a step begins with that holds what the server warned of.
+const WARNING: &str = "warning ";
+
+/// Bytes of the longest step.
+const LONGEST: usize = 700;
+
+/// Locks by name hold on one server: of another node of its cluster nobody is kept out by them.
+const BY_ANOTHER_NODE: &str = "let one run at a time fill a schema, through one node of a cluster; when the other one has ended, --drop-existing \
+                               begins anew";
 
 /// What the names of the tables begin with; so many digits of a digest follow.
 const BEGINNINGS: [&str; 2] = ["drover_restore_", "drover_copy_"];
@@ -122,7 +138,8 @@ impl Steps {
         let (own, others): (Vec<_>, Vec<_>) = there.filter(is_noted).partition(|name| *name == table);
         let is_there = !own.is_empty();
         let are_kept = !schema.is_empty();
-        let mut steps = Self { work, table, are_kept, done: BTreeSet::new(), is_there, others };
+        let own = format!("{RUN}{:016x}", RandomState::new().hash_one(connection.id()));
+        let mut steps = Self { work, table, are_kept, done: BTreeSet::new(), is_there, others, own };
         if is_there {
             steps.read(connection)?;
         }
@@ -156,7 +173,8 @@ impl Steps {
         let rows = connection
             .query(format!("SELECT step FROM {}", self.table))
             .doing(|| format!("reading {}", self.table))?;
-        self.done = rows.into_iter().map(|row| row.string(0)).collect();
+        let steps = rows.into_iter().map(|row| row.string(0));
+        self.done = steps.filter(|step| !step.starts_with(RUN)).collect();
         Ok(())
     }
 
@@ -168,9 +186,16 @@ impl Steps {
         if self.is_there {
             self.end(connection)?;
         }
-        connection
-            .execute(format!("CREATE TABLE {} (step VARBINARY(700) PRIMARY KEY) ENGINE = InnoDB", self.table))
-            .doing(|| format!("creating {}, which notes how far the {} is", self.table, self.work))?;
+        match connection.execute(format!(
+            "CREATE TABLE {} (step VARBINARY({LONGEST}) PRIMARY KEY) ENGINE = InnoDB",
+            self.table
+        )) {
+            // ER_TABLE_EXISTS_ERROR: it was not there a moment ago.
+            Err(error) if error.code() == Some(1050) => return Err(self.taken("this one has loaded nothing")),
+            made => drop(
+                made.doing(|| format!("creating {}, which notes how far the {} is", self.table, self.work))?,
+            ),
+        }
         self.done.clear();
         self.is_there = false;
         // MariaDB locks all of a table that is empty when rows come: so it never is.
@@ -184,6 +209,67 @@ impl Steps {
         }
         let sql = format!("DROP TABLE IF EXISTS {}", self.table);
         connection.execute(&sql).map(drop).doing(|| sql)
+    }
+
+    fn taken(&self, what: &str) -> Error {
+        let what = format!(
+            "another run fills `{}` too, through another node of the cluster: {what}",
+            self.table.schema
+        );
+        Error::with_hint(what, BY_ANOTHER_NODE)
+    }
+
+    /// Whether no other run has begun since: the steps are not to be found then, or stand for that one.
+    fn are_own(&self, connection: &mut Connection) -> Result<bool> {
+        if !self.are_kept {
+            return Ok(true);
+        }
+        let sql = format!("SELECT 1 FROM {} WHERE step = {}", self.table, quote::string(&self.own));
+        match connection.first(sql) {
+            // ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR
+            Err(error) if matches!(error.code(), Some(1146 | 1049)) => Ok(false),
+            // Who may load need not be one who may read.
+            Err(drover_db::Error::Server(_)) => Ok(true),
+            row => Ok(row.doing(|| format!("reading {}", self.table))?.is_some()),
+        }
+    }
+
+    /// Makes sure that all of it was this run's work.
+    ///
+    /// # Errors
+    /// If another run has begun to fill the schema meanwhile.
+    pub(crate) fn check_own(&self, connection: &mut Connection) -> Result<()> {
+        match self.are_own(connection)? {
+            true => Ok(()),
+            false => Err(self.taken("what is there may be of both")),
+        }
+    }
+
+    /// The same error, with its cause where that is another run.
+    pub(crate) fn explained(&self, connection: &mut Connection, error: Error) -> Error {
+        match self.are_own(connection) {
+            Ok(false) => self.taken(&error.to_string()),
+            // Another one that began before goes on without knowing of this one.
+            Ok(true) => self.maybe_of_others(connection, error),
+            Err(_) => error,
+        }
+    }
+
+    /// The same error; what may come of another run's work on another node of a cluster has that as a hint.
+    pub(super) fn maybe_of_others(&self, connection: &mut Connection, error: Error) -> Error {
+        /// What comes of rows and tables that others make and drop.
+        const OF_OTHERS: [&str; 5] =
+            ["Duplicate entry", "doesn't exist", "already exists", "database exists", "Deadlock found"];
+        let text = error.to_string();
+        if !OF_OTHERS.iter().any(|words| text.contains(words))
+            || !matches!(Cluster::of(connection), Ok(Some(_)))
+        {
+            return error;
+        }
+        let hint = error.hint().map_or_else(String::new, |hint| hint + "; ");
+        let if_so =
+            format!("if another run fills `{}` through another node: {BY_ANOTHER_NODE}", self.table.schema);
+        Error::with_hint(text, hint + &if_so)
     }
 
     /// Whose they are, in words.
@@ -229,6 +315,19 @@ impl Steps {
         }
         let sql = format!("INSERT IGNORE INTO {} VALUES ({})", self.table, quote::string(step));
         connection.execute(sql).map(drop).doing(|| format!("noting a step in {}", self.table))
+    }
+
+    /// Notes what the server warned of: a run that goes on does not hear it again.
+    pub(super) fn note_warnings(&self, connection: &mut Connection, warnings: &[String]) -> Result<()> {
+        warnings.iter().try_for_each(|warning| {
+            let end = warning.floor_char_boundary(LONGEST - WARNING.len());
+            self.note(connection, &format!("{WARNING}{}", &warning[..end]))
+        })
+    }
+
+    /// What the server warned of in earlier runs.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.done().filter_map(|step| step.strip_prefix(WARNING)).map(str::to_owned)
     }
 
     /// Ends what is left of the sessions of an earlier run, and reads what they did to the last.
@@ -286,7 +385,15 @@ impl Steps {
 
     /// Marks the session that leads.
     pub(super) fn lead(&self, coordinator: &mut Connection) -> Result<()> {
-        self.take_lock(coordinator, COORDINATOR)
+        self.take_lock(coordinator, COORDINATOR)?;
+        if !self.are_kept {
+            return Ok(());
+        }
+        if self.is_there {
+            let sql = format!("DELETE FROM {} WHERE step LIKE '{RUN}%'", self.table);
+            coordinator.execute(&sql).map(drop).doing(|| sql)?;
+        }
+        self.note(coordinator, &self.own)
     }
 
     fn take_lock(&self, connection: &mut Connection, number: usize) -> Result<()> {

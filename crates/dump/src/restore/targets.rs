@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use drover_db::options::ConnectOptions;
 use drover_db::sql::{Dialect, Kind, tokens};
-use drover_db::{Connection, Vendor, quote};
+use drover_db::wire::ParameterKind;
+use drover_db::{Connection, Vendor, quote, server};
 
 use super::begun::Begun;
-use super::inflow::{self, Charset, Takes, Way};
+use super::inflow::{self, Charset, Rows, Takes, Way};
 use super::objects::{Scripts, each};
 use super::rows_only;
 use super::run::Restore;
@@ -50,6 +51,10 @@ pub(crate) struct Target<'a> {
     instead: Option<Way>,
     /// Which columns' values stand in a statement as text.
     as_text: Vec<bool>,
+    /// What they are in binary, if values come so.
+    kinds: Vec<ParameterKind>,
+    /// Whether the server answers at once.
+    is_near: bool,
 }
 
 impl<'a> Target<'a> {
@@ -75,6 +80,8 @@ impl<'a> Target<'a> {
             takes_no_file,
             instead,
             as_text: Vec::new(),
+            kinds: Vec::new(),
+            is_near: false,
         }
     }
 
@@ -87,16 +94,31 @@ impl<'a> Target<'a> {
             false => Charset::Binary,
         };
         if takes.takes_no_files() && !takes_values {
-            self.as_text = inflow::as_text(connection, self.table, &self.name)?;
+            let holds = inflow::holds(connection, self.table, &self.name)?;
+            self.as_text = inflow::as_text(&holds);
+            if is_transactional(self.table) && takes.many_values() {
+                self.kinds = inflow::in_binary(&holds).unwrap_or_default();
+                *self.takes_values.get_mut() = !self.kinds.is_empty();
+            }
         }
+        self.is_near = takes.is_near;
         self.otherwise = takes.otherwise(charset, self.table, &self.name)?;
         self.instead = takes.inserts(self.table);
         Ok(())
     }
 
-    /// Which columns' values stand in a statement as text.
-    pub(crate) fn as_text(&self) -> &[bool] {
-        &self.as_text
+    /// The rows of a file or a chunk, as they go into the table, or into what stands in for it and holds bytes.
+    pub(crate) fn rows<'r>(&'r self, target: &'r Name, computed: &'r [String], file: &'r str) -> Rows<'r> {
+        let is_itself = *target == self.name;
+        Rows {
+            columns: &self.table.columns,
+            computed,
+            target,
+            file,
+            as_text: if is_itself { &self.as_text } else { &[] },
+            kinds: if is_itself { &self.kinds } else { &[] },
+            is_near: self.is_near,
+        }
     }
 
     /// How rows come in.
@@ -105,6 +127,14 @@ impl<'a> Target<'a> {
             _ if self.takes_values.load(Ordering::Relaxed) => Way::Values,
             Some(way) if self.takes_no_file.load(Ordering::Relaxed) => way,
             _ => self.otherwise,
+        }
+    }
+
+    /// How they come into a table of bytes.
+    pub(crate) fn way_of_bytes(&self) -> Way {
+        match self.way() {
+            Way::Values => self.otherwise.of_bytes(),
+            way => way.of_bytes(),
         }
     }
 
@@ -194,7 +224,10 @@ impl<'a> Restore<'a> {
                 coordinator.execute(sql).doing(|| format!("setting the next value of {name}"))?;
             }
             if !keeps {
-                scripts.run(coordinator, &table.script, &[split.create], &mut begun.warnings)?;
+                let mut warnings = Vec::new();
+                scripts.run(coordinator, &table.script, &[split.create], &mut warnings)?;
+                begun.steps.note_warnings(coordinator, &warnings)?;
+                begun.warnings.extend(warnings);
             }
             let keys =
                 if keeps && has_key(coordinator, &name, &split.keys)? { Vec::new() } else { split.keys };
@@ -210,6 +243,7 @@ impl<'a> Restore<'a> {
         scripts: &Scripts<'_>,
         begun: &mut Begun,
     ) -> Result<()> {
+        let is_tidb = server::is_tidb(coordinator).doing(|| "asking which server it is")?;
         for (schema, sequence) in each(self.manifest, |schema| &schema.sequences) {
             let name = self.renames.relation(&schema.name, &sequence.name);
             let step = format!("sequence {name}");
@@ -221,7 +255,18 @@ impl<'a> Restore<'a> {
                     .execute(format!("DROP SEQUENCE IF EXISTS {name}"))
                     .doing(|| format!("dropping {name}"))?;
             }
-            scripts.run_in(coordinator, &schema.name, &sequence.script, &mut begun.warnings)?;
+            let mut warnings = Vec::new();
+            match is_tidb {
+                true => scripts.make_sequence_of_tidb(
+                    coordinator,
+                    &schema.name,
+                    &sequence.script,
+                    &name.to_string(),
+                )?,
+                false => scripts.run_in(coordinator, &schema.name, &sequence.script, &mut warnings)?,
+            }
+            begun.steps.note_warnings(coordinator, &warnings)?;
+            begun.warnings.extend(warnings);
             begun.steps.note(coordinator, &step)?;
         }
         Ok(())

@@ -1,15 +1,19 @@
 //! Trying a dump's whole schema on the target, in schemas that are dropped again: what the target does not take is known
 //! before a row moves. No row is loaded, and events are made switched off. For an account that may make no schemas see [`super::in_place`].
 
+use std::collections::BTreeSet;
+
 use drover_db::options::ConnectOptions;
 use drover_db::{Cluster, Connection, Stop, Vendor, quote};
 
+use super::dependents;
 use super::objects::{Scripts, each};
 use super::rename::Renames;
 use super::scratch::{Names, Scratch};
 use super::views;
 use crate::ddl::CreateTable;
 use crate::definer::Definers;
+use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Table};
 use crate::progress::Progress;
@@ -57,7 +61,7 @@ impl Trial<'_> {
         let result = self
             .make_schemas(&mut connection, &scripts, &mut outcome)
             .and_then(|()| self.try_all(&mut connection, &scripts, &mut outcome));
-        let dropped = scratch.drop_all();
+        let dropped = scratch.drop_all(&mut connection);
         result?;
         dropped?;
         let original = |text: &str| renames.undo(text);
@@ -86,8 +90,9 @@ impl Trial<'_> {
             made.extend(self.try_table(connection, scripts, schema, table, outcome)?);
         }
         session::set(connection, Purpose::Restore)?;
+        let refused = self.refused_tables(scripts, outcome);
         for made in &made {
-            self.try_foreign_keys(connection, made, outcome)?;
+            self.try_foreign_keys(connection, scripts, made, &refused, outcome)?;
         }
         self.try_objects(connection, scripts, |schema| &schema.routines, outcome)?;
         let made =
@@ -98,7 +103,15 @@ impl Trial<'_> {
             refuse(outcome, schema, view, &error);
         }
         self.try_objects(connection, scripts, |schema| &schema.triggers, outcome)?;
-        self.try_objects(connection, scripts, |schema| &schema.events, outcome)
+        self.try_objects(connection, scripts, |schema| &schema.events, outcome)?;
+        dependents::note(self, outcome)
+    }
+
+    /// Tables that could not be made, by the names that they were to have.
+    fn refused_tables(&self, scripts: &Scripts<'_>, outcome: &Outcome) -> BTreeSet<Name> {
+        let files: BTreeSet<_> = outcome.refused.iter().map(|(file, _, _)| file.as_str()).collect();
+        let tables = self.manifest.tables().filter(|(_, table)| files.contains(table.script.file.as_str()));
+        tables.map(|(schema, table)| scripts.renames.relation(&schema.name, &table.name)).collect()
     }
 
     /// A schema that is refused is made without its settings, so that what is in it can be tried.
@@ -168,37 +181,38 @@ impl Trial<'_> {
         let foreign_keys: Vec<_> =
             parts.items.iter().cloned().enumerate().filter(|(_, item)| is_foreign(item)).collect();
         let foreign: Vec<usize> = foreign_keys.iter().map(|(place, _)| *place).collect();
-        let mut make = |parts: &CreateTable, without: &[usize]| {
-            let create = parts.without(without).to_text();
-            scripts.run(connection, &table.script, &[create], &mut outcome.warnings)
-        };
-        if let Err(error) = make(&parts, &foreign) {
-            let reason = error.refusal()?;
-            let mut left_out = None;
-            for without in self.candidates(&parts) {
-                match make(&parts, &[foreign.as_slice(), &without].concat()) {
-                    Ok(()) => {
-                        left_out = Some(without);
-                        break;
-                    }
-                    Err(error) => drop(error.refusal()?),
-                }
-            }
-            let (Some(without), Some(translator)) = (left_out, self.translator) else {
-                let label = format!("table {}", quote::qualified(&schema.name, &table.name));
-                outcome.refused.push((table.script.file.clone(), label, reason));
-                return Ok(None);
-            };
-            translator.leave_out(&table.script.file, &without, &scripts.renames.undo(&reason));
-            // The places of what follows have changed.
-            let made = self.foreign_keys(scripts, target, table)?;
+        let create = |without: &[usize]| [parts.without(without).to_text()];
+        let made = scripts.run(connection, &table.script, &create(&foreign), &mut outcome.warnings);
+        let Err(error) = made else {
+            let made = Made { target: Name::new(target, &table.name), table, foreign_keys };
             return self.taken_by_all(connection, schema, made, outcome);
-        }
-        let made = Made { target: quote::qualified(target, &table.name), table, foreign_keys };
+        };
+        let reason = error.refusal_by_server()?;
+        let mut attempts = Attempts {
+            scripts,
+            connection,
+            table,
+            target: quote::qualified(target, &table.name),
+            optional: self.optional(&parts),
+            parts: &parts,
+            foreign: &foreign,
+            is_made: false,
+        };
+        let left_out = attempts.smallest(&mut outcome.warnings)?;
+        let (Some(left_out), Some(translator)) = (left_out, self.translator) else {
+            let label = format!("table {}", quote::qualified(&schema.name, &table.name));
+            outcome.refused.push((table.script.file.clone(), label, reason));
+            return Ok(None);
+        };
+        let left_out: Vec<_> =
+            left_out.into_iter().map(|(place, reason)| (place, scripts.renames.undo(&reason))).collect();
+        translator.leave_out(&table.script.file, &left_out);
+        // The places of what follows have changed.
+        let made = self.foreign_keys(scripts, target, table)?;
         self.taken_by_all(connection, schema, made, outcome)
     }
 
-    /// The table, if the cluster that the target is in takes its rows.
+    /// The table, if the target takes its rows as they are.
     fn taken_by_all<'t>(
         &self,
         connection: &mut Connection,
@@ -206,13 +220,7 @@ impl Trial<'_> {
         made: Made<'t>,
         outcome: &mut Outcome,
     ) -> Result<Option<Made<'t>>> {
-        // Rows that are kept elsewhere come from there.
-        let cluster =
-            self.cluster.filter(|cluster| *cluster != Cluster::Galera || !made.table.rows_elsewhere);
-        let Some(cluster) = cluster else { return Ok(Some(made)) };
-        let refused = cluster.refuses(connection, &made.target, &made.table.engine);
-        let refused = refused.doing(|| format!("trying to change {}", made.target))?;
-        let Some(reason) = refused else { return Ok(Some(made)) };
+        let Some(reason) = self.refuses_rows(connection, &made)? else { return Ok(Some(made)) };
         // What needs it is refused, too.
         let drop = format!("DROP TABLE {}", made.target);
         connection.execute(drop).doing(|| format!("dropping {}", made.target))?;
@@ -221,48 +229,69 @@ impl Trial<'_> {
         Ok(None)
     }
 
+    /// Why rows of a table cannot come in, or not to all nodes of a cluster.
+    fn refuses_rows(&self, connection: &mut Connection, made: &Made<'_>) -> Result<Option<String>> {
+        let target = &made.target.to_string();
+        if self.translator.is_some_and(Translator::is_for_tidb) && has_latin1(connection, target)? {
+            return Ok(Some(LATIN1.into()));
+        }
+        // Rows that are kept elsewhere come from there.
+        let cluster =
+            self.cluster.filter(|cluster| *cluster != Cluster::Galera || !made.table.rows_elsewhere);
+        match cluster {
+            Some(cluster) => cluster
+                .refuses(connection, target, &made.table.engine)
+                .doing(|| format!("trying to change {target}")),
+            None => Ok(None),
+        }
+    }
+
     fn foreign_keys<'t>(&self, scripts: &Scripts<'_>, target: &str, table: &'t Table) -> Result<Made<'t>> {
         let create = scripts.read(&table.script)?.pop().unwrap_or_default();
         let items = CreateTable::parse(&create).map(|parts| parts.items).unwrap_or_default();
         let foreign_keys =
             items.into_iter().enumerate().filter(|(_, item)| kind_of(item) == Kind::ForeignKey).collect();
-        Ok(Made { target: quote::qualified(target, &table.name), table, foreign_keys })
+        Ok(Made { target: Name::new(target, &table.name), table, foreign_keys })
     }
 
-    /// What a table may be made without, so that its rows at least can be restored: one constraint or key, then all.
-    fn candidates(&self, parts: &CreateTable) -> Vec<Vec<usize>> {
+    /// What a table may be made without, so that its rows at least can be restored: its constraints, then its keys.
+    fn optional(&self, parts: &CreateTable) -> Vec<usize> {
         if !self.translator.is_some_and(Translator::is_other) {
             return Vec::new();
         }
-        let places = |kinds: &[Kind]| -> Vec<usize> {
-            let is_one = |(_, item): &(usize, &Vec<u8>)| kinds.contains(&kind_of(item));
-            parts.items.iter().enumerate().filter(is_one).map(|(place, _)| place).collect()
+        let of_kind = |kind| {
+            let is_one = move |(_, item): &(usize, &Vec<u8>)| kind_of(item) == kind;
+            parts.items.iter().enumerate().filter(is_one).map(|(place, _)| place)
         };
-        let (checks, keys) = (places(&[Kind::Check]), places(&[Kind::Key]));
-        let mut candidates: Vec<_> = checks.iter().chain(&keys).map(|&place| vec![place]).collect();
-        candidates.push(checks.clone());
-        candidates.push([checks, keys].concat());
-        candidates.retain(|candidate| !candidate.is_empty());
-        candidates
+        of_kind(Kind::Check).chain(of_kind(Kind::Key)).collect()
     }
 
     fn try_foreign_keys(
         &self,
         connection: &mut Connection,
+        scripts: &Scripts<'_>,
         made: &Made<'_>,
+        refused_tables: &BTreeSet<Name>,
         outcome: &mut Outcome,
     ) -> Result<()> {
         let mut refused = Vec::new();
         for (place, item) in &made.foreign_keys {
+            let parent = dependents::parent(item, &made.target.schema);
+            // The server takes it, and then no row of the table any more.
+            if let Some(parent) = parent.filter(|parent| refused_tables.contains(parent)) {
+                refused.push((*place, format!("table {parent} cannot be made"), true));
+                continue;
+            }
             let sql = [format!("ALTER TABLE {} ADD ", made.target).into_bytes(), item.clone()].concat();
             match connection.execute(sql).doing(|| "adding a foreign key") {
                 Ok(_) => {}
-                Err(error) => refused.push((*place, error.refusal()?)),
+                Err(error) => refused.push((*place, error.refusal_by_server()?, false)),
             }
         }
-        for (place, reason) in refused.into_iter().rev() {
-            match self.translator.filter(|translator| translator.is_other()) {
-                Some(translator) => translator.leave_out(&made.table.script.file, &[place], &reason),
+        for (place, reason, lacks_parent) in refused.into_iter().rev() {
+            let reason = scripts.renames.undo(&reason);
+            match self.translator.filter(|translator| lacks_parent || translator.is_other()) {
+                Some(translator) => translator.leave_out(&made.table.script.file, &[(place, reason)]),
                 None => {
                     let label = format!("a foreign key of {}", made.target);
                     outcome.refused.push((made.table.script.file.clone(), label, reason));
@@ -273,22 +302,96 @@ impl Trial<'_> {
     }
 }
 
+/// Source: TiDB's manual, "Character Set and Collation".
+const LATIN1: &str = "it has text in latin1, which TiDB takes for UTF-8: ALTER TABLE … CONVERT TO CHARACTER SET utf8mb4 on the source, first";
+
+fn has_latin1(connection: &mut Connection, table: &str) -> Result<bool> {
+    let sql = format!("SHOW FULL COLUMNS FROM {table} WHERE Collation LIKE 'latin1%'");
+    Ok(connection.first(sql).doing(|| format!("reading the columns of {table}"))?.is_some())
+}
+
 /// A table that was made, and its foreign keys with their places in the statement.
 struct Made<'a> {
-    target: String,
+    target: Name,
     table: &'a Table,
     foreign_keys: Vec<(usize, Vec<u8>)>,
 }
 
+/// Tries to make a table that the target refuses with fewer constraints and keys.
+struct Attempts<'a, 'b> {
+    scripts: &'a Scripts<'b>,
+    connection: &'a mut Connection,
+    table: &'a Table,
+    target: String,
+    parts: &'a CreateTable,
+    /// Places of the foreign keys, which are added later.
+    foreign: &'a [usize],
+    /// Places of what the table may be made without.
+    optional: Vec<usize>,
+    /// Whether the last attempt made it.
+    is_made: bool,
+}
+
+impl Attempts<'_, '_> {
+    /// Makes the table with all that the target takes; what it is made without, each with the server's words. None if it is refused even
+    /// without all that is optional.
+    fn smallest(&mut self, warnings: &mut Vec<String>) -> Result<Option<Vec<(usize, String)>>> {
+        let Some(mut kept) = self.least()? else { return Ok(None) };
+        let mut left_out = Vec::new();
+        for place in self.optional.clone() {
+            if kept.contains(&place) {
+                continue;
+            }
+            kept.push(place);
+            if let Some(reason) = self.refusal(&kept, &mut Vec::new())? {
+                kept.pop();
+                left_out.push((place, reason));
+            }
+        }
+        let refusal = self.refusal(&kept, warnings)?;
+        left_out.sort();
+        Ok(refusal.is_none().then_some(left_out))
+    }
+
+    /// The fewest optional items with which it can be made: none, or the key that an AUTO_INCREMENT column needs.
+    fn least(&mut self) -> Result<Option<Vec<usize>>> {
+        if self.optional.is_empty() {
+            return Ok(None);
+        }
+        let sets =
+            std::iter::once(Vec::new()).chain(self.optional.clone().into_iter().map(|place| vec![place]));
+        for kept in sets {
+            if self.refusal(&kept, &mut Vec::new())?.is_none() {
+                return Ok(Some(kept));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why the table cannot be made with only these of what is optional.
+    fn refusal(&mut self, kept: &[usize], warnings: &mut Vec<String>) -> Result<Option<String>> {
+        if self.is_made {
+            let drop = format!("DROP TABLE {}", self.target);
+            self.connection.execute(drop).doing(|| format!("dropping {}", self.target))?;
+        }
+        let left_out = self.optional.iter().filter(|place| !kept.contains(place));
+        let without: Vec<usize> = self.foreign.iter().chain(left_out).copied().collect();
+        let create = [self.parts.without(&without).to_text()];
+        let made = self.scripts.run(self.connection, &self.table.script, &create, warnings);
+        self.is_made = made.is_ok();
+        made.err().map(Error::refusal_by_server).transpose()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     ForeignKey,
     Check,
     Key,
     Other,
 }
 
-fn kind_of(item: &[u8]) -> Kind {
+pub(super) fn kind_of(item: &[u8]) -> Kind {
     use drover_db::sql::{Dialect, Token, tokens};
     let words: Vec<_> = tokens(item, Dialect::default()).filter(Token::is_code).take(3).collect();
     let is = |at: usize, word: &str| words.get(at).is_some_and(|token| token.is_word(word));

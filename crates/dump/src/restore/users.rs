@@ -8,6 +8,7 @@ use drover_db::server::has_no_function;
 use drover_db::{Connection, ServerError, Vendor};
 use serde::Serialize;
 
+use super::missing::There;
 use super::rename::Renames;
 use super::steps::Steps;
 use super::verify::{Difference, VerifyReport};
@@ -16,6 +17,7 @@ use crate::format::manifest::Manifest;
 use crate::store::Store;
 use crate::users::compare::{self, Expected};
 use crate::users::facts::Facts;
+use crate::users::model::RULING;
 use crate::users::sql::Form;
 use crate::users::translate::{NoLogin, NotHeld, Translated, escaped, translate, unescaped};
 use crate::users::{Account, Accounts, read, sql};
@@ -52,8 +54,10 @@ pub(super) struct Users {
     again: Vec<(Who, String)>,
     /// Grants that have to wait for their table or routine.
     waiting: Vec<(Who, String)>,
-    /// Statements that the server refused, which are reported once.
+    /// Statements that the server refused or will refuse, which are reported once.
     refused: BTreeSet<String>,
+    /// Of those, the ones that nothing is there for, with their accounts and the reasons.
+    hopeless: Vec<NotHeld>,
     report: UsersReport,
 }
 
@@ -72,11 +76,13 @@ impl Users {
     ) -> Result<Self> {
         let there = read::accounts(connection)?.accounts;
         let mut users = Self::expected(connection, store, manifest, renames, &there)?;
+        users.find_hopeless(&There::of(connection, manifest, renames, &users.wanted)?);
+        let earlier = manifest.target.iter().flat_map(|target| &target.not_held);
+        users.refused.extend(earlier.filter_map(|one| one.statement.clone()));
         let (mut create, mut clash) = (Vec::new(), Vec::new());
         for account in &users.wanted {
             let differences = |now: &Account| users.differences(account, now);
             match there.iter().find(|other| other.who == account.who) {
-                Some(_) if account.who.is_public() => create.push(account.who.clone()),
                 Some(now) if differences(now).is_empty() => users.report.same += 1,
                 Some(now) if differences(now) == [compare::PASSWORD_UNKNOWN] => {
                     users.kept.insert(account.who.clone());
@@ -102,8 +108,36 @@ impl Users {
         users.made = create.into_iter().chain(clash.iter().map(|account| account.who.clone())).collect();
         users.report.created = users.made.len();
         users.note_logins();
+        users.report.not_held.extend(users.hopeless.iter().cloned());
         users.drop = clash;
         Ok(users)
+    }
+
+    /// Finds the grants on what will not be there.
+    fn find_hopeless(&mut self, there: &There) {
+        let grants =
+            self.wanted.iter().flat_map(|account| account.grants.iter().map(move |grant| (account, grant)));
+        self.hopeless = grants
+            .filter_map(|(account, grant)| {
+                let statement = grant.statement(&account.who);
+                there.refusal(grant).map(|why| NotHeld::new(&account.who, why, Some(statement)))
+            })
+            .collect();
+        self.refused.extend(self.hopeless.iter().filter_map(|one| one.statement.clone()));
+    }
+
+    /// Lists the accounts that are there already, other than in the dump: a restore would replace them only if asked.
+    pub(super) fn leave_those_in_the_way(&mut self) {
+        for now in &self.drop {
+            let wanted = self.wanted.iter().find(|account| account.who == now.who);
+            let what = wanted.map(|account| self.differences(account, now)).unwrap_or_default();
+            let what = format!(
+                "the target has it already, other than in the dump; --drop-existing replaces it: {}",
+                what.join("; ")
+            );
+            self.report.not_held.push(NotHeld::new(&now.who, what, None));
+        }
+        self.report.created -= self.drop.len();
     }
 
     /// What the dump's accounts should be on this server.
@@ -117,7 +151,8 @@ impl Users {
         let mut accounts = load(store, manifest)?;
         let facts = Facts::of(connection)?;
         let mut not_held = rename(&mut accounts, manifest, renames);
-        let Translated { accounts, not_held: more, without_login } = translate(&accounts, &facts);
+        let Translated { accounts, not_held: more, without_login } =
+            translate(&accounts, &manifest.server, &facts);
         let (me, roles) = current(connection)?;
         let stays = |account: &Account| {
             let is_there = || there.iter().any(|other| other.who == account.who);
@@ -139,6 +174,7 @@ impl Users {
             again: Vec::new(),
             waiting: Vec::new(),
             refused: BTreeSet::new(),
+            hopeless: Vec::new(),
             report,
         })
     }
@@ -194,8 +230,7 @@ impl Users {
     /// Makes the accounts, with all their grants but those on what is not there yet.
     pub(super) fn create(&mut self, connection: &mut Connection) -> Result<()> {
         for account in std::mem::take(&mut self.drop) {
-            let word = if account.is_role { "ROLE" } else { "USER" };
-            let sql = format!("DROP {word} {}", account.who);
+            let sql = sql::drop(&account);
             connection.execute(&sql).doing(|| sql.clone())?;
         }
         let (roles, others): (Vec<_>, Vec<_>) = self
@@ -258,13 +293,23 @@ impl Users {
                 self.attempt(connection, &account.who, statement)?;
             } else if refusal(connection, &statement)?.is_some() {
                 self.waiting.push((account.who.clone(), statement));
+            } else {
+                self.take_back(&statement);
             }
         }
         Ok(())
     }
 
+    /// A statement that is tried tells itself what comes of it.
+    fn take_back(&mut self, statement: &str) {
+        if self.refused.remove(statement) {
+            self.report.not_held.retain(|one| one.statement.as_deref() != Some(statement));
+        }
+    }
+
     /// Runs a statement without secrets; that the server refuses it is reported.
     fn attempt(&mut self, connection: &mut Connection, who: &Who, statement: String) -> Result<()> {
+        self.take_back(&statement);
         if let Some(why) = refusal(connection, &statement)? {
             self.report.not_held.push(NotHeld::new(who, why, Some(statement.clone())));
             self.refused.insert(statement);
@@ -348,7 +393,11 @@ pub(super) fn verify(
     users.note_logins();
     users.compare(&there, report);
     let difference = |one: NotHeld| Difference {
-        object: format!("account {}", one.account),
+        object: if RULING.contains(&&*one.account) {
+            one.account
+        } else {
+            format!("account {}", one.account)
+        },
         file: None,
         what: format!("not held here: {}", one.what),
     };

@@ -1,5 +1,7 @@
 //! Comparing a server with a dump: every row by the digest of its file, and the definition of every object.
 
+mod reasons;
+
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -15,8 +17,8 @@ use super::events::{End, as_where_it_runs};
 use super::objects::{Scripts, each};
 use super::rename::{Case, Renames};
 use super::shown::as_shown;
-use super::{files, own_key, patches, users};
-use crate::ddl::without_auto_increment;
+use super::{files, not_copied, own_key, patches, schemas, users};
+use crate::ddl::{first_difference, without_auto_increment};
 use crate::definer::Definers;
 use crate::dump::catalog::{self, Name};
 use crate::dump::chosen;
@@ -135,6 +137,7 @@ pub fn verify(
     if args.users {
         users::verify(&mut connection, store, manifest, &renames, &mut report)?;
     }
+    report.differences.extend(not_copied::differences(&dumped));
     Ok(report)
 }
 
@@ -182,7 +185,7 @@ impl Verify<'_> {
         let mut connections = session::open_many(options, Purpose::Dump, threads)?;
         let fewer = session::fewer(threads, &connections);
         for connection in &mut connections {
-            connection.execute(session::BEGIN_SNAPSHOT).doing(|| "starting a worker's transaction")?;
+            session::begin_snapshot(connection)?;
         }
         if self.is_source {
             let failed = chosen::stop_clock(connections.iter_mut(), &self.manifest.snapshot.taken_at)?;
@@ -328,7 +331,11 @@ impl Verify<'_> {
             Err(error) => return Err(error),
             Ok(found) => Ok(found),
         };
-        let what = row_difference(part, &expected, &found);
+        let what = reasons::row_difference(part, &expected, &found);
+        let what = match what {
+            Some(what) => Some(what + reasons::of_documents(connection, &self.manifest.server, part)?),
+            None => None,
+        };
         let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
         let found = found.unwrap_or_default();
         if is_counted {
@@ -354,6 +361,7 @@ impl Verify<'_> {
         if !self.manifest.contents.has_definitions() {
             return Ok(());
         }
+        schemas::compare(self, connection, report)?;
         if version(server) != version(&self.manifest.server) {
             self.compare_columns(connection, report)?;
             return self.find_programs(connection, report);
@@ -366,8 +374,18 @@ impl Verify<'_> {
             let create_in_full = |create: &[u8]| in_full(create, &self.manifest.server);
             let shown =
                 |create: &[u8]| written(vec![as_shown(&without_auto_increment(&create_in_full(create)))]);
-            let then = self.script(&table.script)?.pop().map(|create| shown(&create)).unwrap_or_default();
+            let last = |mut statements: Vec<Vec<u8>>| {
+                statements.pop().map(|create| shown(&create)).unwrap_or_default()
+            };
+            let mut then = last(self.script(&table.script)?);
             let mut now = catalog::create_table(connection, &name).map(|create| shown(&create));
+            if self.translator.is_some_and(Translator::implies_timestamps) {
+                // The default that was given was said as a loss, and is no difference.
+                let made = last(self.as_written().read(&table.script)?);
+                if now.as_ref().is_ok_and(|now| self.is_alike(now, &made)) {
+                    then = made;
+                }
+            }
             if now.as_ref().is_ok_and(|now| !self.is_alike(now, &then)) {
                 let hidden = own_key::without(connection, table, |connection| {
                     catalog::create_table(connection, &name)
@@ -493,7 +511,7 @@ impl Verify<'_> {
     }
 
     /// The scripts as the target got them.
-    fn as_written(&self) -> Scripts<'_> {
+    pub(super) fn as_written(&self) -> Scripts<'_> {
         let (store, renames, definers) = (self.store, self.renames, self.definers);
         Scripts { store, renames, definers, translator: self.translator }
     }
@@ -531,48 +549,6 @@ fn defined(connection: &mut Connection, name: &Name, object: &Object) -> Result<
     definition(connection, &object.kind, name, &collation)
 }
 
-/// What differs between the rows as they were dumped and as they are found.
-fn row_difference(
-    part: &Part<'_>,
-    expected: &Sums,
-    found: &std::result::Result<Sums, String>,
-) -> Option<String> {
-    let found = match found {
-        Ok(found) => found,
-        Err(message) => return Some(message.clone()),
-    };
-    if found.rows != expected.rows {
-        return Some(format!("{} rows, the dump has {}{}", found.rows, expected.rows, of_chosen(part)));
-    }
-    if found.digest != expected.digest {
-        let (now, then) = (found.digest, expected.digest);
-        let chosen = of_chosen(part);
-        return Some(format!(
-            "{} rows as in the dump, and not all of them the same: digest {now}, the dump has {then}{chosen}",
-            found.rows
-        ));
-    }
-    let columns = || quote::identifiers(part.table.generated.iter().map(|column| column.name.as_str()));
-    (found.generated != expected.generated)
-        .then(|| format!("the server computes other values than the dump has for {}", columns()))
-}
-
-/// Why rows may differ: all were read where the dump has a part of them, or it has other values.
-fn of_chosen(part: &Part<'_>) -> String {
-    match (&part.table.condition, part.condition) {
-        (Some(condition), None) => {
-            format!(
-                " (only those with {condition}; --source compares just these with the server that was dumped)"
-            )
-        }
-        _ if !part.table.masks.is_empty() => {
-            let masked = quote::identifiers(part.table.masks.keys().map(String::as_str));
-            format!(" (with {masked} masked: only a copy that was restored can hold the same)")
-        }
-        _ => String::new(),
-    }
-}
-
 /// Unknown schema, table, column or routine; no such index to force, or none of the partitions, the character set or the
 /// collation that a border is written with.
 fn is_missing(code: u16) -> bool {
@@ -584,16 +560,4 @@ fn read(connection: &mut Connection, part: &Part<'_>, meter: &mut Meter<'_>) -> 
     let sql = tables::select(part.table, &part.target, part.bounds(), &[]);
     let stream = connection.stream(sql).doing(|| what.clone())?;
     rows::sum(stream, &tables::shape(part.table), meter, &what)
-}
-
-/// The first line in which two definitions differ.
-fn first_difference(now: &[Vec<u8>], then: &[Vec<u8>]) -> String {
-    let lines = |statements: &[Vec<u8>]| -> Vec<String> {
-        let text = String::from_utf8_lossy(&statements.join(&b"\n"[..])).into_owned();
-        text.lines().map(|line| line.trim().to_owned()).collect()
-    };
-    let (now, then) = (lines(now), lines(then));
-    let at = now.iter().zip(&then).position(|(a, b)| a != b).unwrap_or(now.len().min(then.len()));
-    let line = |lines: &[String]| lines.get(at).map_or("nothing".to_owned(), |line| quote::string(line));
-    format!("{} instead of {}", line(&now), line(&then))
 }

@@ -5,17 +5,21 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
 use std::future::poll_fn;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::path::Path as FilePath;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::list::{PaginatedListOptions, PaginatedListStore as _};
 use object_store::path::Path;
-use object_store::{BackoffConfig, ClientOptions, ListResult, ObjectStoreExt as _, PutPayload, RetryConfig};
+use object_store::{
+    BackoffConfig, ClientOptions, ListResult, ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload,
+    RetryConfig,
+};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -41,6 +45,8 @@ const AT_ONCE: usize = 2;
 const REQUEST: Duration = Duration::from_secs(300);
 /// The names of objects in one folder that are held in memory: files of so much text are 100 TB.
 const MOST_NAMES: usize = 1_000_000;
+/// The object that says whose the prefix is has no more bytes.
+const MOST_CLAIM: u64 = 1024;
 /// How often a request is tried again.
 const RETRIES: usize = 12;
 /// The same for the first request, where a wrong address is more likely than a short trouble.
@@ -71,6 +77,8 @@ pub(crate) struct Bucket {
     prefix: String,
     /// Whether nothing more is to be waited for.
     halted: watch::Sender<bool>,
+    /// What tells the run that writes here from others, once it has taken the prefix.
+    claim: Arc<OnceLock<Vec<u8>>>,
 }
 
 /// Says where it is; the keys are in the rest.
@@ -97,6 +105,7 @@ impl Bucket {
             name,
             prefix,
             halted: watch::Sender::new(false),
+            claim: Arc::default(),
         };
         first.list("").map_err(|source| Error::File { path: first.url("").into(), source })?;
         Ok(Self { store: Arc::new(access.open(RETRIES)?), ..first })
@@ -151,7 +160,48 @@ impl Bucket {
         }
     }
 
+    /// Takes the prefix: an earlier run that is still alive writes nothing there from now on.
+    pub(super) fn take(&self, name: &str) -> io::Result<()> {
+        let mark = format!("{:016x}\n", RandomState::new().hash_one(std::process::id())).into_bytes();
+        self.put(name, &mark)?;
+        self.claim.get_or_init(|| mark);
+        Ok(())
+    }
+
+    /// Refuses to write where another run has taken the prefix since. Nothing on the server keeps the two apart: what is asked for right
+    /// before is seen, and what comes between the answer and the object is not.
+    fn check_claim(&self) -> io::Result<()> {
+        let Some(mark) = self.claim.get() else { return Ok(()) };
+        match self.read(super::lock::NAME, MOST_CLAIM) {
+            Ok(found) if found == *mark => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Err(Failure::taken()),
+        }
+    }
+
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.check_claim()?;
+        self.put(name, bytes)
+    }
+
+    /// Writes a file that was not there before, for a store that knows such a condition: what is under way while this process stands still
+    /// must not take the place of what another run has written meanwhile.
+    pub(super) fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.put_new(&self.key(name)?, bytes.to_vec().into())
+    }
+
+    fn put_new(&self, key: &Path, bytes: PutPayload) -> io::Result<()> {
+        self.check_claim()?;
+        let put = self.store.put_opts(key, bytes.clone(), PutMode::Create.into());
+        if self.wait(put).is_ok() {
+            return Ok(());
+        }
+        // It is there, or the store knows no condition, or its answer was lost: by now it is known whose the prefix is.
+        self.check_claim()?;
+        self.ask(|| self.store.put(key, bytes.clone())).map(drop)
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (key, bytes) = (self.key(name)?, PutPayload::from(bytes.to_vec()));
         self.ask(|| self.store.put(&key, bytes.clone())).map(drop)
     }
@@ -182,6 +232,7 @@ impl Bucket {
     }
 
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        self.check_claim()?;
         let key = self.key(name)?;
         self.ask(|| self.store.delete(&key))
     }

@@ -37,6 +37,14 @@ impl Failure {
         io::Error::other(Self { what: "given up, since other work has failed".into(), hint: None })
     }
 
+    /// What is said where another run has taken the prefix.
+    pub(super) fn taken() -> io::Error {
+        io::Error::other(Self {
+            what: "another run has taken this prefix, and this one writes nothing more there".into(),
+            hint: Some("let one run at a time write below a prefix; the other one goes on"),
+        })
+    }
+
     /// Whether an answer broke off after it had begun.
     pub(super) fn is_amid_answer(error: &object_store::Error) -> bool {
         let text = all(error);

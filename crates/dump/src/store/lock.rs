@@ -1,5 +1,5 @@
 //! One run at a time writes into a directory: it holds a lock on a file there for as long as its process lives. Objects cannot
-//! be locked.
+//! be locked: a run that begins below a prefix leaves its mark there, and one that finds another's stops.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -17,6 +17,22 @@ pub(super) const NAME: &str = "run.lock";
 pub(crate) struct Lock {
     path: PathBuf,
     _file: File,
+}
+
+/// Takes a prefix from whoever may still write below it; a directory has its [`Lock`].
+pub(crate) fn take_prefix(store: &Store) -> Result<()> {
+    match store {
+        Store::Directory(_) => Ok(()),
+        Store::Bucket(bucket) => store.at(NAME, bucket.take(NAME)),
+    }
+}
+
+/// Removes the mark, when the work is done.
+pub(crate) fn leave_prefix(store: &Store) -> Result<()> {
+    match store {
+        Store::Directory(_) => Ok(()),
+        Store::Bucket(_) => store.remove(NAME),
+    }
 }
 
 impl Lock {

@@ -5,9 +5,9 @@ use std::ops::Range;
 use drover_db::Vendor;
 use drover_db::sql::Kind;
 
-use super::phrase::Phrase;
 use super::target::Target;
-use super::{Notes, Why, words};
+use super::{Notes, Why, literals, words};
+use drover_db::sql::phrase::Phrase;
 
 /// What becomes of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,10 +115,23 @@ pub(super) fn bare_timestamp(column: &Phrase) -> Option<Range<usize>> {
 /// Such a one, where the target would make it follow the clock.
 fn timestamp(column: &mut Phrase, target: &Target, notes: &mut Notes) {
     let Some(found) = bare_timestamp(column).filter(|_| target.implies_timestamps) else { return };
-    const ZERO: &str = "DEFAULT '0000-00-00 00:00:00'";
+    let zero = format!("DEFAULT '0000-00-00 00:00:00{}'", zeros_of(column));
     let reason = "explicit_defaults_for_timestamp is OFF there, and this account's sessions cannot set it: a row that gives no value gets this one";
-    notes.add("timestamp NOT NULL", &format!("timestamp NOT NULL {ZERO}"), Why::lost(reason));
-    column.replace(found.end..found.end, format!(" {ZERO}").as_bytes());
+    notes.add("timestamp NOT NULL", &format!("timestamp NOT NULL {zero}"), Why::lost(reason));
+    column.replace(found.end..found.end, format!(" {zero}").as_bytes());
+}
+
+/// The fraction of a second of nothing, with as many digits as the type has: so a server prints it.
+fn zeros_of(column: &Phrase) -> String {
+    let at = column.code(column.code(1) + 1);
+    let digits = if at < column.len() && column.token(at).is_symbol(b'(') {
+        column.code(at + 1)
+    } else {
+        column.len()
+    };
+    let digits = (digits < column.len()).then(|| column.token(digits).text);
+    let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0);
+    if digits == 0 { String::new() } else { format!(".{}", "0".repeat(digits)) }
 }
 
 /// What becomes of types that the target does not know.
@@ -252,6 +265,24 @@ fn default(column: &mut Phrase, notes: &mut Notes) {
     }
 }
 
+/// Where expressions stand in a column or constraint: behind AS, CHECK and DEFAULT.
+pub(super) fn expressions(item: &Phrase) -> Vec<Range<usize>> {
+    let expression = |&word: &usize| {
+        let first = item.code(word + 1);
+        let token = item.token(word);
+        match () {
+            () if token.is_word("DEFAULT") && item.token(first).kind != Kind::String => {
+                Some(first..value_end(item, first))
+            }
+            () if token.is_word("AS") || token.is_word("CHECK") => {
+                Some(first..item.closed(first)).filter(|_| item.token(first).is_symbol(b'('))
+            }
+            () => None,
+        }
+    };
+    item.top().iter().filter_map(expression).collect()
+}
+
 /// Behind the value of a DEFAULT that begins at `first`.
 fn value_end(column: &Phrase, first: usize) -> usize {
     let next = column.code(first + 1);
@@ -270,7 +301,7 @@ fn value_end(column: &Phrase, first: usize) -> usize {
 }
 
 fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
-    words::introducers(column);
+    literals::introducers(column, target, notes);
     words::functions(column, target, notes);
     geometry_collection(column, notes);
     if target.unknown_types.contains("json") {
@@ -362,21 +393,58 @@ fn generated(column: &mut Phrase, notes: &mut Notes) -> Fate {
     Fate::Checked(check)
 }
 
-/// Text in a character set that the target does not know is kept as bytes.
-fn character_set(column: &mut Phrase, target: &Target, notes: &mut Notes) {
-    let Some(found) = column.find(&["CHARACTER", "SET"]) else { return };
-    let name = column.code(found.end);
-    let set = String::from_utf8_lossy(column.token(name).text).to_ascii_lowercase();
-    if target.character_sets.contains(&set) || set == "utf8" || set == "utf8mb3" {
-        return;
-    }
+/// Behind the type of a column, with what stands in its parentheses.
+fn type_end(column: &Phrase) -> usize {
     let at = column.code(1);
     let open = column.code(at + 1);
-    let end = if column.token(open).is_symbol(b'(') { column.closed(open) } else { at + 1 };
-    let length = column.part(open + 1..end.saturating_sub(1)).trim().parse::<u32>().unwrap_or(1);
+    if column.token(open).is_symbol(b'(') { column.closed(open) } else { at + 1 }
+}
+
+/// Names the table's character set where a column of text names none of its own.
+pub(super) fn name_character_set(column: &mut Phrase, set: &str) {
+    let is_text = ["char", "varchar", "enum", "set"].contains(&type_of(column).as_str())
+        || type_of(column).ends_with("text");
+    if is_text && column.find(&["CHARACTER", "SET"]).is_none() {
+        let end = type_end(column);
+        column.replace(end..end, format!(" CHARACTER SET {set}").as_bytes());
+    }
+}
+
+/// The character set of a column, if the target does not know it.
+pub(super) fn unknown_set(column: &Phrase, target: &Target) -> Option<String> {
+    let name = column.code(column.find(&["CHARACTER", "SET"])?.end);
+    let set = String::from_utf8_lossy(column.token(name).text).to_ascii_lowercase();
+    (!target.has_character_set(&set)).then_some(set)
+}
+
+/// How many bytes the longest value of an ENUM or SET takes that has up to four for a character. None if values of it are read as
+/// numbers, as an empty member of a SET and no member look the same.
+fn longest(column: &Phrase) -> Option<usize> {
+    let members = (column.code(1)..type_end(column)).filter(|&at| column.token(at).kind == Kind::String);
+    let lengths: Vec<_> = members.map(|at| (column.part(at..at + 1).chars().count() - 2) * 4).collect();
+    match type_of(column).as_str() {
+        "enum" => lengths.into_iter().max(),
+        _ if lengths.contains(&0) => None,
+        _ => Some(lengths.iter().sum::<usize>() + lengths.len()),
+    }
+}
+
+/// Text in a character set that the target does not know is kept as bytes.
+fn character_set(column: &mut Phrase, target: &Target, notes: &mut Notes) {
+    let Some(set) = unknown_set(column, target) else { return };
+    let Some(found) = column.find(&["CHARACTER", "SET"]) else { return };
+    let name = column.code(found.end);
+    let at = column.code(1);
+    let end = type_end(column);
+    let length =
+        column.part(column.code(at + 1) + 1..end.saturating_sub(1)).trim().parse::<u32>().unwrap_or(1);
     let to = match type_of(column).as_str() {
         "char" | "varchar" => format!("varbinary({})", length * 4),
         kind @ ("tinytext" | "text" | "mediumtext" | "longtext") => kind.replace("text", "blob"),
+        "enum" | "set" => match longest(column) {
+            Some(longest) => format!("varbinary({})", longest.max(1)),
+            None => return,
+        },
         _ => return,
     };
     let collate = column.find(&["COLLATE"]).map(|found| column.code(found.end) + 1);
@@ -448,7 +516,11 @@ mod tests {
         };
         assert_eq!(
             to("`t` timestamp(3) NOT NULL COMMENT 'x'"),
-            ("`t` timestamp(3) NOT NULL DEFAULT '0000-00-00 00:00:00' COMMENT 'x'".into(), 1)
+            ("`t` timestamp(3) NOT NULL DEFAULT '0000-00-00 00:00:00.000' COMMENT 'x'".into(), 1)
+        );
+        assert_eq!(
+            to("`t` timestamp NOT NULL"),
+            ("`t` timestamp NOT NULL DEFAULT '0000-00-00 00:00:00'".into(), 1)
         );
         for same in [
             "`t` timestamp NULL DEFAULT NULL",
@@ -548,5 +620,10 @@ mod tests {
             "`g` varbinary(40) NOT NULL"
         );
         assert_eq!(mariadb("`g` text CHARACTER SET gb18030 COLLATE gb18030_bin"), "`g` blob");
+        let enumerated = "`g` enum('中','it''s') CHARACTER SET gb18030 COLLATE gb18030_bin DEFAULT NULL";
+        assert_eq!(mariadb(enumerated), "`g` varbinary(20) DEFAULT NULL");
+        assert_eq!(mariadb("`g` set('a','b') CHARACTER SET gb18030"), "`g` varbinary(10)");
+        let empty = "`g` set('a','') CHARACTER SET gb18030";
+        assert_eq!(mariadb(empty), empty);
     }
 }

@@ -3,9 +3,9 @@
 use drover_db::sql::Dialect;
 
 use super::columns::type_of;
-use super::phrase::Phrase;
 use super::table::is_column;
 use crate::ddl::CreateTable;
+use drover_db::sql::phrase::Phrase;
 
 /// A column as its definition has it.
 #[derive(Debug, Clone, PartialEq, Eq)]

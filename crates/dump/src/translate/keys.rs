@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use drover_db::Vendor;
 use drover_db::sql::Kind;
 
-use super::phrase::Phrase;
 use super::target::Target;
-use super::{Notes, Why, columns, words};
+use super::{Notes, Why, columns, literals, words};
+use drover_db::sql::phrase::Phrase;
 
 /// MySQL's limit; MariaDB's is 32.
 const MYSQL_KEY_PARTS: usize = 16;
@@ -60,7 +60,7 @@ pub(super) fn rewrite(
 
 fn check(item: &mut Phrase, target: &Target, checks: &mut BTreeSet<String>, notes: &mut Notes) -> bool {
     if target.vendor == Vendor::MariaDb {
-        words::introducers(item);
+        literals::introducers(item, target, notes);
         words::functions(item, target, notes);
         if item.find(&["NOT", "ENFORCED"]).is_some() {
             let text = item.part(0..item.len());

@@ -5,12 +5,13 @@ mod columns;
 pub(crate) mod defaults;
 mod described;
 mod keys;
+mod literals;
 mod options;
-mod phrase;
 mod rows;
 mod settings;
 mod table;
 mod target;
+mod tidb;
 mod translator;
 mod words;
 
@@ -20,10 +21,10 @@ pub(crate) use target::{no_history, takes_history};
 pub use translator::Refusal;
 pub(crate) use translator::{Translator, version, without};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Something that was written otherwise for the target, or left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rewrite {
     /// The object, such as ``table `shop`.`orders` ``.
     pub object: String,

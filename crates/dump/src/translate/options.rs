@@ -1,12 +1,14 @@
 //! What stands behind the parenthesis of a CREATE TABLE: engine, options, partitions.
 
+use std::ops::Range;
+
 use drover_db::Vendor;
 use drover_db::sql::Kind;
 
-use super::phrase::Phrase;
 use super::target::Target;
 use super::{Notes, Why, columns};
 use crate::dump::catalog::has_rows_elsewhere;
+use drover_db::sql::phrase::Phrase;
 
 /// Rewrites the options and partitions of a table.
 pub(super) fn rewrite(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
@@ -15,6 +17,36 @@ pub(super) fn rewrite(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
         Vendor::MariaDb => for_mariadb(tail, notes),
     }
     engines(tail, target, notes);
+}
+
+/// Where a schema or table names its character set: the words up to the name, and the name.
+fn set_of(phrase: &Phrase) -> Option<(Range<usize>, String)> {
+    let words = phrase.find(&["CHARACTER", "SET"]).or_else(|| phrase.find(&["CHARSET"]))?;
+    let next = phrase.code(words.end);
+    let name = if phrase.token(next).is_symbol(b'=') { phrase.code(next + 1) } else { next };
+    Some((words.start..name + 1, phrase.part(name..name + 1).to_ascii_lowercase()))
+}
+
+/// The default character set of a table, if the target does not know it.
+pub(super) fn unknown_set(tail: &Phrase, target: &Target) -> Option<String> {
+    set_of(tail).map(|(_, set)| set).filter(|set| !target.has_character_set(set))
+}
+
+/// A default character set that the target does not know is utf8mb4 there.
+pub(super) fn character_set(phrase: &mut Phrase, target: &Target, notes: &mut Notes) {
+    let Some((mut place, set)) = set_of(phrase) else { return };
+    if target.has_character_set(&set) {
+        return;
+    }
+    if let Some(collate) = phrase.find(&["COLLATE"]).filter(|found| found.start >= place.end) {
+        let next = phrase.code(collate.end);
+        place.end = if phrase.token(next).is_symbol(b'=') { phrase.code(next + 1) } else { next } + 1;
+    }
+    let from = phrase.part(place.clone());
+    phrase.replace(place, b"CHARACTER SET utf8mb4");
+    let reason =
+        "the target does not know the character set: what is made there without naming one is in utf8mb4";
+    notes.add(&from, "CHARACTER SET utf8mb4", Why::lost(reason));
 }
 
 /// Rewrites the options and partitions of a table for another version of MySQL.

@@ -4,9 +4,9 @@ use drover_db::sql::Dialect;
 use drover_db::sql::program::Program;
 use drover_db::{Server, Vendor};
 
-use super::phrase::Phrase;
 use super::target::Target;
-use super::{Notes, Why, defaults, words};
+use super::{Notes, Why, defaults, options, words};
+use drover_db::sql::phrase::Phrase;
 
 /// Rewrites one statement of a script that is not a table's. `dialect` is that of the script's settings.
 pub(super) fn rewrite(
@@ -28,22 +28,36 @@ pub(super) fn rewrite(
         words::collations(&mut phrase, target, notes);
         phrase
     };
-    let mut phrase = read(text, notes);
-    if old.vendor == new.vendor && text.starts_with(b"CREATE DATABASE ") {
-        let text = words::open_comments(text, new);
-        words::unread_comments(&text, target, notes);
-        phrase = read(&text, notes);
-    }
-    if old.vendor != new.vendor {
-        if text.starts_with(b"CREATE DATABASE ") {
-            phrase = read(&words::open_comments(text, old), notes);
-            database(&mut phrase, target, notes);
-        } else if text.starts_with(b"CREATE ") {
-            words::unwrap_comments(&mut phrase, old, new, notes);
-            words::functions(&mut phrase, target, notes);
+    let is_same_vendor = old.vendor == new.vendor;
+    if text.starts_with(b"CREATE DATABASE ") {
+        let text = words::open_comments(text, if is_same_vendor { new } else { old });
+        if is_same_vendor {
+            words::unread_comments(&text, target, notes);
         }
+        let mut phrase = read(&text, notes);
+        database(&mut phrase, target, notes);
+        return phrase.to_text();
+    }
+    let mut phrase = read(text, notes);
+    if !is_same_vendor && text.starts_with(b"CREATE ") {
+        words::unwrap_comments(&mut phrase, old, new, notes);
+        words::functions(&mut phrase, target, notes);
+    }
+    if target.names_replicas_slaves() && Program::parse(text, dialect).is_some_and(|it| it.word == "EVENT") {
+        off_on_slave(&mut phrase, notes);
     }
     phrase.to_text()
+}
+
+/// An event that is off as on a replica, where the target knows only the older word for one.
+fn off_on_slave(phrase: &mut Phrase, notes: &mut Notes) {
+    let Some(found) = phrase.find(&["DISABLE", "ON", "REPLICA"]) else { return };
+    // What stands behind DO is the program's.
+    if phrase.find(&["DO"]).is_none_or(|body| found.end <= body.start) {
+        phrase.replace(found, b"DISABLE ON SLAVE");
+        let why = Why::kept("the same under the target's name");
+        notes.add("DISABLE ON REPLICA", "DISABLE ON SLAVE", why);
+    }
 }
 
 /// The setting without modes that the target does not know.
@@ -86,11 +100,26 @@ fn mode_reason(mode: &str) -> Why {
 }
 
 fn database(phrase: &mut Phrase, target: &Target, notes: &mut Notes) {
-    if target.vendor == Vendor::MySql {
-        if let Some(found) = phrase.find(&["COMMENT"]) {
-            let text = phrase.cut(found.start..phrase.code(found.end) + 1);
-            notes.add(&text, "", Why::lost("MySQL has no comments on schemas"));
+    let has_comments = target.vendor == Vendor::MariaDb && !target.is_mariadb_before((10, 5, 0));
+    if let Some(found) = phrase.find(&["COMMENT"]).filter(|_| !has_comments) {
+        let text = phrase.cut(found.start..phrase.code(found.end) + 1);
+        let reason = match target.vendor {
+            Vendor::MySql => "MySQL has no comments on schemas",
+            Vendor::MariaDb => "MariaDB has comments on schemas from 10.5 on",
+        };
+        notes.add(&text, "", Why::lost(reason));
+    }
+    options::character_set(phrase, target, notes);
+    if let Some(collate) = phrase.find(&["COLLATE"]) {
+        let name = phrase.code(collate.end);
+        if !target.has_collation(&phrase.part(name..name + 1).to_ascii_lowercase()) {
+            let text = phrase.cut(collate.start..name + 1);
+            let reason =
+                "the target has no collation like it: new tables get the default of the character set";
+            notes.add(&text, "", Why::lost(reason));
         }
+    }
+    if target.vendor == Vendor::MySql {
         return;
     }
     if let Some(found) = phrase.find(&["DEFAULT", "ENCRYPTION"]) {
@@ -143,6 +172,30 @@ mod tests {
             "CREATE DATABASE `s` DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_nopad_ai_ci"
         );
         assert_eq!(loses, [false]);
+        let text = "CREATE DATABASE `s` /*!40100 DEFAULT CHARACTER SET gb18030 COLLATE gb18030_bin */ /*!80016 DEFAULT ENCRYPTION='N' */";
+        let (text, loses) = to(Vendor::MariaDb, text);
+        assert_eq!((text.as_str(), loses), ("CREATE DATABASE `s` DEFAULT CHARACTER SET utf8mb4", vec![true]));
+        let text = "CREATE DATABASE `s` /*!40100 DEFAULT CHARACTER SET latin1 COLLATE latin1_german2_ci */";
+        let (text, loses) = to(Vendor::MySql, text);
+        assert_eq!((text.as_str(), loses), ("CREATE DATABASE `s` DEFAULT CHARACTER SET latin1", vec![true]));
+    }
+
+    #[test]
+    fn an_event_that_is_off_as_on_a_replica() {
+        let text = "CREATE DEFINER=`a`@`b` EVENT `e` ON SCHEDULE EVERY 1 DAY ON COMPLETION NOT PRESERVE DISABLE ON REPLICA DO SET @a = 1";
+        let of = |version: &str| {
+            let server = |version: &str| Server {
+                vendor: Vendor::MySql,
+                version: version.into(),
+                comment: String::new(),
+            };
+            let target = Target { server: server(version), ..Target::of(Vendor::MySql) };
+            let servers = (&server("9.7.4"), &server(version));
+            let text = rewrite(text.as_bytes(), Dialect::default(), servers, &target, &mut Notes::new("x"));
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(of("8.0.33"), text.replace("REPLICA", "SLAVE"));
+        assert_eq!(of("8.4.0"), text);
     }
 
     #[test]

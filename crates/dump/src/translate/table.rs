@@ -7,10 +7,10 @@ use drover_db::{Server, Vendor};
 
 use super::columns::{self, Fate};
 use super::keys::{self, Around};
-use super::phrase::Phrase;
 use super::target::Target;
-use super::{Notes, defaults, options, words};
+use super::{Notes, defaults, literals, options, tidb, words};
 use crate::ddl::CreateTable;
+use drover_db::sql::phrase::Phrase;
 
 /// Rewrites the statement that `old` printed. `checks` are the constraints' names that are taken in the schema.
 pub(super) fn rewrite(
@@ -20,15 +20,19 @@ pub(super) fn rewrite(
     checks: &mut BTreeSet<String>,
     notes: &mut Notes,
 ) -> Vec<u8> {
+    let own = (old.is_tidb() && !target.server.is_tidb()).then(|| tidb::without_own(text, notes));
+    let text = own.as_deref().unwrap_or(text);
     if old.vendor == target.vendor {
         return for_other_version(text, old, target, notes);
     }
     let text = words::open_comments(text, old);
     let Some(mut parts) = CreateTable::parse(&text) else { return text };
-    let items = parts.items.iter().map(|item| named(item, old, target, notes)).collect();
-    parts.items = rewrite_items(items, target, checks, notes);
     let mut tail = named(&parts.tail, old, target, notes);
+    let mut items: Vec<_> = parts.items.iter().map(|item| named(item, old, target, notes)).collect();
+    name_unknown_set(&mut items, &tail, target);
+    parts.items = rewrite_items(items, target, checks, notes);
     options::rewrite(&mut tail, target, notes);
+    options::character_set(&mut tail, target, notes);
     words::collations(&mut tail, target, notes);
     parts.tail = tail.to_text();
     parts.to_text()
@@ -45,10 +49,11 @@ fn for_other_version(text: &[u8], old: &Server, target: &Target, notes: &mut Not
         Vendor::MariaDb => text.to_vec(),
     };
     let Some(mut parts) = CreateTable::parse(&text) else { return text };
-    let items = std::mem::take(&mut parts.items);
-    parts.items =
-        items.into_iter().filter_map(|item| item_for_other_version(&item, old, target, notes)).collect();
     let mut tail = named(&parts.tail, old, target, notes);
+    let mut items: Vec<_> = parts.items.iter().map(|item| named(item, old, target, notes)).collect();
+    name_unknown_set(&mut items, &tail, target);
+    parts.items = items.into_iter().filter_map(|item| item_for_other_version(item, target, notes)).collect();
+    options::character_set(&mut tail, target, notes);
     match target.vendor {
         Vendor::MySql => options::for_other_version(&mut tail, target, notes),
         Vendor::MariaDb => options::for_other_mariadb(&mut tail, target, notes),
@@ -58,8 +63,15 @@ fn for_other_version(text: &[u8], old: &Server, target: &Target, notes: &mut Not
     parts.to_text()
 }
 
-fn item_for_other_version(item: &[u8], old: &Server, target: &Target, notes: &mut Notes) -> Option<Vec<u8>> {
-    let mut phrase = named(item, old, target, notes);
+/// Where the target does not know the table's character set, its columns name it.
+fn name_unknown_set(items: &mut [Phrase], tail: &Phrase, target: &Target) {
+    let Some(set) = options::unknown_set(tail, target) else { return };
+    for column in items.iter_mut().filter(|item| is_column(item)) {
+        columns::name_character_set(column, &set);
+    }
+}
+
+fn item_for_other_version(mut phrase: Phrase, target: &Target, notes: &mut Notes) -> Option<Vec<u8>> {
     words::collations(&mut phrase, target, notes);
     let stays = match is_column(&phrase) {
         true => {
@@ -68,6 +80,7 @@ fn item_for_other_version(item: &[u8], old: &Server, target: &Target, notes: &mu
         }
         false => keys::for_other_version(&phrase, target, notes),
     };
+    literals::beyond_utf8mb3(&mut phrase, target, notes);
     stays.then(|| phrase.to_text())
 }
 
@@ -161,6 +174,16 @@ pub(super) fn columns_of(text: &[u8], is_such: impl Fn(&str) -> bool) -> Vec<Str
     let Some(parts) = CreateTable::parse(text) else { return Vec::new() };
     let items = parts.items.iter().map(|item| Phrase::of(item, Dialect::default()));
     let columns = items.filter(|item| is_column(item) && is_such(&columns::type_of(item)));
+    columns.filter_map(|item| String::from_utf8(item.token(item.code(0)).name()?).ok()).collect()
+}
+
+/// The columns of text in a character set that the target does not know: it keeps their bytes.
+pub(super) fn kept_as_bytes(text: &[u8], target: &Target) -> Vec<String> {
+    let Some(parts) = CreateTable::parse(text) else { return Vec::new() };
+    let tail = Phrase::of(&parts.tail, Dialect::default());
+    let mut items: Vec<_> = parts.items.iter().map(|item| Phrase::of(item, Dialect::default())).collect();
+    name_unknown_set(&mut items, &tail, target);
+    let columns = items.iter().filter(|item| is_column(item) && columns::unknown_set(item, target).is_some());
     columns.filter_map(|item| String::from_utf8(item.token(item.code(0)).name()?).ok()).collect()
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use drover_db::collations::defaults;
 use drover_db::{Connection, Server, Vendor};
 
-use super::defaults;
 use crate::Result;
 use crate::dump::catalog::PARSE_ERROR;
 use crate::error::Doing;
@@ -100,7 +100,8 @@ impl Target {
                 connection,
                 "SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS",
             )?,
-            default_collations: default_collations(connection)?,
+            default_collations: defaults::of_connection(connection)
+                .doing(|| "asking for default collations")?,
             engines: engines(connection)?,
             unknown_modes: unknown_modes(connection)?,
             has_vectors: has_vectors(connection, server.vendor)?,
@@ -112,6 +113,16 @@ impl Target {
 
     pub(super) fn has_collation(&self, name: &str) -> bool {
         self.collations.contains(name)
+    }
+
+    pub(super) fn has_character_set(&self, name: &str) -> bool {
+        self.character_sets.contains(name) || matches!(name, "utf8" | "utf8mb3")
+    }
+
+    /// Whether its events know replicas by the older word only. Sources: MySQL's manual, "What Is New in MySQL 8.2"; MariaDB's documentation,
+    /// "CREATE EVENT".
+    pub(super) fn names_replicas_slaves(&self) -> bool {
+        self.is_mysql_before((8, 2, 0)) || self.is_mariadb_before((10, 5, 1))
     }
 
     /// Whether it has invisible columns. MySQL before 8.0.23 passes over the comment that they stand in. Source: MariaDB's documentation,
@@ -196,22 +207,6 @@ fn unknown_modes(connection: &mut Connection) -> Result<BTreeSet<String>> {
     }
     crate::session::set(connection, crate::session::Purpose::Restore)?;
     Ok(unknown)
-}
-
-/// Settings of the server may name others than it was made with, so it is asked; one that lacks a character set has no default for it.
-fn default_collations(connection: &mut Connection) -> Result<BTreeMap<String, String>> {
-    let mut found = BTreeMap::new();
-    for set in defaults::SETS {
-        let name = if set == "utf8mb3" { "utf8" } else { set };
-        match connection.first(format!("SELECT COLLATION(CONVERT('' USING {name}))")) {
-            Err(error) if error.code().is_some() => {}
-            other => {
-                let row = other.doing(|| "asking for default collations")?;
-                found.extend(row.map(|row| (set.to_owned(), row.string(0))));
-            }
-        }
-    }
-    Ok(found)
 }
 
 fn has_vectors(connection: &mut Connection, vendor: Vendor) -> Result<bool> {

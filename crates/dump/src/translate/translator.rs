@@ -5,11 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Vendor, quote};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rows::{self, Current};
 use super::target::{Target, implies_timestamps, no_history, takes_history};
-use super::{Notes, Rewrite, Why, settings, table};
+use super::{Notes, Rewrite, Why, settings, table, tidb};
 use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
 use crate::format::row_file::RowReader;
 use crate::format::script;
@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::{Error, Result};
 
 /// An object of the dump that cannot be made on the target.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Refusal {
     /// The object, such as ``view `shop`.`sums` ``.
     pub object: String,
@@ -107,9 +107,19 @@ impl Translator {
         grammar(&self.old) != grammar(&self.new)
     }
 
-    /// Whether the target is of another vendor.
+    /// Whether a TIMESTAMP that has no default is given one.
+    pub(crate) fn implies_timestamps(&self) -> bool {
+        self.target.implies_timestamps
+    }
+
+    /// Whether it goes from another server into TiDB.
+    pub(crate) fn is_for_tidb(&self) -> bool {
+        self.new.is_tidb() && !self.old.is_tidb()
+    }
+
+    /// Whether the target is of another vendor, as TiDB is one here.
     pub(crate) fn crosses(&self) -> bool {
-        self.old.vendor != self.new.vendor
+        self.old.vendor != self.new.vendor || self.old.is_tidb() != self.new.is_tidb()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -132,30 +142,47 @@ impl Translator {
         let dialect = script::dialect(&statements);
         let servers = (&self.old, &self.new);
         let checks = state.checks.entry(origin.schema.clone()).or_default();
+        let from_tidb = self.old.is_tidb() && !self.new.is_tidb();
         let rewrite = |statement: &Vec<u8>| match origin.is_table && statement.starts_with(b"CREATE TABLE ") {
+            _ if from_tidb && origin.label.starts_with("schema ") => {
+                let statement = tidb::schema(statement, &mut notes);
+                settings::rewrite(&statement, dialect, servers, &self.target, &mut notes)
+            }
             true => table::rewrite(statement, &self.old, &self.target, checks, &mut notes),
             // The settings of a table's script are drover's own, and restoring uses its session's.
             false if origin.is_table => statement.clone(),
             false => settings::rewrite(statement, dialect, servers, &self.target, &mut notes),
         };
-        let rewritten: Vec<_> = statements.iter().map(rewrite).collect();
+        let rewritten: Vec<_> = match self.is_for_tidb() && origin.label.starts_with("sequence ") {
+            true => tidb::sequence(&statements),
+            false => statements.iter().map(rewrite).collect(),
+        };
         state.rewrites.extend(notes.rewrites);
         state.scripts.insert(file.to_owned(), rewritten.clone());
         rewritten
     }
 
-    /// Leaves the items at these places out of a table: the target does not take them.
-    pub(crate) fn leave_out(&self, file: &str, places: &[usize], reason: &str) {
+    /// Leaves the items at these places out of a table: the target does not take them, for these reasons.
+    pub(crate) fn leave_out(&self, file: &str, items: &[(usize, String)]) {
         let mut state = self.state();
         let Some(origin) = self.objects.get(file) else { return };
         let mut notes = Notes::new(&origin.label);
         if let Some(create) = state.scripts.get_mut(file).and_then(|statements| statements.last_mut()) {
-            for &place in places {
-                notes.add(&table::item(create, place), "", Why::lost(reason));
+            for (place, reason) in items {
+                notes.add(&table::item(create, *place), "", Why::lost(reason));
             }
-            *create = table::without(create, places);
+            let places: Vec<_> = items.iter().map(|(place, _)| *place).collect();
+            *create = table::without(create, &places);
         }
         state.rewrites.extend(notes.rewrites);
+    }
+
+    /// Notes that an object is made and lacks something.
+    pub(crate) fn lacks(&self, file: &str, what: &str, reason: &str) {
+        let Some(origin) = self.objects.get(file) else { return };
+        let mut notes = Notes::new(&origin.label);
+        notes.add(what, "", Why::lost(reason));
+        self.state().rewrites.extend(notes.rewrites);
     }
 
     /// Notes an object that cannot be made.
@@ -205,6 +232,7 @@ impl Translator {
 
     fn leave_out_kinds(&self, schema: &mut Schema) -> Result<()> {
         let missing = |object: &Object| match (self.target.vendor, object.kind.as_str()) {
+            (Vendor::MySql, "SEQUENCE") if self.new.is_tidb() => None,
             (Vendor::MySql, "SEQUENCE") => Some("MySQL has no sequences"),
             (Vendor::MySql, "PACKAGE" | "PACKAGE BODY") => Some("MySQL has no packages"),
             (Vendor::MariaDb, "LIBRARY") => Some("MariaDB has no libraries"),
@@ -222,10 +250,19 @@ impl Translator {
     }
 
     fn next_value(&self, sequence: &Object) -> Result<String> {
-        let insert = self.read(&sequence.script)?.pop().unwrap_or_default();
-        let text = String::from_utf8_lossy(&insert).into_owned();
-        let value = text.rsplit_once('(').and_then(|(_, values)| Some(values.split_once(',')?.0.to_owned()));
-        Ok(value.map(|value| format!("; the next value that is not cached is {value}")).unwrap_or_default())
+        let last = self.read(&sequence.script)?.pop().unwrap_or_default();
+        let text = String::from_utf8_lossy(&last).into_owned();
+        Ok(match text.split_once("SETVAL(").and_then(|(_, rest)| rest.rsplit_once(", ")) {
+            Some((_, value)) => {
+                format!("; the last value that it gave, or holds ready, is {}", value.trim_end_matches(')'))
+            }
+            None => {
+                let value = text.rsplit_once('(').and_then(|(_, values)| Some(values.split_once(',')?.0));
+                value
+                    .map(|value| format!("; the next value that is not cached is {value}"))
+                    .unwrap_or_default()
+            }
+        })
     }
 
     fn read(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
@@ -233,6 +270,7 @@ impl Translator {
     }
 
     fn table(&self, manifest: &Manifest, table: &mut Table) -> Result<()> {
+        self.note_rounded_documents(table);
         for column in table.columns.iter_mut().chain(&mut table.generated) {
             self.column(column);
         }
@@ -244,14 +282,21 @@ impl Translator {
         if table.script.is_absent() {
             return Ok(());
         }
-        let retyped = match statements.last() {
-            Some(create) if !self.crosses() => {
-                table::columns_of(create, |data_type| self.target.unknown_types.contains(data_type))
+        let create = statements.last().map(Vec::as_slice).unwrap_or_default();
+        let as_bytes = table::kept_as_bytes(create, &self.target);
+        for column in table.columns.iter_mut().filter(|column| as_bytes.contains(&column.name)) {
+            // What is no ENUM any more has no error value.
+            column.read = None;
+        }
+        let retyped = match self.crosses() {
+            true => Vec::new(),
+            false => {
+                let is_unknown = |data_type: &str| self.target.unknown_types.contains(data_type);
+                [as_bytes, table::columns_of(create, is_unknown)].concat()
             }
-            _ => Vec::new(),
         };
         if table.key.as_ref().is_some_and(|key| key.columns.iter().any(|one| retyped.contains(&one.name))) {
-            // As texts they have another order, so other rows lie between the borders of its files.
+            // As texts or bytes they have another order, so other rows lie between the borders of its files.
             table.key = None;
         }
         let rewritten = self.script(&table.script.file, statements).pop().unwrap_or_default();
@@ -268,10 +313,28 @@ impl Translator {
     }
 
     fn column(&self, column: &mut Column) {
-        // MariaDB has no type JSON to cast to, nor has MySQL before 5.7: the text is the one that MySQL printed.
-        let is_json = column.read.as_deref().is_some_and(|read| read.ends_with(" AS JSON)"));
-        if is_json && (self.target.vendor == Vendor::MariaDb || self.target.unknown_types.contains("json")) {
+        // There is no type to cast to: the text is the one that MySQL printed.
+        if column.is_cast_to_json() && self.keeps_documents_as_text() {
             column.read = None;
+        }
+    }
+
+    /// Whether JSON is text on the target, as on MariaDB and on MySQL before 5.7.
+    fn keeps_documents_as_text(&self) -> bool {
+        self.target.vendor == Vendor::MariaDb || self.target.unknown_types.contains("json")
+    }
+
+    /// Notes documents that the target could have kept as they were: a dump holds them as MySQL would load them.
+    fn note_rounded_documents(&self, table: &Table) {
+        let rows: u64 = table.files.iter().map(|file| file.retyped).sum();
+        let has_documents = table.columns.iter().any(Column::is_cast_to_json);
+        let Some(origin) = self.objects.get(&table.script.file) else { return };
+        if rows > 0 && has_documents && self.keeps_documents_as_text() {
+            let mut notes = Notes::new(&origin.label);
+            let reason = "a dump holds documents as MySQL loads them, so 1.10 is 1.1 there and digits beyond the 17th are lost; drover copy \
+                          brings the text as MySQL prints it";
+            notes.add(&format!("JSON with a DECIMAL inside (rows: {rows})"), "a DOUBLE", Why::lost(reason));
+            self.state().rewrites.extend(notes.rewrites);
         }
     }
 
@@ -381,16 +444,16 @@ fn has_bare_timestamps(store: &Store, manifest: &Manifest) -> Result<bool> {
 }
 
 /// What servers must have in common to print definitions alike, but for details.
-pub(crate) fn version(server: &Server) -> (Vendor, u32, u32) {
+pub(crate) fn version(server: &Server) -> (Vendor, bool, u32, u32) {
     let (major, minor, _) = server.numbers();
-    (server.vendor, major, minor)
+    (server.vendor, server.is_tidb(), major, minor)
 }
 
 /// What servers must have in common for one to take what the other prints: patch releases of MySQL 8.0 brought syntax, and took some out.
-fn grammar(server: &Server) -> (Vendor, u32, u32, u32) {
-    let (vendor, major, minor) = version(server);
+fn grammar(server: &Server) -> (Vendor, bool, u32, u32, u32) {
+    let (vendor, is_tidb, major, minor) = version(server);
     let patch = if (vendor, major, minor) == (Vendor::MySql, 8, 0) { server.numbers().2 } else { 0 };
-    (vendor, major, minor, patch)
+    (vendor, is_tidb, major, minor, patch)
 }
 
 /// The manifest without the objects of some scripts.

@@ -4,9 +4,9 @@ use drover_db::collations::nearest;
 use drover_db::sql::{Dialect, Kind, tokens};
 use drover_db::{Server, Vendor};
 
-use super::phrase::Phrase;
 use super::target::Target;
 use super::{Notes, Why};
+use drover_db::sql::phrase::Phrase;
 
 /// The version in a comment like `/*!80023 x */` and what is in it.
 fn version_comment(text: &[u8]) -> Option<(bool, u32, &[u8])> {
@@ -31,6 +31,10 @@ fn executes(vendor: Vendor, version: u32, mariadb_only: bool, comment: u32) -> b
 }
 
 fn number(server: &Server) -> u32 {
+    if server.is_tidb() {
+        // It reads them all. Source: `startWithSlash` in its pkg/parser/lexer.go.
+        return u32::MAX;
+    }
     let (major, minor, patch) = server.numbers();
     major * 10_000 + minor * 100 + patch
 }
@@ -171,17 +175,6 @@ fn regexp_like(phrase: &mut Phrase, at: usize, notes: &mut Notes) {
     phrase.replace(at..end, with.as_bytes());
 }
 
-/// Where MariaDB keeps an expression as text, it misreads a string behind `_utf8mb4`: one with quotes or backslashes is an
-/// error, and of `_utf8mb4'é'` it makes `xC3xA9` in silence. The session's character set is utf8mb4, so that the string is
-/// the same without that word.
-pub(super) fn introducers(phrase: &mut Phrase) {
-    for at in (0..phrase.len()).rev() {
-        if phrase.token(at).is_word("_utf8mb4") && phrase.token(at + 1).kind == Kind::String {
-            phrase.replace(at..at + 1, b"");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,11 +236,5 @@ mod tests {
         let to = |text: &str| changed(text, |phrase, notes| functions(phrase, &target, notes));
         assert_eq!(to("(regexp_like(f(a, b),'^x,') and 1)"), ("((f(a, b) regexp '^x,') and 1)".into(), 1));
         assert_eq!(to("regexp_like(a,'b','i')"), ("regexp_like(a,'b','i')".into(), 0));
-    }
-
-    #[test]
-    fn strings_that_mariadb_misreads_lose_their_introducer() {
-        let to = |text: &str| changed(text, |phrase, _| introducers(phrase)).0;
-        assert_eq!(to(r"concat(_utf8mb4'a',_utf8mb4'b\'c',_latin1'\'')"), r"concat('a','b\'c',_latin1'\'')");
     }
 }

@@ -31,6 +31,7 @@ pub(crate) struct Lost {
 /// has, so that unlocking it alone lets nobody in. So has one that is locked, for a server that can lock none.
 pub(crate) fn translate(account: &mut Account, facts: &Facts) -> Lost {
     let mut lost = Lost::default();
+    without_refused(account, facts);
     let held: Vec<_> = account.ways.iter().filter_map(|way| held(way, facts)).collect();
     let further: Vec<_> = account.further.iter().filter_map(|one| held_as_it_is(one, facts)).collect();
     let missing = |factors: &[Factor]| -> Vec<String> {
@@ -70,6 +71,27 @@ pub(crate) fn translate(account: &mut Account, facts: &Facts) -> Lost {
         lost.what.push("its older password, which held beside the current one, is gone".into());
     }
     lost
+}
+
+/// What no password has, and the server does not take as a hash either, is no way to log in: MariaDB's `invalid`, and whatever MySQL 5.7 took.
+fn without_refused(account: &mut Account, facts: &Facts) {
+    let had_some = !account.ways.is_empty();
+    account.ways.retain(|way| is_taken(way, facts));
+    if had_some && account.ways.is_empty() {
+        account.ways = vec![unusable(facts)];
+    }
+}
+
+/// Whether the server takes the hash, if it has the plugin (seen on MySQL 5.7 and 8.0.33, MariaDB 10.5 to 11.8).
+fn is_taken(way: &Factor, facts: &Facts) -> bool {
+    const LENGTH: usize = 41; // an asterisk and digits, of which MySQL looks at the first only
+    let hash = &way.hash.0;
+    let takes_any = facts.lacks_roles() && facts.makes_whole();
+    way.plugin != "mysql_native_password"
+        || hash.is_empty()
+        || hash.len() == LENGTH && hash[0] == b'*'
+        || takes_any
+        || facts.vendor == Vendor::MariaDb && hash == b"invalid"
 }
 
 /// Whether an account has one password, and nothing beside it: MariaDB, and MySQL before 8.0.14.
@@ -114,10 +136,12 @@ mod tests {
     use super::*;
     use drover_db::grants::Who;
 
+    const NATIVE: &str = "*0123456789012345678901234567890123456789";
+
     fn facts(vendor: Vendor, plugins: &[&str]) -> Facts {
         let plugins = plugins.iter().map(|&plugin| plugin.to_owned()).collect();
-        let (privileges, lacking) = Default::default();
-        Facts { vendor, privileges, plugins, partial_revokes: false, lacking }
+        let (version, privileges, settings, lacking) = Default::default();
+        Facts { vendor, version, privileges, plugins, partial_revokes: false, settings, lacking }
     }
 
     fn account(ways: &[(&str, &str)]) -> Account {
@@ -129,7 +153,7 @@ mod tests {
     #[test]
     fn a_hash_that_the_target_cannot_use_locks_the_account() {
         let mysql = facts(Vendor::MySql, &["caching_sha2_password", "sha256_password"]);
-        let mut native = account(&[("mysql_native_password", "*0A")]);
+        let mut native = account(&[("mysql_native_password", NATIVE)]);
         let lost = translate(&mut native, &mysql);
         assert!(lost.login && native.locked && lost.what[0].contains("mysql_native_password"));
         assert!(native.ways[0].hash.0.starts_with(b"$A$005$THISIS"));
@@ -154,9 +178,31 @@ mod tests {
     }
 
     #[test]
+    fn a_hash_that_no_password_has_is_no_way_to_log_in() {
+        let native = ("mysql_native_password", "invalid");
+        let mysql = facts(Vendor::MySql, &["caching_sha2_password", "mysql_native_password"]);
+        let mut root = account(&[native, ("unix_socket", "")]);
+        let lost = translate(&mut root, &mysql);
+        assert!(
+            lost.login && root.locked && lost.what == ["the server has no plugin unix_socket"],
+            "{lost:?}"
+        );
+        let mut nobody = account(&[native]);
+        assert_eq!(translate(&mut nobody, &mysql), Lost::default(), "nobody logged in before");
+        assert!(nobody.ways[0].hash.0.starts_with(b"$A$005$THISIS") && !nobody.locked);
+        let mariadb = facts(Vendor::MariaDb, &["mysql_native_password", "unix_socket"]);
+        let mut same = account(&[("unix_socket", ""), native]);
+        translate(&mut same, &mariadb);
+        assert_eq!(same, account(&[("unix_socket", ""), native]));
+        let mut of_5_7 = account(&[("mysql_native_password", "disabled")]);
+        translate(&mut of_5_7, &mariadb);
+        assert_eq!(of_5_7.ways, [Factor::new("mysql_native_password", b"invalid")]);
+    }
+
+    #[test]
     fn one_factor_of_two_is_not_enough() {
         let mariadb = facts(Vendor::MariaDb, &["mysql_native_password", "unix_socket"]);
-        let mut both = account(&[("mysql_native_password", "*0A")]);
+        let mut both = account(&[("mysql_native_password", NATIVE)]);
         both.further = vec![Factor::new("auth_socket", b"")];
         assert!(translate(&mut both, &mariadb).login && both.further.is_empty());
     }

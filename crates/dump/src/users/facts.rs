@@ -1,9 +1,10 @@
 //! What a server can hold of accounts, asked of the server itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::{Connection, Server, Vendor, server};
 
+use super::read;
 use super::sql::Form;
 use crate::Result;
 use crate::error::Doing;
@@ -12,12 +13,16 @@ use crate::error::Doing;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) vendor: Vendor,
+    /// Major, minor and patch number.
+    pub(crate) version: (u32, u32, u32),
     /// The privileges that it knows, in capitals.
     pub(crate) privileges: BTreeSet<String>,
     /// The authentication plugins that are loaded.
     pub(crate) plugins: BTreeSet<String>,
     /// Whether a schema can be taken out of a global grant; then `_` and `%` in schema names stand for themselves.
     pub(crate) partial_revokes: bool,
+    /// Which settings it has of those that decide what accounts may do.
+    pub(crate) settings: BTreeMap<String, String>,
     /// What of an account MySQL's own table has no column for.
     pub(crate) lacking: BTreeSet<&'static str>,
 }
@@ -25,7 +30,8 @@ pub(crate) struct Facts {
 impl Facts {
     /// Asks the server.
     pub(crate) fn of(connection: &mut Connection) -> Result<Self> {
-        let vendor = Server::of(connection).doing(|| "asking for the server's version")?.vendor;
+        let server = Server::of(connection).doing(|| "asking for the server's version")?;
+        let vendor = server.vendor;
         let rows = connection.query("SHOW PRIVILEGES").doing(|| "asking which privileges there are")?;
         let privileges = rows.into_iter().map(|row| row.string(0).to_uppercase());
         let rows = connection
@@ -48,9 +54,11 @@ impl Facts {
             server::variable(connection, "GLOBAL.partial_revokes").doing(|| "reading partial_revokes")?;
         Ok(Self {
             vendor,
+            version: server.numbers(),
             privileges: privileges.filter(|name| !NO_PRIVILEGES.contains(&name.as_str())).collect(),
             plugins: plugins.collect(),
             partial_revokes: partial.as_deref() == Some("1"),
+            settings: read::settings(connection)?,
             lacking,
         })
     }
@@ -58,6 +66,11 @@ impl Facts {
     /// Whether CREATE USER takes all of an account: MySQL from 5.7.6 on, as it can lock one.
     pub(crate) fn makes_whole(&self) -> bool {
         !self.lacking.contains("account_locked")
+    }
+
+    /// Whether it is a MySQL before 8.0.
+    pub(crate) fn lacks_roles(&self) -> bool {
+        self.lacking.contains("create_role_priv")
     }
 
     /// How its statements are written.

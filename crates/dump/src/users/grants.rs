@@ -4,20 +4,25 @@ use std::collections::BTreeMap;
 
 use drover_db::grants::{Grant, Privilege, Scope};
 
+/// The columns of each privilege, by its name and whether it is on the whole table.
+type Privileges = BTreeMap<(String, bool), Vec<String>>;
+
 /// One grant for each thing, sorted, without those that give nothing.
 pub(crate) fn together(grants: impl IntoIterator<Item = Grant>) -> Vec<Grant> {
-    let mut all: BTreeMap<(Scope, bool, bool), BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    let mut all: BTreeMap<(Scope, bool, bool), Privileges> = BTreeMap::new();
     for grant in grants {
         let privileges = all.entry((grant.on, grant.revoked, grant.grant_option)).or_default();
         for privilege in grant.privileges {
-            privileges.entry(privilege.name).or_default().extend(privilege.columns);
+            // One on the whole table stays beside the same on columns.
+            let is_whole = privilege.columns.is_empty();
+            privileges.entry((privilege.name, is_whole)).or_default().extend(privilege.columns);
         }
     }
-    let grant = |((on, revoked, grant_option), mut privileges): ((Scope, bool, bool), BTreeMap<_, _>)| {
+    let grant = |((on, revoked, grant_option), mut privileges): ((Scope, bool, bool), Privileges)| {
         if privileges.len() > 1 {
-            privileges.remove("USAGE");
+            privileges.retain(|(name, _), _| name != "USAGE");
         }
-        let privilege = |(name, mut columns): (String, Vec<String>)| {
+        let privilege = |((name, _), mut columns): ((String, bool), Vec<String>)| {
             columns.sort();
             columns.dedup();
             Privilege { name, columns }
@@ -35,6 +40,18 @@ pub(crate) fn together(grants: impl IntoIterator<Item = Grant>) -> Vec<Grant> {
 mod tests {
     use super::*;
     use drover_db::grants::parse;
+
+    #[test]
+    fn a_privilege_on_a_table_stays_beside_the_same_on_its_columns() {
+        let grants = together([read("GRANT SELECT, INSERT, INSERT (a, b) ON s.t TO a@b")]);
+        let inserts: Vec<_> = grants[0]
+            .privileges
+            .iter()
+            .filter(|one| one.name == "INSERT")
+            .map(|one| one.columns.len())
+            .collect();
+        assert_eq!(inserts, [2, 0]);
+    }
 
     fn read(line: &str) -> Grant {
         parse(line.as_bytes()).unwrap_or_else(|| panic!("{line}")).1

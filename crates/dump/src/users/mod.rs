@@ -2,6 +2,7 @@
 //! target is of the other one, and compared. What a target cannot hold is listed, never dropped without a word.
 
 pub(crate) mod authentication;
+mod columns;
 pub(crate) mod compare;
 pub(crate) mod facts;
 pub(crate) mod grants;

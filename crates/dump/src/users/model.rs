@@ -1,5 +1,6 @@
 //! What an account is, whichever vendor's server it comes from. `@users.json` holds this.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use drover_db::Vendor;
@@ -14,9 +15,25 @@ pub(crate) struct Accounts {
     /// MySQL's `partial_revokes`: `_` and `%` in the schema names of grants stand for themselves.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) partial_revokes: bool,
+    /// What else decides what accounts may do: those of MySQL's global settings [`RULING`] that are not at their default.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) settings: BTreeMap<String, String>,
     /// Sorted by name and host.
     pub(crate) accounts: Vec<Account>,
+    /// Accounts that the server passes over, as MySQL from 5.7 on does if their plugin is empty: nobody can log in, and it does not tell what
+    /// they may do.
+    #[serde(skip)]
+    pub(crate) passed_over: Vec<Who>,
 }
+
+/// MySQL's global settings that decide what accounts may do, beside `partial_revokes`. MariaDB has none of them.
+pub(crate) const RULING: [&str; 5] = [
+    "mandatory_roles",
+    "activate_all_roles_on_login",
+    "check_proxy_users",
+    "mysql_native_password_proxy_users",
+    "sha256_password_proxy_users",
+];
 
 /// An account or a role with all that it may do. A field is absent where the server's own default applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

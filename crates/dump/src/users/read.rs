@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drover_db::grants::{Who, parse};
+use drover_db::grants::{Line, Who};
 use drover_db::wire::Rows;
-use drover_db::{Connection, Row, Server, Vendor, server};
+use drover_db::{Connection, Row, Server, Vendor, quote, server};
 use serde_json::Value;
 
-use super::grants;
-use super::model::{Account, Accounts, Factor, Limits, Membership, PasswordRules, Proxy, Require, Secret};
+use super::model::{
+    Account, Accounts, Factor, Limits, Membership, PasswordRules, Proxy, RULING, Require, Secret,
+};
+use super::{columns, grants};
 use crate::error::Doing;
 use crate::{Error, Result};
 
@@ -22,8 +24,8 @@ const INTERNAL: [&str; 4] = ["mysql.sys", "mysql.session", "mysql.infoschema", "
 /// If the account may not read the schema `mysql`, or something there is not as expected.
 pub(crate) fn accounts(connection: &mut Connection) -> Result<Accounts> {
     let vendor = Server::of(connection).doing(|| "asking for the server's version")?.vendor;
-    let mut accounts = match vendor {
-        Vendor::MariaDb => mariadb(connection)?,
+    let (mut accounts, passed_over) = match vendor {
+        Vendor::MariaDb => (mariadb(connection)?, Vec::new()),
         Vendor::MySql => mysql(connection)?,
     };
     accounts.retain(|account| !INTERNAL.contains(&account.who.name.as_str()));
@@ -32,13 +34,27 @@ pub(crate) fn accounts(connection: &mut Connection) -> Result<Accounts> {
     for account in &mut accounts {
         read_grants(connection, account)?;
     }
+    // MariaDB keeps PUBLIC for ever, once something was granted to it.
+    accounts.retain(|account| {
+        !(account.who.is_public() && account.grants.is_empty() && account.roles.is_empty())
+    });
     accounts.sort_by(|a, b| a.who.cmp(&b.who));
     let partial =
         server::variable(connection, "GLOBAL.partial_revokes").doing(|| "reading partial_revokes")?;
-    Ok(Accounts { vendor, partial_revokes: partial.as_deref() == Some("1"), accounts })
+    let mut settings = settings(connection)?;
+    settings.retain(|_, value| !["", "OFF"].contains(&value.as_str()));
+    Ok(Accounts { vendor, partial_revokes: partial.as_deref() == Some("1"), settings, accounts, passed_over })
 }
 
-fn rows(connection: &mut Connection, sql: &str, what: &str) -> Result<Rows> {
+/// Those of [`RULING`] that the server has, as it prints them.
+pub(crate) fn settings(connection: &mut Connection) -> Result<BTreeMap<String, String>> {
+    let names = RULING.map(quote::string).join(", ");
+    let rows = connection.query(format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"));
+    let rows = rows.doing(|| "reading the settings that decide what accounts may do")?;
+    Ok(rows.into_iter().map(|row| (row.string(0), row.string(1))).collect())
+}
+
+pub(super) fn rows(connection: &mut Connection, sql: &str, what: &str) -> Result<Rows> {
     connection.query(sql).map_err(|error| match error.code() {
         Some(1044 | 1142 | 1143 | 1227) => Error::with_hint(
             format!("accounts cannot be read: this account has no SELECT on {what}: {error}"),
@@ -57,7 +73,7 @@ fn damaged(what: &str) -> Error {
 }
 
 /// A row by the names of its columns.
-struct Named<'a> {
+pub(super) struct Named<'a> {
     columns: &'a Rows,
     row: &'a Row,
 }
@@ -67,7 +83,7 @@ impl Named<'_> {
         self.row.text(self.columns.column(column)?)
     }
 
-    fn string(&self, column: &str) -> String {
+    pub(super) fn string(&self, column: &str) -> String {
         self.text(column).unwrap_or_default()
     }
 
@@ -88,13 +104,19 @@ impl Named<'_> {
     }
 }
 
-fn each(rows: &Rows) -> impl Iterator<Item = Named<'_>> {
+pub(super) fn each(rows: &Rows) -> impl Iterator<Item = Named<'_>> {
     rows.rows.iter().map(move |row| Named { columns: rows, row })
 }
 
-fn mysql(connection: &mut Connection) -> Result<Vec<Account>> {
+/// The accounts, and those that the server passes over.
+fn mysql(connection: &mut Connection) -> Result<(Vec<Account>, Vec<Who>)> {
     let rows = rows(connection, "SELECT * FROM mysql.user", "mysql.user")?;
-    each(&rows).map(|row| mysql_account(&row)).collect()
+    // Before 5.7 an empty plugin is that of the hash, which has a column of its own.
+    let needs_plugin = rows.column("Password").is_none();
+    let (over, all): (Vec<_>, Vec<_>) =
+        each(&rows).partition(|row| needs_plugin && row.string("plugin").is_empty());
+    let over = over.iter().map(|row| row.who("User", "Host")).collect();
+    Ok((all.iter().map(mysql_account).collect::<Result<_>>()?, over))
 }
 
 fn mysql_account(row: &Named<'_>) -> Result<Account> {
@@ -336,8 +358,34 @@ fn read_grants(connection: &mut Connection, account: &mut Account) -> Result<()>
         Err(_) => rows(connection, &format!("SHOW GRANTS FOR {}", account.who), &what)?,
         Ok(lines) => lines,
     };
-    // MariaDB also lists what the account's roles may do.
-    let own = lines.into_iter().filter_map(|row| parse(row.bytes(0)?)).filter(|(who, _)| *who == account.who);
-    account.grants = grants::together(own.map(|(_, grant)| grant));
+    let (mut own, mut tables) = (Vec::new(), 0);
+    for row in lines {
+        let line = row.bytes(0).unwrap_or_default();
+        match Line::read(line, &account.who) {
+            Some(Line::Grant(who, grant)) if who == account.who => own.push(grant),
+            // MariaDB also lists what the account's roles may do.
+            Some(Line::Grant(..) | Line::Other) => {}
+            Some(Line::BareColumns) => tables += 1,
+            None => return Err(not_understood(&account.who, line)),
+        }
+    }
+    if tables > 0 {
+        let found = columns::grants(connection, &account.who)?;
+        if found.len() != tables {
+            return Err(columns::other_tables(&account.who, tables, found.len()));
+        }
+        own.extend(found);
+    }
+    account.grants = grants::together(own);
     Ok(())
+}
+
+/// What comes behind the account may hold its password's hash, so it is not shown.
+fn not_understood(who: &Who, line: &[u8]) -> Error {
+    let line = String::from_utf8_lossy(line);
+    let shown = line.split(" IDENTIFIED ").next().unwrap_or_default();
+    Error::with_hint(
+        format!("accounts cannot be read: a grant of {who} is not understood: {shown}"),
+        "REVOKE it, or leave --users away; please report the line",
+    )
 }

@@ -91,6 +91,16 @@ pub(crate) fn create(account: &Account, form: Form) -> Vec<String> {
     [first].into_iter().chain(after).collect()
 }
 
+/// The statement that drops the account. PUBLIC cannot be dropped: all is taken from it, roles too.
+pub(crate) fn drop(account: &Account) -> String {
+    let who = &account.who;
+    match account.is_role {
+        _ if who.is_public() => format!("REVOKE ALL PRIVILEGES, GRANT OPTION FROM {who}"),
+        true => format!("DROP ROLE {who}"),
+        false => format!("DROP USER {who}"),
+    }
+}
+
 fn create_and_grant(account: &Account) -> Vec<String> {
     let who = &account.who;
     // With WITH … AS the hash comes into a column that no server of then looks at: everybody is let in without a password.
@@ -136,11 +146,12 @@ fn factor(factor: &Factor, vendor: Vendor) -> String {
     }
 }
 
-/// MariaDB takes a string only, and so does MySQL before 8.0.17, whose salts are of any seven bits.
+/// MariaDB takes a string only, and so does MySQL before 8.0.17, whose salts are of any seven bits. The vendors' clients
+/// make `\r\n` in a script `\n`.
 fn literal(secret: &Secret, vendor: Vendor) -> String {
     let text = std::str::from_utf8(&secret.0).ok();
     match text.filter(|text| vendor == Vendor::MariaDb || text.is_ascii()) {
-        Some(text) => quote::string(text),
+        Some(text) => quote::string(text).replace('\r', "\\r"),
         None => quote::hex(&secret.0),
     }
 }
@@ -263,13 +274,13 @@ mod tests {
     fn an_account_of_mysql_with_two_passwords() {
         let mut account = Account::new(Who::new("a", "h"));
         account.ways = vec![Factor::new("caching_sha2_password", b"$A$\x01")];
-        account.older_password = Secret(b"$A$B".to_vec());
+        account.older_password = Secret(b"$A$\r\nB".to_vec());
         account.attribute = Some("{\"a\": \"it's\"}".into());
         account.password.failed_logins = Some((3, -1));
         assert_eq!(
             create(&account, Form::MySql),
             [
-                "CREATE USER IF NOT EXISTS `a`@`h` IDENTIFIED WITH `caching_sha2_password` AS '$A$B' \
+                "CREATE USER IF NOT EXISTS `a`@`h` IDENTIFIED WITH `caching_sha2_password` AS '$A$\\r\nB' \
                  FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME UNBOUNDED ATTRIBUTE '{\"a\": \"it''s\"}'",
                 "ALTER USER `a`@`h` IDENTIFIED WITH `caching_sha2_password` AS '$A$\u{1}' RETAIN CURRENT PASSWORD"
             ]

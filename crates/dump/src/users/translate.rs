@@ -1,27 +1,31 @@
 //! Making accounts of one server into what another can hold. Nothing is ever allowed that was not allowed before: what has
 //! no equal on the target is left away and listed, with the statement that comes nearest.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod rights;
+mod settings;
+mod superuser;
 
-use drover_db::Vendor;
-use drover_db::grants::{Grant, Privilege, Scope, Who};
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use drover_db::grants::Who;
+use drover_db::{Server, Vendor};
+use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
-use super::grants::together;
 use super::model::{Account, Accounts, PasswordRules};
-use super::privileges::{ALL_OF_MYSQL, There, elsewhere};
 use super::{authentication, sql};
 
+pub(crate) use rights::{escaped, unescaped};
+
 /// Something of an account that the target does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NotHeld {
-    /// The account or role, as SQL names it.
+    /// The account or role, as SQL names it, or the name of a global setting that decides what all of them may do.
     pub account: String,
     /// What is missing, and why.
     pub what: String,
     /// What a person may run to make up for it, where there is such a statement.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statement: Option<String>,
 }
 
@@ -51,15 +55,19 @@ pub(crate) struct NoLogin {
     pub(crate) locked: bool,
 }
 
-/// Makes what a server with these facts can hold.
-pub(crate) fn translate(from: &Accounts, facts: &Facts) -> Translated {
-    let mut work = Work { from, facts, not_held: Vec::new(), without_login: BTreeMap::new() };
+/// Makes what a server with these facts can hold of the accounts of `server`.
+pub(crate) fn translate(from: &Accounts, server: &Server, facts: &Facts) -> Translated {
+    let source = server.numbers();
+    let mut work = Work { from, source, facts, not_held: Vec::new(), without_login: BTreeMap::new() };
     let accounts = from.accounts.iter().filter_map(|account| work.account(account)).collect();
+    work.settings();
     Translated { accounts, not_held: work.not_held, without_login: work.without_login }
 }
 
 struct Work<'a> {
     from: &'a Accounts,
+    /// The version of the server that they are from.
+    source: (u32, u32, u32),
     facts: &'a Facts,
     not_held: Vec<NotHeld>,
     without_login: BTreeMap<Who, NoLogin>,
@@ -97,19 +105,22 @@ impl Work<'_> {
     /// The name of an account or role on the target, or why it can have none.
     fn name(&self, account: &Account) -> Result<Who, String> {
         let who = &account.who;
+        if who.is_public() {
+            return self.public(who);
+        }
         if self.from.vendor == self.facts.vendor || !account.is_role {
             return Ok(who.clone());
         }
         let others =
             || self.from.accounts.iter().filter(|other| other.who.name == who.name && other.who != *who);
         match &who.host {
-            None if who.is_public() => {
-                Err("MySQL grants nothing to everybody; a mandatory role comes nearest".into())
-            }
             None if others().any(|other| other.who.host.as_deref() == Some("%")) => {
                 Err(format!("MySQL keeps roles among the accounts, and there is an account {}@`%`", who))
             }
             None => Ok(Who::new(&who.name, "%")),
+            Some(_) if is_word_of_mariadb(&who.name) => {
+                Err(format!("no role of MariaDB can be called {}", who.name))
+            }
             Some(_) if others().any(|other| other.is_role) => {
                 Err("roles of MariaDB have no host, and there is another role of this name".into())
             }
@@ -117,14 +128,25 @@ impl Work<'_> {
         }
     }
 
+    fn public(&self, who: &Who) -> Result<Who, String> {
+        match self.facts.vendor {
+            Vendor::MySql => Err("MySQL grants nothing to everybody; a mandatory role comes nearest".into()),
+            Vendor::MariaDb if self.facts.version < PUBLIC_SINCE => {
+                Err("MariaDB before 10.11 grants nothing to everybody".into())
+            }
+            Vendor::MariaDb => Ok(who.clone()),
+        }
+    }
+
     /// The statements for a role that cannot have its name on the target.
     fn by_another_name(&self, role: &Account) -> String {
-        let name = if role.who.is_public() { "PUBLIC".to_owned() } else { format!("{}_role", role.who.name) };
+        let is_mandatory = role.who.is_public() && self.facts.vendor == Vendor::MySql;
+        let name = if is_mandatory { "PUBLIC".to_owned() } else { format!("{}_role", role.who.name) };
         let who = match self.facts.vendor {
             Vendor::MariaDb => Who::role(&name),
             Vendor::MySql => Who::new(&name, "%"),
         };
-        let mandatory = role.who.is_public().then(|| format!("SET PERSIST mandatory_roles = '{who}'"));
+        let mandatory = is_mandatory.then(|| format!("SET PERSIST mandatory_roles = '{who}'"));
         let role = Account { is_role: true, grants: role.grants.clone(), ..Account::new(who) };
         let statements = sql::script(&Accounts { accounts: vec![role], ..self.from.clone() });
         statements.into_iter().chain(mandatory).collect::<Vec<_>>().join("; ")
@@ -273,145 +295,14 @@ impl Work<'_> {
         }
         account.proxies.sort();
     }
-
-    fn grants(&mut self, account: &Account) -> Vec<Grant> {
-        let who = &account.who;
-        let mut grants = Vec::new();
-        let (revokes, granted): (Vec<_>, Vec<_>) =
-            account.grants.iter().cloned().partition(|grant| grant.revoked);
-        let is_new = self.from.vendor == Vendor::MySql && self.facts.vendor == Vendor::MariaDb;
-        let granted = if is_new && revokes.is_empty() { collapsed(granted) } else { granted };
-        for mut grant in granted.clone() {
-            if grant.on == Scope::Global && !self.facts.partial_revokes {
-                self.without_revoked(who, &mut grant, &revokes);
-            }
-            if let Some(on) = self.scope(who, &grant) {
-                let privileges = self.privileges(who, &grant, &granted);
-                grants.push(Grant { on, privileges, ..grant });
-            }
-        }
-        if self.facts.partial_revokes {
-            grants.extend(revokes);
-        }
-        let grants = together(grants.into_iter().filter(|grant| !grant.privileges.is_empty()));
-        match self.facts.vendor == Vendor::MySql && self.facts.lacking.contains("create_role_priv") {
-            true => grants.into_iter().map(|grant| self.as_all(grant)).collect(),
-            false => grants,
-        }
-    }
-
-    /// MySQL before 8.0 shows all of its privileges on everything as ALL PRIVILEGES.
-    fn as_all(&self, grant: Grant) -> Grant {
-        let has = |name: &String| grant.privileges.iter().any(|privilege| privilege.name == *name);
-        match grant.on == Scope::Global && !grant.revoked && self.facts.privileges.iter().all(has) {
-            true => Grant { privileges: vec![Privilege::new("ALL PRIVILEGES")], ..grant },
-            false => grant,
-        }
-    }
-
-    /// A privilege on all schemas but some is not granted at all where it would be one on all.
-    fn without_revoked(&mut self, who: &Who, grant: &mut Grant, revokes: &[Grant]) {
-        let name = |privilege: &Privilege| privilege.name.clone();
-        let revoked: BTreeSet<_> =
-            revokes.iter().flat_map(|revoke| revoke.privileges.iter().map(name)).collect();
-        let is_hit = |privilege: &Privilege| privilege.is_all() || revoked.contains(&privilege.name);
-        if revoked.is_empty() || !grant.privileges.iter().any(is_hit) {
-            return;
-        }
-        let (hit, kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut grant.privileges).into_iter().partition(is_hit);
-        grant.privileges = kept;
-        let statement = Grant { privileges: hit.clone(), ..grant.clone() }.statement(who);
-        let hit: Vec<_> = hit.iter().map(name).collect();
-        let but: Vec<_> = revokes.iter().map(|revoke| revoke.statement(who)).collect();
-        let what = format!(
-            "{} on all schemas but some ({}) needs partial_revokes: not granted; the statement gives it on those too",
-            hit.join(", "),
-            but.join("; ")
-        );
-        self.lost(who, what, Some(statement));
-    }
-
-    /// With partial_revokes `_` and `%` in a schema's name stand for themselves, without it for any characters.
-    fn scope(&mut self, who: &Who, grant: &Grant) -> Option<Scope> {
-        let Scope::Schema(name) = &grant.on else { return Some(grant.on.clone()) };
-        let literal = match (self.from.partial_revokes, self.facts.partial_revokes) {
-            (true, false) => Some(escaped(name)),
-            (false, true) => unescaped(name),
-            _ => Some(name.clone()),
-        };
-        if literal.is_none() {
-            let what = "the target has partial_revokes: it takes no patterns for names of schemas";
-            self.lost(who, what, Some(grant.statement(who)));
-        }
-        literal.map(Scope::Schema)
-    }
-
-    fn privileges(&mut self, who: &Who, grant: &Grant, granted: &[Grant]) -> Vec<Privilege> {
-        let (mut found, mut unknown, mut nearest) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for privilege in &grant.privileges {
-            let name = privilege.name.as_str();
-            if name == "USAGE" || privilege.is_all() || self.facts.privileges.contains(name) {
-                found.extend(self.spelled_out(grant, privilege));
-                continue;
-            }
-            match elsewhere(name, self.facts) {
-                // Those with a line below are MySQL's dynamic ones, which are global only.
-                There::Is(names)
-                    if grant.on == Scope::Global || !names.iter().any(|name| name.contains('_')) =>
-                {
-                    let columns = &privilege.columns;
-                    found.extend(
-                        names
-                            .iter()
-                            .map(|name| Privilege { columns: columns.clone(), ..Privilege::new(name) }),
-                    );
-                }
-                There::Nearest(other) if holds_globally(granted, other) => {}
-                There::Nearest(other) => {
-                    nearest.insert(other);
-                    unknown.push(name);
-                }
-                _ => unknown.push(name),
-            }
-        }
-        if !unknown.is_empty() {
-            let more = if nearest.is_empty() { "" } else { "; the statement comes nearest, and allows more" };
-            let privileges: Vec<_> = nearest.iter().map(|name| Privilege::new(name)).collect();
-            let instead = Grant { on: Scope::Global, privileges, grant_option: false, revoked: false };
-            let statement = (!nearest.is_empty()).then(|| instead.statement(who));
-            let what = format!("{} knows no privilege {}{more}", self.facts.vendor, unknown.join(", "));
-            self.lost(who, what, statement);
-        }
-        found
-    }
-
-    /// MySQL shows ALL PRIVILEGES on everything as the privileges that it means.
-    fn spelled_out(&self, grant: &Grant, privilege: &Privilege) -> Vec<Privilege> {
-        match privilege.is_all() && grant.on == Scope::Global && self.facts.vendor == Vendor::MySql {
-            true => self.facts.privileges.iter().map(|name| Privilege::new(name)).collect(),
-            false => vec![privilege.clone()],
-        }
-    }
 }
 
-/// An account that has all of MySQL's privileges has all of MariaDB's.
-fn collapsed(granted: Vec<Grant>) -> Vec<Grant> {
-    if !ALL_OF_MYSQL.iter().all(|name| holds_globally(&granted, name)) {
-        return granted;
-    }
-    let (global, mut grants): (Vec<_>, Vec<_>) =
-        granted.into_iter().partition(|grant| grant.on == Scope::Global);
-    let grant_option =
-        global.iter().any(|grant| grant.grant_option && grant.privileges.iter().any(|p| p.name == "SELECT"));
-    let privileges = vec![Privilege::new("ALL PRIVILEGES")];
-    grants.push(Grant { on: Scope::Global, revoked: false, grant_option, privileges });
-    grants
-}
+/// MariaDB's first version with PUBLIC.
+const PUBLIC_SINCE: (u32, u32, u32) = (10, 11, 0);
 
-fn holds_globally(granted: &[Grant], name: &str) -> bool {
-    let mut global = granted.iter().filter(|grant| grant.on == Scope::Global);
-    global.any(|grant| grant.privileges.iter().any(|privilege| privilege.name == name || privilege.is_all()))
+/// Names that MariaDB takes for no role, in capitals or not, quoted or not (seen on 10.5 to 11.8). `PUBLIC` is everybody.
+fn is_word_of_mariadb(name: &str) -> bool {
+    ["", "PUBLIC", "NONE"].iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 /// Whether a host is an address with the number of its bits, `10.0.0.0/8`.
@@ -420,38 +311,29 @@ fn is_prefix(host: &str) -> bool {
         .is_some_and(|(_, bits)| !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A schema's name as a pattern that matches nothing else.
-pub(crate) fn escaped(name: &str) -> String {
-    name.replace('_', "\\_").replace('%', "\\%")
-}
-
-/// The one name that a pattern matches; `None` if it may match several.
-pub(crate) fn unescaped(pattern: &str) -> Option<String> {
-    let (mut name, mut rest) = (String::new(), pattern.chars());
-    while let Some(c) = rest.next() {
-        match c {
-            '%' | '_' => return None,
-            '\\' => match rest.next() {
-                Some(escaped @ ('%' | '_' | '\\')) => name.push(escaped),
-                Some(other) => name.extend(['\\', other]),
-                None => name.push('\\'),
-            },
-            other => name.push(other),
-        }
-    }
-    Some(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::users::model::{Factor, Membership};
+    use crate::users::privileges::ALL_OF_MYSQL;
+    use drover_db::grants::{Grant, Privilege, Scope};
     use proptest::prelude::*;
 
     fn facts(vendor: Vendor, partial_revokes: bool, privileges: &[&str]) -> Facts {
         let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let plugins = set(&["mysql_native_password", "caching_sha2_password"]);
-        Facts { vendor, privileges: set(privileges), plugins, partial_revokes, lacking: BTreeSet::new() }
+        let (version, settings, lacking) = Default::default();
+        Facts { vendor, version, privileges: set(privileges), plugins, partial_revokes, settings, lacking }
+    }
+
+    fn translate(from: &Accounts, facts: &Facts) -> Translated {
+        between((0, 0), from, facts)
+    }
+
+    /// With the source's version.
+    fn between((major, minor): (u32, u32), from: &Accounts, facts: &Facts) -> Translated {
+        let (vendor, version) = (from.vendor, format!("{major}.{minor}.1"));
+        super::translate(from, &Server { vendor, version, comment: String::new() }, facts)
     }
 
     fn grant(on: Scope, names: &[&str]) -> Grant {
@@ -460,12 +342,18 @@ mod tests {
     }
 
     fn account(grants: Vec<Grant>) -> Account {
-        let ways = vec![Factor::new("mysql_native_password", b"*0A")];
+        let ways = vec![Factor::new("mysql_native_password", b"*0123456789012345678901234567890123456789")];
         Account { ways, grants, ..Account::new(Who::new("a", "%")) }
     }
 
     fn accounts(vendor: Vendor, accounts: Vec<Account>) -> Accounts {
-        Accounts { vendor, partial_revokes: false, accounts }
+        Accounts {
+            vendor,
+            partial_revokes: false,
+            settings: BTreeMap::new(),
+            accounts,
+            passed_over: Vec::new(),
+        }
     }
 
     #[test]
@@ -500,6 +388,54 @@ mod tests {
     }
 
     #[test]
+    fn super_never_allows_more_and_less_only_where_it_is_listed() {
+        let moved = |held: &[&str], from: (Vendor, (u32, u32)), to: (Vendor, (u32, u32)), knows: &[&str]| {
+            let facts = Facts { version: (to.1.0, to.1.1, 1), ..facts(to.0, false, knows) };
+            let there =
+                between(from.1, &accounts(from.0, vec![account(vec![grant(Scope::Global, held)])]), &facts);
+            let names = there.accounts[0].grants.iter().flat_map(|grant| &grant.privileges);
+            let names: Vec<_> = names.map(|privilege| privilege.name.clone()).collect();
+            (names.join(", "), there.not_held.len())
+        };
+        let (mariadb, mysql) = (Vendor::MariaDb, Vendor::MySql);
+        let every = ["X", "READ_ONLY ADMIN", "SET USER", "SUPER"];
+        for (from, to, expected, lost) in [
+            ((10, 5), (10, 6), "SUPER", 0),
+            ((10, 4), (10, 11), "READ_ONLY ADMIN, SUPER", 0),
+            ((10, 11), (10, 11), "SUPER", 0),
+            ((10, 5), (11, 8), "READ_ONLY ADMIN, SET USER, SUPER", 0),
+            ((10, 11), (11, 8), "SET USER, SUPER", 0),
+            ((11, 4), (11, 8), "SUPER", 0),
+            ((11, 8), (10, 11), "", 1),
+            ((10, 11), (10, 5), "SET USER", 1),
+        ] {
+            let found = moved(&["SUPER"], (mariadb, from), (mariadb, to), &every);
+            assert_eq!(found, (expected.to_owned(), lost), "{from:?} to {to:?}");
+        }
+        let both = moved(&["READ_ONLY ADMIN", "SUPER"], (mariadb, (10, 11)), (mariadb, (10, 5)), &every);
+        assert_eq!(both, ("READ_ONLY ADMIN, SUPER".into(), 0));
+        let of_8 = ["ROLE_ADMIN", "SET_USER_ID", "SUPER", "SYSTEM_VARIABLES_ADMIN", "XA_RECOVER_ADMIN"];
+        let to_8 = |from| moved(&["SUPER"], from, (mysql, (8, 0)), &of_8);
+        assert_eq!(to_8((mysql, (5, 7))), ("SUPER, XA_RECOVER_ADMIN".into(), 0));
+        assert_eq!(to_8((mysql, (8, 0))), ("SUPER".into(), 0));
+        assert_eq!(
+            to_8((mariadb, (10, 5))),
+            ("SET_USER_ID, SYSTEM_VARIABLES_ADMIN, XA_RECOVER_ADMIN".into(), 1)
+        );
+        assert_eq!(to_8((mariadb, (11, 8))), ("XA_RECOVER_ADMIN".into(), 1));
+        assert_eq!(moved(&["SUPER"], (mysql, (5, 7)), (mariadb, (11, 8)), &every).1, 0);
+        assert_eq!(moved(&["SUPER"], (mysql, (9, 7)), (mariadb, (11, 8)), &every).1, 1);
+        assert_eq!(
+            moved(&["SUPER"], (mariadb, (10, 5)), (mysql, (5, 7)), &["SUPER", "X"]),
+            ("SUPER".into(), 0)
+        );
+        assert_eq!(
+            moved(&["SUPER"], (mariadb, (11, 8)), (mysql, (5, 7)), &["SUPER", "X"]),
+            (String::new(), 1)
+        );
+    }
+
+    #[test]
     fn all_privileges_stay_all() {
         let every = facts(Vendor::MySql, false, &ALL_OF_MYSQL);
         let all = accounts(Vendor::MariaDb, vec![account(vec![grant(Scope::Global, &["ALL PRIVILEGES"])])]);
@@ -510,6 +446,27 @@ mod tests {
             &facts(Vendor::MariaDb, false, &[]),
         );
         assert_eq!(back.accounts[0].grants, all.accounts[0].grants);
+    }
+
+    proptest! {
+        #[test]
+        fn a_grant_option_on_everything_is_kept_or_listed(
+            names in prop::sample::subsequence(ALL_OF_MYSQL.to_vec(), 1..=ALL_OF_MYSQL.len()),
+            is_all: bool,
+            from in 0..4_usize,
+            to in 0..2_usize,
+        ) {
+            let servers = [(Vendor::MySql, (5, 7)), (Vendor::MySql, (8, 4)), (Vendor::MariaDb, (10, 1)), (Vendor::MariaDb, (11, 8))];
+            let (vendor, version) = servers[from];
+            let names = if is_all { vec!["ALL PRIVILEGES"] } else { names };
+            let granted = Grant { grant_option: true, ..grant(Scope::Global, &names) };
+            let accounts = accounts(vendor, vec![account(vec![granted])]);
+            let facts = facts([Vendor::MySql, Vendor::MariaDb][to], false, &ALL_OF_MYSQL);
+            let there = between(version, &accounts, &facts);
+            let grants = &there.accounts[0].grants;
+            let has_option = grants.iter().any(|grant| grant.on == Scope::Global && grant.grant_option);
+            prop_assert!(has_option || !there.not_held.is_empty(), "{grants:?}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use drover_db::{Connection, Stop, quote};
 use serde::Serialize;
 
 use crate::error::Doing;
+use crate::identity::refuse_same;
 use crate::place::Placement;
 use crate::push::all_drained;
 use crate::record::Record;
@@ -82,6 +83,7 @@ pub fn build(
 ) -> Result<BuildReport> {
     let started = std::time::Instant::now();
     check_job(&options.job)?;
+    refuse_same(shards)?;
     let mut writers: Vec<Option<Writer<'_>>> =
         shards.shards.iter().map(|shard| open(shard, options)).collect::<Result<_>>()?;
     let placement = placement(shards, &mut writers)?;

@@ -91,7 +91,7 @@ impl<'a> Writer<'a> {
             options.kind,
             quote::string(&options.source.chars().take(512).collect::<String>()),
         );
-        connection.execute(sql).doing(doing)?;
+        session::retried(&mut connection, |connection| connection.execute(&sql).doing(doing))?;
         let sql = format!(
             "SELECT build, kind, state, tasks, merged, position, places FROM queue_build WHERE job = {job}"
         );
@@ -151,7 +151,9 @@ impl<'a> Writer<'a> {
             quote::string(&text),
             self.build
         );
-        if self.connection.execute(sql).doing(doing)?.affected == 0 {
+        let noted =
+            session::retried(&mut self.connection, |connection| connection.execute(&sql).doing(doing))?;
+        if noted.affected == 0 {
             return Err(Error::with_hint(
                 format!("{}: somebody else goes on with it, or it was begun with other shards", doing()),
                 "let one command at a time build a job, with the shards that it was begun with",
@@ -328,11 +330,18 @@ impl<'a> Writer<'a> {
             "UPDATE queue_meta SET bell = bell + 1".to_owned(),
             "COMMIT".to_owned(),
         ];
-        for (at, sql) in steps.into_iter().enumerate() {
-            let changed = self.connection.execute(sql).doing(|| self.shard.doing("publishing a build"))?;
-            if at == 1 && changed.affected == 0 {
-                return Err(self.cancelled());
+        let shard = self.shard;
+        let is_published = session::retried(&mut self.connection, |connection| {
+            for (at, sql) in steps.iter().enumerate() {
+                let changed = connection.execute(sql).doing(|| shard.doing("publishing a build"))?;
+                if at == 1 && changed.affected == 0 {
+                    return Ok(false);
+                }
             }
+            Ok(true)
+        })?;
+        if !is_published {
+            return Err(self.cancelled());
         }
         self.is_published = true;
         Ok(())

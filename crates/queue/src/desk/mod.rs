@@ -203,8 +203,9 @@ impl Desk {
         }
     }
 
-    /// Forgets all of a shard's: it is lost, or its tasks are another shepherd's. Answers will be refused.
-    pub(crate) fn forget(&self, shard: usize) {
+    /// Forgets all of a shard's: it is lost, or its tasks are another shepherd's. Answers will be refused; how many were before they were
+    /// taken from here.
+    pub(crate) fn forget(&self, shard: usize) -> usize {
         let mut inner = lock(&self.inner);
         drop(inner.ready.retain(shard, |_| false));
         let gone: Vec<_> =
@@ -213,7 +214,13 @@ impl Desk {
             inner.back(lease);
         }
         drop(inner);
-        self.tell(shard, |mail| mail.finished.clear());
+        let mut refused = 0;
+        self.tell(shard, |mail| {
+            let is_answer = |finished: &Finished| finished.outcome != Outcome::Returned;
+            refused =
+                std::mem::take(&mut mail.finished).iter().filter(|finished| is_answer(finished)).count();
+        });
+        refused
     }
 
     /// Takes a shard's ready tasks of the lanes that are meant off the desk.

@@ -11,6 +11,8 @@ pub(super) struct Incoming {
     pub(super) later_at: Option<Instant>,
     /// When a schedule may be due.
     pub(super) schedules_at: Instant,
+    /// When is looked at all schedules, whether due or not.
+    pub(super) all_schedules_at: Instant,
     /// A row was seen in the inbox that nobody has committed yet.
     pub(super) awaited: u64,
     pub(super) pause: Duration,

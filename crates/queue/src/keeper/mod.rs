@@ -1,31 +1,33 @@
 //! The keeper of a shard: the one thread that talks to it. It takes what has come in, reads lanes ahead of the workers, and
 //! acknowledges what they have done, many tasks in one transaction.
 
+mod feeding;
 mod incoming;
 mod sharing;
 mod upkeep;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use drover_db::Connection;
+use drover_report::size::duration;
 
 use crate::Result;
-use crate::claims::{self, Claimant};
-use crate::clock::Clock;
+use crate::clock::{Clock, Step};
 use crate::counts::Counts;
-use crate::desk::{Desk, Mail, Queued, StreamName};
+use crate::desk::{Desk, Mail};
 use crate::drain::{self, State};
 use crate::error::Error;
+use crate::identity::Identities;
 use crate::intake::{Books, Intake};
 use crate::kinds::Kinds;
 use crate::lane::Lane;
+use crate::lapse::Lapses;
 use crate::lease::{self, Name, Standing};
 use crate::orphans::{Found, Orphans};
 use crate::renewal::{self, Lease};
-use crate::schedule;
+use crate::schedule::{self, Fired};
 use crate::segments;
 use crate::session;
 use crate::settle::Settling;
@@ -45,6 +47,8 @@ const MOST_READ: usize = 4096;
 const LANES_AT_ONCE: usize = 64;
 /// What was done is not lost because another session is in the way: it is tried again so often, with a second or two between.
 const PATIENT: u32 = 40;
+/// How often is looked who else is there by who moves tasks in, if nobody rings.
+const OTHERS_EVERY: Duration = Duration::from_secs(6);
 /// So long the inbox is left alone that somebody else has locked.
 const LOCKED_PAUSE: Duration = Duration::from_secs(1);
 /// How often is said that it is locked.
@@ -74,6 +78,7 @@ pub(crate) struct Post<'a> {
     pub(crate) at: usize,
     pub(crate) desk: &'a Desk,
     pub(crate) signals: &'a Signals,
+    pub(crate) identities: &'a Identities,
     pub(crate) totals: &'a Totals,
     pub(crate) name: &'a Name,
     /// What the thread that renews its lease is told.
@@ -104,6 +109,9 @@ pub(crate) struct Keeper<'a> {
     lease: &'a Lease,
     look_at: Instant,
     look_every: Duration,
+    lapses: Lapses,
+    /// When is looked who else is there, at the latest.
+    others_at: Instant,
     /// When is said again that the inbox is locked.
     tell_locked_at: Instant,
     orphans: Orphans,
@@ -137,16 +145,16 @@ pub(crate) struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     /// Connects, and enters the shepherd; `left` is the number that it had over an earlier connection.
     pub(crate) fn open(post: &Post<'a>, left: Option<u32>) -> Result<Self> {
-        let Post { shard, at, desk, signals, totals, name, lease, until_empty, trouble } = *post;
+        let Post { shard, at, desk, signals, identities, totals, name, lease, until_empty, trouble } = *post;
         crate::schema::upgrade(&mut session::open(shard)?)?;
         let mut connection = session::brief(session::open(shard)?, shard)?;
         if let Some(before) = left {
             lease::leave(&mut connection, before)?;
         }
-        let kinds = Kinds::load(&mut connection)?;
-        let state = State::load(&mut connection)?;
-        let clock = Clock::of(&mut connection)?;
-        lease::bury(&mut connection, 0)?;
+        let (kinds, state, clock) = session::retried(&mut connection, |connection| {
+            identities.enter(connection, shard)?;
+            Ok((Kinds::load(connection)?, State::load(connection)?, Clock::of(connection)?))
+        })?;
         let now = Instant::now();
         let shepherd = lease::enter(&mut connection, name)?;
         lease.begin(shepherd, &connection, name.lease)?;
@@ -167,6 +175,8 @@ impl<'a> Keeper<'a> {
             lease,
             look_at: now,
             look_every: renewal::every(name.lease),
+            lapses: Lapses::default(),
+            others_at: now,
             tell_locked_at: now,
             orphans: Orphans::new(),
             trouble,
@@ -286,18 +296,18 @@ impl<'a> Keeper<'a> {
 
     /// Looks for what the others do.
     fn look_around(&mut self, changed: bool) -> Result<()> {
-        self.look_at = Instant::now() + self.look_every;
+        let now = Instant::now();
         self.free_orphans()?;
-        if changed || self.intake.is_none() {
-            let (clock, kinds, standing, state) = self.patiently(|connection, shepherd| {
-                let (clock, kinds) = (Clock::of(connection)?, Kinds::load(connection)?);
-                Ok((clock, kinds, lease::bury(connection, shepherd)?, State::load(connection)?))
-            })?;
-            let Standing { rank, shepherds } = standing;
-            (self.clock, self.books.kinds, self.state) = (clock, kinds, state);
-            self.shepherds = shepherds;
-            self.own = self.books.kinds.shared(rank, shepherds);
-            self.desk.rule(self.at, self.own.clone());
+        let looks_at_all = changed || self.intake.is_none();
+        if looks_at_all || now >= self.others_at {
+            self.look_at_the_clock()?;
+            if looks_at_all {
+                self.books.kinds = self.patiently(|connection, _| Kinds::load(connection))?;
+            }
+            self.look_at_others()?;
+        }
+        if looks_at_all {
+            self.state = self.patiently(|connection, _| State::load(connection))?;
             if self.state.rests() {
                 self.intake = None;
                 self.patiently(lease::release_intake)?;
@@ -309,6 +319,7 @@ impl<'a> Keeper<'a> {
                     inbox_at: now,
                     later_at: Some(now),
                     schedules_at: now,
+                    all_schedules_at: now,
                     awaited: 0,
                     pause: Duration::ZERO,
                 });
@@ -320,6 +331,45 @@ impl<'a> Keeper<'a> {
             _ => self.patiently(lease::hungry)?,
         };
         self.idle = self.hungry;
+        self.look_at = (now + self.look_every).min(self.others_at);
+        Ok(())
+    }
+
+    /// Looks who else is there, and takes its part of the rules.
+    fn look_at_others(&mut self) -> Result<()> {
+        let (shepherd, lapses) = (self.books.shepherd, &mut self.lapses);
+        let Standing { rank, shepherds } = session::tried(&mut self.connection, PATIENT, |connection| {
+            lease::bury(connection, shepherd, lapses)
+        })?;
+        let latest = Instant::now() + OTHERS_EVERY;
+        self.others_at = self.lapses.next().map_or(latest, |next| next.min(latest));
+        self.shepherds = shepherds;
+        self.own = self.books.kinds.shared(rank, shepherds);
+        self.desk.rule(self.at, self.own.clone());
+        Ok(())
+    }
+
+    /// Looks at the server's clock, which may have been set, or be that of another machine after a failover.
+    fn look_at_the_clock(&mut self) -> Result<()> {
+        let clock = self.patiently(|connection, _| Clock::of(connection))?;
+        let step = clock.step_since(&self.clock);
+        self.clock = clock;
+        let Some(step) = step else { return Ok(()) };
+        let now = Instant::now();
+        if let Some(incoming) = &mut self.intake {
+            incoming.later_at = Some(now);
+            (incoming.schedules_at, incoming.all_schedules_at) = (now, now);
+        }
+        (self.trouble)(&match step {
+            Step::Back(by) => format!(
+                "the server's clock went back by {}: tasks that were put off before that wait for as much longer",
+                duration(by)
+            ),
+            Step::Forward(by) => format!(
+                "the server's clock went forward by {}: tasks that wait for a time begin as much sooner",
+                duration(by)
+            ),
+        });
         Ok(())
     }
 
@@ -345,15 +395,21 @@ impl<'a> Keeper<'a> {
             return Ok(());
         }
         let shepherd = self.books.shepherd;
-        let fired =
-            session::tried(&mut self.connection, 1, |connection| schedule::fire(connection, shepherd));
+        let looks_at_all = changed || Instant::now() >= incoming.all_schedules_at;
+        let fired = session::tried(&mut self.connection, 1, |connection| {
+            schedule::fire(connection, shepherd, looks_at_all)
+        });
         let now = Instant::now();
         match fired {
-            Ok((fired, wait)) => {
+            Ok(Fired { any, wait, strays }) => {
                 incoming.schedules_at = now + wait;
-                if fired {
+                if looks_at_all {
+                    incoming.all_schedules_at = now + schedule::LATEST;
+                }
+                if any {
                     incoming.inbox_at = now;
                 }
+                strays.iter().for_each(|stray| (self.trouble)(&stray.to_string()));
                 Ok(())
             }
             Err(error) => {
@@ -452,95 +508,6 @@ impl<'a> Keeper<'a> {
         let given: Vec<_> = idle.iter().filter_map(|lane| self.lanes.remove(lane)).collect();
         let are_for_others = given.iter().any(|lane| self.leaves_to_others(lane.kind));
         self.give_back(idle, are_for_others)
-    }
-
-    /// Reads lanes ahead of the workers, and takes more of them where one is read to its end. Gives the lane of which more will be
-    /// needed next, and how many.
-    fn feed(&mut self) -> Result<Option<(u64, usize)>> {
-        let ready = self.desk.ready(self.at);
-        if self.may_be_free {
-            self.take_lanes(&ready)?;
-        }
-        let mut streams: BTreeMap<StreamName, Vec<u64>> = BTreeMap::new();
-        for lane in self.lanes.values().filter(|lane| !lane.is_read() && !self.rests(lane.kind)) {
-            streams.entry(lane.stream(self.at)).or_default().push(lane.lane);
-        }
-        let share = (AHEAD / streams.len().max(1)).clamp(LEAST_AHEAD, MOST_READ * 2);
-        let mut streams: Vec<_> = streams.into_iter().collect();
-        streams.sort_by_key(|(stream, _)| Reverse(stream.priority)); // the others wait for the desk, too
-        let mut ahead: usize = ready.values().sum();
-        let mut next = None;
-        for (stream, mut lanes) in streams {
-            lanes.sort_unstable();
-            let mut waiting = ready.get(&stream).copied().unwrap_or(0);
-            for lane in lanes {
-                if waiting > share / 2 || (waiting > 0 && ahead > AHEAD) {
-                    next = next.or(Some(lane).filter(|_| waiting <= share && ahead <= AHEAD));
-                    break;
-                }
-                let mut is_over = false;
-                while !is_over {
-                    self.ask(lane, share.min(MOST_READ))?;
-                    let tasks = self.read(lane)?;
-                    // None where all were settled before, or are not to run.
-                    is_over = !tasks.is_empty() || self.lanes.get(&lane).is_none_or(Lane::is_read);
-                    let weight = tasks.iter().map(Queued::weight).sum::<usize>();
-                    (waiting, ahead) = (waiting + weight, ahead + weight);
-                    self.desk.put(tasks);
-                }
-            }
-        }
-        Ok(next.map(|lane| (lane, share.min(MOST_READ))))
-    }
-
-    /// Asks for the tasks that will be needed next, as the last thing of a step: the server reads them while this one waits.
-    fn ask_ahead(&mut self, next: Option<(u64, usize)>) -> Result<()> {
-        if let Some((lane, most)) = next.filter(|(lane, _)| self.lanes.contains_key(lane)) {
-            self.ask(lane, most)?;
-            self.asked = Some(lane);
-        }
-        Ok(())
-    }
-
-    /// Puts the tasks on the desk that were asked for.
-    fn read_asked(&mut self) -> Result<()> {
-        if let Some(lane) = self.asked.take() {
-            let tasks = self.read(lane)?;
-            self.desk.put(tasks);
-        }
-        Ok(())
-    }
-
-    fn ask(&mut self, lane: u64, most: usize) -> Result<()> {
-        let Some(lane) = self.lanes.get_mut(&lane) else { return Ok(()) };
-        lane.ask(&mut self.connection, most)
-    }
-
-    /// Reads the tasks of a lane that were asked for; what must not run is settled.
-    fn read(&mut self, lane: u64) -> Result<Vec<Queued>> {
-        let Some(lane) = self.lanes.get_mut(&lane) else { return Ok(Vec::new()) };
-        let tasks = match lane.read(&mut self.connection, self.at) {
-            Err(error) if error.is_passing() => session::tried(&mut self.connection, PATIENT, |connection| {
-                lane.ask_again(connection)?;
-                lane.read(connection, self.at)
-            }),
-            read => read,
-        }?;
-        if !lane.is_unique || !lane.is_built() {
-            return Ok(tasks);
-        }
-        let objects: Vec<_> = tasks.iter().map(|queued| queued.task.object_id.to_string()).collect();
-        let both = tasks.iter().zip(&objects);
-        let claimants: Vec<_> = both
-            .map(|(queued, object_id)| Claimant { kind: queued.task.kind, object_id, task: queued.task.id })
-            .collect();
-        let mut held = self.patiently(|connection, _| claims::held(connection, &claimants))?.into_iter();
-        let (held, merged): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|_| held.next() == Some(true));
-        if !merged.is_empty() {
-            let settling = Settling::merged(&merged, &mut self.lanes, self.clock);
-            self.commit(&settling)?;
-        }
-        Ok(held)
     }
 
     /// Acknowledges what workers have done.

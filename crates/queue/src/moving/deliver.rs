@@ -18,7 +18,7 @@ use crate::rows::or_null;
 use crate::schema;
 use crate::segments::new_segment;
 use crate::shard::Shard;
-use crate::{Error, Result, settings};
+use crate::{Error, Result, session, settings};
 
 /// Segments of tasks that were moved are those of a build with this number, which no build has.
 const MOVED: u32 = 0;
@@ -73,10 +73,10 @@ impl<'a> Target<'a> {
     /// How many were stored; `None` if they had been before.
     fn store_in_segment(&mut self, batch: &Batch, tasks: &[Task]) -> Result<Option<u64>> {
         let count = tasks.len() as u64;
-        let segment = self.open_segment(count)?;
-        let first_lane = lane::draw(&mut self.connection, count)?.start;
-        let first_task = draw_tasks(&mut self.connection, count)?.start;
-        let kinds = Kinds::load(&mut self.connection)?;
+        let segment = self.retried(|target| target.open_segment(count))?;
+        let first_lane = self.retried(|target| lane::draw(&mut target.connection, count))?.start;
+        let first_task = self.retried(|target| draw_tasks(&mut target.connection, count))?.start;
+        let kinds = self.retried(|target| Kinds::load(&mut target.connection))?;
         let numbered: Vec<Numbered<'_>> = (first_task..).zip(tasks).collect();
         super::transact(
             self,
@@ -230,16 +230,25 @@ impl<'a> Target<'a> {
     }
 
     fn close_segment(&mut self) -> Result<()> {
-        let Some((segment, _)) = self.segment.take() else { return Ok(()) };
+        let Some((segment, _)) = self.segment else { return Ok(()) };
         let sql = format!("UPDATE queue_segment SET is_open = 0 WHERE segment = {segment}");
-        self.connection.execute(sql).doing(|| self.shard.doing("closing a segment")).map(drop)
+        self.connection.execute(sql).doing(|| self.shard.doing("closing a segment"))?;
+        self.segment = None;
+        Ok(())
+    }
+
+    /// One statement after another: tried again if another session was in the way.
+    fn retried<T>(&mut self, work: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
+        session::retried_by(self, |target| &mut target.connection, work)
     }
 
     /// Closes what is open, and forgets what was received long ago.
     pub(super) fn finish(&mut self) -> Result<()> {
-        self.close_segment()?;
         let sql = format!("DELETE FROM queue_received WHERE received < NOW(3) - INTERVAL {REMEMBERED} DAY");
-        self.connection.execute(sql).doing(|| self.shard.doing("forgetting old moves")).map(drop)
+        self.retried(|target| {
+            target.close_segment()?;
+            target.connection.execute(&sql).doing(|| target.shard.doing("forgetting old moves")).map(drop)
+        })
     }
 }
 

@@ -18,7 +18,7 @@ use crate::drain;
 use crate::error::Doing;
 use crate::place::Placement;
 use crate::shard::{Shard, Shards};
-use crate::{Error, Result, lease, push, schedule, schema, session, settings};
+use crate::{Error, Result, identity, lease, push, schedule, schema, session, settings};
 use deliver::Target;
 use pack::{Batch, Source};
 
@@ -86,8 +86,10 @@ pub fn move_tasks(
     })
 }
 
-/// How often the lease is renewed.
+/// How often the lease is renewed, between two batches.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
+/// How long it lasts. A batch takes long where a server is busy; and the next move takes over at once.
+const LEASE: Duration = Duration::from_secs(30);
 
 /// A move at work. On the source it is a shepherd without workers: its lanes and the inbox are its own as long as its lease holds.
 struct Mover<'a> {
@@ -108,9 +110,11 @@ impl<'a> Mover<'a> {
     ) -> Result<Self> {
         let mut connection = session::open(from)?;
         schema::check(&mut connection).map_err(|error| error.of(from))?;
-        let own = identity(&mut connection, from)?;
+        let own = identity::of(&mut connection, from)?;
         let (targets, placement) = targets(shards, from, to, &own)?;
-        drain::set(&mut connection, true).doing(|| from.doing("draining"))?;
+        session::retried(&mut connection, |connection| {
+            drain::set(connection, true).doing(|| from.doing("draining"))
+        })?;
         let shepherd = enter(&mut connection, from)?;
         let ids = targets.iter().map(|target| target.as_ref().map(|target| target.id.clone())).collect();
         let source =
@@ -144,9 +148,14 @@ impl<'a> Mover<'a> {
         work(&mut self.source).map_err(|error| error.of(shard))
     }
 
+    /// The same, tried again if another session was in the way: what is one statement, or only reads.
+    fn patiently<T>(&mut self, work: impl FnMut(&mut Source<'a>) -> Result<T>) -> Result<T> {
+        self.there(|source| source.retried(work))
+    }
+
     fn renew(&mut self) -> Result<()> {
         if Instant::now() >= self.renew_at {
-            self.there(Source::renew)?;
+            self.patiently(Source::renew)?;
             self.renew_at = Instant::now() + RENEW_EVERY;
         }
         Ok(())
@@ -158,7 +167,7 @@ impl<'a> Mover<'a> {
             return Ok(true);
         }
         let mut any = self.send(Source::pack_dead)?;
-        if self.there(Source::take_intake)? {
+        if self.patiently(Source::take_intake)? {
             any |= self.send(Source::pack_inbox)?;
             any |= self.send(Source::pack_later)?;
         }
@@ -173,7 +182,7 @@ impl<'a> Mover<'a> {
     }
 
     fn deliver(&mut self, batch: &Batch) -> Result<()> {
-        let tasks = self.there(|source| source.read(batch))?;
+        let tasks = self.patiently(|source| source.read(batch))?;
         let target = self.targets.iter_mut().flatten().find(|target| target.id == batch.target);
         let Some(target) = target else {
             let what = "some of its tasks are on their way to a shard that is none of those meant now";
@@ -190,7 +199,7 @@ impl<'a> Mover<'a> {
 
     /// What an earlier move has packed.
     fn deliver_what_is_left(&mut self) -> Result<()> {
-        for batch in self.there(Source::in_transit)? {
+        for batch in self.patiently(Source::in_transit)? {
             self.renew()?;
             self.deliver(&batch)?;
         }
@@ -198,14 +207,14 @@ impl<'a> Mover<'a> {
     }
 
     fn is_empty(&mut self) -> Result<bool> {
-        let left = self.there(Source::left)?;
+        let left = self.patiently(Source::left)?;
         self.progress.running.store(left.unwrap_or(0), Ordering::Relaxed);
         Ok(left.is_none())
     }
 
     /// Closes what was open, and takes the schedules along.
     fn finish(&mut self) -> Result<()> {
-        self.there(Source::drop_finished)?;
+        self.patiently(Source::drop_finished)?;
         self.targets.iter_mut().flatten().try_for_each(Target::finish)?;
         let mut placement = Placement::new(self.shards);
         self.targets.iter().enumerate().for_each(|(at, target)| placement.set(at, target.is_some()));
@@ -217,7 +226,9 @@ impl<'a> Mover<'a> {
         self.there(|Source { connection, shepherd, .. }| {
             lease::leave(connection, *shepherd)?;
             let sql = format!("UPDATE queue_meta SET mover = 0 WHERE mover = {shepherd}");
-            connection.execute(sql).doing(|| "ending the move").map(drop)
+            session::retried(connection, |connection| {
+                connection.execute(&sql).doing(|| "ending the move").map(drop)
+            })
         })
     }
 }
@@ -244,13 +255,14 @@ fn enter(connection: &mut Connection, from: &Shard) -> Result<u32> {
     let sql =
         "SELECT shepherd FROM queue_shepherd WHERE workers = 0 AND shepherd = (SELECT mover FROM queue_meta)";
     let before = connection.first(sql).doing(doing)?.and_then(|row| row.parse::<u32>(0));
-    let name = lease::Name { name: "move".into(), workers: 0, lease: lease::LEASE, begun: Instant::now() };
+    let name = lease::Name { name: "move".into(), workers: 0, lease: LEASE, begun: Instant::now() };
     let shepherd = lease::enter(connection, &name)?;
-    connection.execute(format!("UPDATE queue_meta SET mover = {shepherd}")).doing(doing)?;
+    let sql = format!("UPDATE queue_meta SET mover = {shepherd}");
+    session::retried(connection, |connection| connection.execute(&sql).doing(doing))?;
     if let Some(before) = before {
         lease::leave(connection, before)?;
     }
-    settings::ring(connection).doing(doing)?;
+    session::retried(connection, |connection| settings::ring(connection).doing(doing))?;
     Ok(shepherd)
 }
 
@@ -299,7 +311,7 @@ fn open_target<'a>(shard: &'a Shard, own: &str, is_named: bool) -> Result<Option
     }
     let mut connection = session::open(shard)?;
     schema::check(&mut connection).map_err(|error| error.of(shard))?;
-    let id = identity(&mut connection, shard)?;
+    let id = identity::of(&mut connection, shard)?;
     if id == own {
         return Err(Error::found(shard.doing("these are the tables that the tasks are to be moved from")));
     }
@@ -311,10 +323,4 @@ fn open_target<'a>(shard: &'a Shard, own: &str, is_named: bool) -> Result<Option
         )),
         false => Ok(None),
     }
-}
-
-/// What no other shard's tables have.
-fn identity(connection: &mut Connection, shard: &Shard) -> Result<String> {
-    let row = connection.first("SELECT id FROM queue_meta").doing(|| shard.doing("reading queue_meta"))?;
-    Ok(row.map(|row| row.string(0)).unwrap_or_default())
 }

@@ -10,11 +10,12 @@ use crate::error::Doing;
 use crate::intake::hold_intake;
 use crate::kinds::Kinds;
 use crate::lane::{self, Lane, gap};
+use crate::lapse::Lapses;
 use crate::place::Placement;
 use crate::rows::{each, list, number};
 use crate::schema::{BUILDING, INTAKE};
 use crate::shard::Shard;
-use crate::{Error, Result, exact, lease, schema, segments};
+use crate::{Error, Result, exact, lease, schema, segments, session};
 
 /// A batch has at most so many tasks, and about so many bytes of payloads.
 const MOST: usize = 2000;
@@ -69,6 +70,7 @@ pub(super) struct Source<'a> {
     pub(super) shard: &'a Shard,
     /// The mover's number there.
     pub(super) shepherd: u32,
+    lapses: Lapses,
     has_intake: bool,
     /// Lanes that it has taken.
     lanes: VecDeque<Lane>,
@@ -109,6 +111,7 @@ impl<'a> Source<'a> {
             connection,
             shard,
             shepherd,
+            lapses: Lapses::default(),
             has_intake: false,
             lanes: VecDeque::new(),
             merged: 0,
@@ -122,10 +125,10 @@ impl<'a> Source<'a> {
 
     /// Renews the mover's lease, and reads the rules anew.
     pub(super) fn renew(&mut self) -> Result<()> {
-        if !lease::renew(&mut self.connection, self.shepherd, 0, lease::LEASE)? {
+        if !lease::renew(&mut self.connection, self.shepherd, 0, super::LEASE)? {
             return Err(super::taken_over());
         }
-        lease::bury(&mut self.connection, self.shepherd)?;
+        lease::bury(&mut self.connection, self.shepherd, &mut self.lapses)?;
         self.kinds = Kinds::load(&mut self.connection)?;
         Ok(())
     }
@@ -167,10 +170,10 @@ impl<'a> Source<'a> {
     /// Packs tasks of a lane; `None` if there is none that nobody else has.
     pub(super) fn pack_lane(&mut self) -> Result<Option<Vec<Batch>>> {
         if self.lanes.is_empty() {
-            self.take_lanes()?;
+            self.retried(Self::take_lanes)?;
         }
         let Some(mut lane) = self.lanes.pop_front() else { return Ok(None) };
-        let (mut picks, table) = (self.peek(&lane)?, schema::segment(lane.segment));
+        let (mut picks, table) = (self.retried(|source| source.peek(&lane))?, schema::segment(lane.segment));
         if picks.is_empty() {
             return Err(gap(&table, lane.lane, lane.progress.settled()));
         }
@@ -181,7 +184,8 @@ impl<'a> Source<'a> {
         let before = picks.len();
         if lane.is_unique && lane.is_built() {
             let claimants: Vec<_> = picks.iter().map(Pick::claimant).collect();
-            let mut held = claims::held(&mut self.connection, &claimants)?.into_iter();
+            let held = self.retried(|source| claims::held(&mut source.connection, &claimants))?;
+            let mut held = held.into_iter();
             picks.retain(|_| held.next() == Some(true));
         }
         let merged = before - picks.len();
@@ -233,12 +237,13 @@ impl<'a> Source<'a> {
 
     /// Packs what is in the inbox, which this mover owns; `None` if nothing is.
     pub(super) fn pack_inbox(&mut self) -> Result<Option<Vec<Batch>>> {
+        // A number for the claims that no task has: the one of a row may be another task's by now.
         let sql = format!(
-            "SELECT id, id, kind, object_id, tenant, COALESCE(LENGTH(payload), 0) FROM queue_inbox ORDER BY id LIMIT {MOST}"
+            "SELECT id, id + (1 << 63), kind, object_id, tenant, COALESCE(LENGTH(payload), 0) FROM queue_inbox ORDER BY id LIMIT {MOST}"
         );
         let columns = "kind, object_id, payload, priority, tenant, 0, created, \
                        IF(not_before > NOW(3), 100 * CEIL(UNIX_TIMESTAMP(not_before) * 10), NULL), 0, NULL, NULL";
-        let picks = self.picks(&sql, |_| true)?;
+        let picks = self.retried(|source| source.picks(&sql, |_| true))?;
         if picks.is_empty() {
             return Ok(None);
         }
@@ -279,10 +284,10 @@ impl<'a> Source<'a> {
 
     /// Packs tasks that wait for a time; `None` if none do.
     pub(super) fn pack_later(&mut self) -> Result<Option<Vec<Batch>>> {
-        let dues = self.connection.query(format!(
+        let sql = format!(
             "SELECT MIN(due_ms), MAX(due_ms) FROM (SELECT due_ms FROM queue_later ORDER BY due_ms, task LIMIT {MOST}) AS first"
-        ));
-        let dues = dues.doing(|| "reading queue_later")?;
+        );
+        let dues = self.retried(|source| source.connection.query(&sql).doing(|| "reading queue_later"))?;
         let Some(Some(from)) = dues.first().map(|row| row.parse::<u64>(0)) else { return Ok(None) };
         let to = dues.first().and_then(|row| row.parse::<u64>(1)).unwrap_or(from);
         let condition = format!("due_ms BETWEEN {from} AND {to}");
@@ -290,7 +295,7 @@ impl<'a> Source<'a> {
             "SELECT task, task, kind, object_id, tenant, COALESCE(LENGTH(payload), 0) FROM queue_later WHERE {condition} \
              ORDER BY due_ms, task LIMIT {MOST}"
         );
-        let picks = self.picks(&sql, |_| true)?;
+        let picks = self.retried(|source| source.picks(&sql, |_| true))?;
         let origin = Origin {
             table: "queue_later".into(),
             key: "task",
@@ -425,6 +430,11 @@ impl<'a> Source<'a> {
 
     fn count(&mut self, kind: u16, column: &str, count: i64) -> Result<()> {
         counts::add(&mut self.connection, kind, column, count)
+    }
+
+    /// One statement, or what only reads: tried again if another session was in the way.
+    pub(super) fn retried<T>(&mut self, work: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
+        session::retried_by(self, |source| &mut source.connection, work)
     }
 
     /// All of it in one transaction, which is tried again if another session was in the way.

@@ -81,6 +81,13 @@ impl Cron {
         u64::try_from(next).ok()?.checked_mul(1000)
     }
 
+    /// For how long a time that came does not come again where a clock is put back. As with daylight saving, one of certain times of the
+    /// day comes once; a clock that is put back by more was wrong before.
+    pub(crate) fn comes_once_within_ms(&self) -> u64 {
+        const MINUTE: u64 = 60_000;
+        if self.is_frequent { MINUTE } else { 3 * 60 * MINUTE }
+    }
+
     fn next_second(&self, after: Seconds) -> Option<Seconds> {
         let mut from = after;
         let mut shown = self.shown_until(after)?;

@@ -5,7 +5,7 @@ mod cron;
 mod fire;
 mod table;
 
-pub(crate) use fire::fire;
+pub(crate) use fire::{Fired, LATEST, fire};
 pub(crate) use table::read;
 
 use drover_db::Connection;
@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Doing;
+use crate::identity::refuse_same;
 use crate::place::Placement;
 use crate::push::{self, all_drained};
 use crate::record::Record;
@@ -109,13 +110,18 @@ impl Schedule {
     }
 }
 
+/// As `2026-03-01T04:05:06Z`.
+fn in_utc(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 fn time(millis: u64) -> Option<Timestamp> {
     Timestamp::from_millisecond(i64::try_from(millis).ok()?).ok()
 }
 
-/// As `2026-03-01T04:05:06Z`, or null.
+/// The same, or null.
 fn as_time<S: Serializer>(millis: &Option<u64>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    millis.and_then(time).map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).serialize(serializer)
+    millis.and_then(time).map(in_utc).serialize(serializer)
 }
 
 /// Sets a schedule, a new one or instead of what has its name. It goes where its tasks belong; what came of it so far stays.
@@ -123,13 +129,14 @@ fn as_time<S: Serializer>(millis: &Option<u64>, serializer: S) -> std::result::R
 /// # Errors
 /// If the expression or the zone is wrong, no time ever comes, a shard is not reached, or all are being drained.
 pub fn set(shards: &Shards, new: &NewSchedule) -> Result<Schedule> {
+    refuse_same(shards)?;
     let mut placement = Placement::new(shards);
     loop {
         let at = home(&placement, new).ok_or_else(|| all_drained(shards))?;
         let Some(home) = shards.shards.get(at) else { return Err(all_drained(shards)) };
         let mut connection = session::open(home)?;
         if push::takes(&mut connection, home)? {
-            return set_on(shards, home, connection, new);
+            return set_on(shards, home, &mut connection, new);
         }
         placement.set(at, false);
     }
@@ -141,14 +148,14 @@ pub fn set(shards: &Shards, new: &NewSchedule) -> Result<Schedule> {
 /// If a schedule cannot be set there, such as one that somebody wrote into the table; the others before it are there then.
 pub(crate) fn carry(shards: &Shards, from: &Shard, placement: &Placement) -> Result<()> {
     let mut connection = session::open(from)?;
-    let all = match read(&mut connection, true) {
+    let all = match session::retried(&mut connection, |connection| read(connection, true)) {
         Err(error) if table::is_too_old(&error) => Vec::new(),
         other => other.map_err(|error| error.of(from))?,
     };
     for old in all {
         let new = old.renewed();
         let Some(home) = home(placement, &new).and_then(|at| shards.shards.get(at)) else { continue };
-        set_on(shards, home, session::open(home)?, &new).map_err(|error| {
+        set_on(shards, home, &mut session::open(home)?, &new).map_err(|error| {
             Error::with_hint(
                 from.doing(&format!("schedule '{}' stays: {error}", new.name)),
                 "set it anew, or drop it, with `drover queue schedule`; the tasks have been moved",
@@ -158,11 +165,21 @@ pub(crate) fn carry(shards: &Shards, from: &Shard, placement: &Placement) -> Res
     Ok(())
 }
 
-fn set_on(shards: &Shards, home: &Shard, mut connection: Connection, new: &NewSchedule) -> Result<Schedule> {
+/// Tried again if another session was in the way, on whichever shard.
+fn set_on(shards: &Shards, home: &Shard, connection: &mut Connection, new: &NewSchedule) -> Result<Schedule> {
     check(new)?;
+    session::retried(connection, |connection| try_set_on(shards, home, connection, new))
+}
+
+fn try_set_on(
+    shards: &Shards,
+    home: &Shard,
+    connection: &mut Connection,
+    new: &NewSchedule,
+) -> Result<Schedule> {
     let cron = Cron::parse(&new.cron, &new.timezone)?;
     let timezone = cron::zone_name(&new.timezone)?;
-    let now = now_ms(&mut connection, home)?;
+    let now = now_ms(connection, home)?;
     let next = cron.next(now).ok_or_else(|| {
         Error::with_hint(
             format!("'{}' does not come within four years", new.cron),
@@ -170,8 +187,8 @@ fn set_on(shards: &Shards, home: &Shard, mut connection: Connection, new: &NewSc
         )
     })?;
     let mut elsewhere = take(shards, home, &new.name)?;
-    table::begin(&mut connection, home)?;
-    let here = table::hold(&mut connection, home, &new.name)?;
+    table::begin(connection, home)?;
+    let here = table::hold(connection, home, &new.name)?;
     let old = here.or_else(|| elsewhere.as_ref().map(|(_, _, old)| old.clone())).unwrap_or_default();
     let is_same = old.cron == new.cron && old.timezone == timezone;
     let schedule = Schedule {
@@ -189,9 +206,9 @@ fn set_on(shards: &Shards, home: &Shard, mut connection: Connection, new: &NewSc
         error: None,
         ..old
     };
-    table::write(&mut connection, home, &schedule)?;
+    table::write(connection, home, &schedule)?;
     // In this order none is lost by a kill in between: it is on both then, until it is set once more.
-    commit(&mut connection, home)?;
+    commit(connection, home)?;
     if let Some((shard, connection, _)) = &mut elsewhere {
         table::remove(connection, shard, &new.name)?;
         connection.execute("COMMIT").doing(|| shard.doing("setting a schedule"))?;
@@ -233,6 +250,7 @@ fn check(new: &NewSchedule) -> Result<()> {
 /// # Errors
 /// If a shard is not reached, or its queue was made by a drover that knew no schedules.
 pub fn list(shards: &Shards) -> Result<Vec<Schedule>> {
+    refuse_same(shards)?;
     let mut all = Vec::new();
     for shard in &shards.shards {
         let mut connection = session::open(shard)?;
@@ -285,13 +303,15 @@ fn change(
 ) -> Result<()> {
     let mut silent = None;
     for shard in &shards.shards {
-        let changed = session::open(shard).and_then(|mut connection| {
-            table::begin(&mut connection, shard)?;
-            let Some(old) = table::hold(&mut connection, shard, name)? else { return Ok(false) };
-            work(&mut connection, shard, old)?;
-            commit(&mut connection, shard)?;
+        let steps = |connection: &mut Connection| -> Result<bool> {
+            table::begin(connection, shard)?;
+            let Some(old) = table::hold(connection, shard, name)? else { return Ok(false) };
+            work(connection, shard, old)?;
+            commit(connection, shard)?;
             Ok(true)
-        });
+        };
+        let changed =
+            session::open(shard).and_then(|mut connection| session::retried(&mut connection, steps));
         match changed {
             Ok(true) => return Ok(()),
             Ok(false) => {}
@@ -309,7 +329,7 @@ fn change(
 /// Ends the transaction, and tells shepherds.
 fn commit(connection: &mut Connection, shard: &Shard) -> Result<()> {
     connection.execute("COMMIT").doing(|| shard.doing("setting a schedule"))?;
-    ring(connection).doing(|| shard.doing("telling shepherds"))
+    session::retried(connection, |connection| ring(connection).doing(|| shard.doing("telling shepherds")))
 }
 
 /// The server's clock.

@@ -174,7 +174,7 @@ impl Tally {
         let mut all: BTreeMap<u16, Lately> = BTreeMap::new();
         for (minute, kind, lately) in self
             .minutes
-            .range(this.saturating_sub(1)..)
+            .range(this.saturating_sub(1)..=this)
             .flat_map(|(minute, kinds)| kinds.iter().map(move |(kind, count)| (*minute, *kind, count)))
         {
             all.entry(kind).or_default().done[usize::from(minute >= this)] += lately.done;

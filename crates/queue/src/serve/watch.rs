@@ -16,6 +16,7 @@ use super::health::{Doctor, Health};
 use super::tally::{Fresh, Tally};
 use crate::counts::Count;
 use crate::error::Doing;
+use crate::identity::Identities;
 use crate::kinds::Kinds;
 use crate::shard::{Shard, Shards};
 use crate::stat::{self, ShardStat, StatReport};
@@ -36,6 +37,7 @@ const IDLE: Duration = Duration::from_secs(60);
 pub(crate) struct State {
     pub(crate) shards: Vec<Watched>,
     pub(crate) token: Option<Token>,
+    identities: Identities,
     /// Whether only names of this machine are taken for its own.
     pub(crate) checks_host: bool,
     /// How many browsers listen.
@@ -142,6 +144,7 @@ impl State {
         Self {
             shards: shards.shards.iter().map(watched).collect(),
             token,
+            identities: Identities::default(),
             checks_host,
             listeners: AtomicUsize::new(0),
             asked: Mutex::new(None),
@@ -263,7 +266,7 @@ impl State {
             let begun = Instant::now();
             if self.is_wanted() {
                 idle = begun;
-                if let Err(error) = look(watched, &mut eye) {
+                if let Err(error) = look(watched, &mut eye, &self.identities) {
                     eye = None;
                     watched.failed(begun, &error);
                 }
@@ -286,7 +289,7 @@ struct Eye {
     health: Option<(Instant, Health)>,
 }
 
-fn look(watched: &Watched, eye: &mut Option<Eye>) -> Result<()> {
+fn look(watched: &Watched, eye: &mut Option<Eye>, identities: &Identities) -> Result<()> {
     let begun = Instant::now();
     locked(&watched.seen).begun = Some((begun, None));
     let eye = match eye {
@@ -294,7 +297,7 @@ fn look(watched: &Watched, eye: &mut Option<Eye>) -> Result<()> {
             watched.breaks_with(&eye.connection).doing(|| "watching")?;
             eye
         }
-        None => eye.insert(Eye::open(watched)?),
+        None => eye.insert(Eye::open(watched, identities)?),
     };
     let open = locked(&watched.tally).open(); // and unlocked here: nobody who asks waits for the server
     let fresh = Fresh::read(&mut eye.connection, open)?;
@@ -324,10 +327,11 @@ fn look(watched: &Watched, eye: &mut Option<Eye>) -> Result<()> {
 }
 
 impl Eye {
-    fn open(watched: &Watched) -> Result<Self> {
+    fn open(watched: &Watched, identities: &Identities) -> Result<Self> {
         let opened = |connection: &Connection| watched.breaks_with(connection);
         let mut connection = session::open_watched(&watched.shard, opened)?;
         schema::check(&mut connection)?;
+        identities.enter(&mut connection, &watched.shard)?;
         Ok(Self { connection, doctor: Doctor::default(), health: None })
     }
 

@@ -181,6 +181,7 @@ impl Variant {
             Some(Verdict::Better) => format!("better{change}"),
             Some(Verdict::Worse) => format!("worse{change}"),
             Some(Verdict::Same) => format!("no difference beyond the noise{change}"),
+            Some(Verdict::TooFewRepeats) => "too few repeats to tell".to_owned(),
             Some(Verdict::Unknown) => "not known of one repeat".to_owned(),
         }
     }
@@ -189,12 +190,9 @@ impl Variant {
 /// Each with the first, repeat by repeat.
 fn compare(variants: &mut [Variant]) {
     let Some((first, others)) = variants.split_first_mut() else { return };
-    let base = statistics::mean(&first.nopm);
     let chance = statistics::chance_of_each(others.len());
     for other in others {
-        other.change = statistics::paired_difference(&first.nopm, &other.nopm, chance)
-            .filter(|_| base > 0.0)
-            .map(|interval| Interval { low: interval.low / base, high: interval.high / base });
+        other.change = statistics::paired_change(&first.nopm, &other.nopm, chance);
         other.verdict = Some(other.change.map_or(Verdict::Unknown, |change| verdict(change, Better::Higher)));
     }
 }
@@ -230,7 +228,8 @@ mod tests {
         assert_eq!(variants[0].verdict, None);
         assert_eq!(variants[1].verdict, Some(Verdict::Better));
         assert_eq!(variants[2].verdict, Some(Verdict::Same));
-        assert!(variants[1].change.unwrap().contains(0.1));
+        let change = variants[1].change.unwrap();
+        assert!((change.low - 0.1).abs() < 1e-9 && (change.high - 0.1).abs() < 1e-9, "{change:?}");
         assert_eq!(best(&variants).unwrap().nopm[0], 1100.0);
         assert!(best(&[variants[0].clone(), variants[2].clone()]).is_none());
     }

@@ -158,6 +158,9 @@ impl Builder<'_, '_, '_> {
         kind: Kind,
         body: &[u8],
     ) -> Result<(), Trouble> {
+        if self.as_statements(item, table, (kind, body))? {
+            return Ok(());
+        }
         let rows = RowsEvent { header: &item.event.header, kind, body, format: item.format, table };
         match self.batch.take(&rows, self.sink.target(), &mut self.statements) {
             Ok(()) => self.name_rows(item, &rows)?,
@@ -189,7 +192,7 @@ impl Builder<'_, '_, '_> {
         Ok(())
     }
 
-    fn push_statements(&mut self) -> Result<(), Trouble> {
+    pub(super) fn push_statements(&mut self) -> Result<(), Trouble> {
         let mut names = std::mem::take(&mut self.names).into_iter();
         for text in std::mem::take(&mut self.statements) {
             self.settle_for_rows()?;

@@ -1,5 +1,5 @@
-//! The engine of a table and the keys that tell its rows apart, as statements of the logs make and change them. If a statement does not
-//! tell, nothing is said of its table.
+//! The engine of a table and the keys that tell its rows apart, as statements of the logs make and change them. A table is left out
+//! where a statement does not tell them.
 
 use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
 

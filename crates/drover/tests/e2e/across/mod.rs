@@ -2,6 +2,7 @@
 
 pub(crate) mod cases;
 mod check;
+mod owner;
 mod restored;
 
 use drover_sandbox::{Flavour, Server};
@@ -24,6 +25,11 @@ const OPTIONS: [&str; 2] = ["--max-connections=400", "--local-infile=ON"];
 fn both_wanted() -> bool {
     [Flavour::MariaDb, Flavour::MySql].into_iter().all(is_wanted)
 }
+
+/// Numbers in documents of MySQL whose text a DOUBLE does not have.
+pub(crate) const DOCUMENTS: &str = "CREATE TABLE t (id INT PRIMARY KEY, j JSON);
+    INSERT INTO t VALUES (1, JSON_OBJECT('price', CAST('12345678901234567890.10' AS DECIMAL(30,2)))), (2, JSON_ARRAY(1.10, 3e0, -0e0)),
+      (3, '[1.10]'), (4, NULL)";
 
 /// That nothing of a check is left; another test's may be at work at the moment.
 fn assert_no_scratch(server: &Server) {

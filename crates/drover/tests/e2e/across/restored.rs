@@ -1,6 +1,6 @@
 //! Restores across vendors: refused before anything is changed, or whole but for what is named.
 
-use super::{assert_no_scratch, both, make};
+use super::{DOCUMENTS, assert_no_scratch, both, make};
 use crate::client::{sql, try_sql, value};
 use crate::compare;
 use crate::drover::{dump, restore, run, verify};
@@ -98,6 +98,21 @@ fn from_mysql_and_back() {
     run(&mut restore(&mysql, back.path(), "--into round=again")).done();
     assert_eq!(value(&mysql, "SELECT COUNT(*) FROM again.t JOIN round.t USING (id, name)"), "3");
     assert_eq!(value(&mysql, "SELECT name FROM again.t WHERE id = 2"), "a ");
+}
+
+/// A dump holds documents as MySQL loads them: what MariaDB could have kept is a loss.
+#[test]
+fn documents_of_a_dump() {
+    let Some([mariadb, mysql]) = both() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    make(&mysql, "documents", DOCUMENTS);
+    run(&mut dump(&mysql, "documents", dir.path())).done();
+    let lost = "table `documents`.`t`: JSON with a DECIMAL inside (rows: 2) becomes a DOUBLE: a dump holds documents as MySQL loads them";
+    let checked = run(&mut restore(&mariadb, dir.path(), "--check")).found(&[]);
+    assert!(checked.to_string().contains(lost), "{checked}");
+    let restored = run(&mut restore(&mariadb, dir.path(), "")).found(&["verified  identical"]);
+    assert!(restored.stderr.contains(lost), "{restored}");
+    assert_eq!(value(&mariadb, "SELECT j FROM documents.t WHERE id = 3"), "[1.1]");
 }
 
 /// Texts that the two vendors sort in another order, cut into many files: rows lie between other borders.

@@ -23,6 +23,7 @@ on_both!(
     a_load_that_was_not_finished_is_told,
     others_tables_are_left_alone,
     a_server_that_takes_no_files,
+    nothing_measured,
 );
 
 /// Tables in a schema of their own.
@@ -219,10 +220,24 @@ fn results_are_compared(dir: &Path, result: &str) {
     let (whole, half) =
         (with_throughput([1000.0, 1010.0], "a.json"), with_throughput([500.0, 505.0], "b.json"));
     let same = compare(&whole, &whole).done().json();
+    assert_eq!(same["measures"][0]["verdict"], "same", "{same}");
+    // Of so few repeats some are too far apart to tell anything.
+    let nothing_claimed = |verdict: &Value| verdict == "same" || verdict == "too_few_repeats";
     assert!(
-        same["measures"].as_array().unwrap().iter().all(|measure| measure["verdict"] == "same"),
+        same["measures"].as_array().unwrap().iter().all(|measure| nothing_claimed(&measure["verdict"])),
         "{same}"
     );
+    let wide = compare(
+        &with_throughput([16410.0, 31455.0], "c.json"),
+        &with_throughput([15555.0, 31455.0], "d.json"),
+    )
+    .done()
+    .json();
+    assert_eq!(wide["measures"][0]["verdict"], "too_few_repeats", "{wide}");
+    assert!(number(&wide["measures"][0]["change"]["low"]) > -1.0, "{wide}");
+    let told = run(drover("bench compare").args([dir.join("c.json"), dir.join("d.json")])).done().stdout;
+    let line = told.lines().next().unwrap();
+    assert!(line.contains("too few repeats to tell") && !line.contains(" % to "), "{told}");
     let worse = compare(&whole, &half).found(&["worse"]).json();
     assert_eq!(worse["measures"][0]["verdict"], "worse", "{worse}");
 }
@@ -408,7 +423,7 @@ fn a_load_that_was_not_finished_is_told(flavour: Flavour) {
     let tpcc = Tpcc { server: source(flavour), schema: "tpcc_broken_off" };
     let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'tpcc_broken_off'";
     let begun = || {
-        let running = Running::start(&mut tpcc.command("load -w 3 --threads 2"));
+        let running = Running::start(&mut tpcc.command("load -w 3 --threads 2 -q"));
         wait_until("all tables are there", || client::value(tpcc.server, tables) == "10");
         running
     };
@@ -461,4 +476,20 @@ fn a_server_that_takes_no_files(flavour: Flavour) {
     let output = tpcc.run("load -w 1").done();
     assert!(output.stderr.contains("local_infile is OFF"), "{output}");
     tpcc.run("check").done();
+}
+
+/// Others hold the rows that most transactions change: all connections have come to one of these before the time of measuring.
+fn nothing_measured(flavour: Flavour) {
+    let server = start_unsynced(flavour, &["--innodb-lock-wait-timeout=1"]);
+    let tpcc = Tpcc { server: &server, schema: "tpcc_locked" };
+    tpcc.run("load -w 1").done();
+    let mut holder = client::Session::open(&server);
+    holder.run("BEGIN");
+    holder.run("UPDATE tpcc_locked.warehouse SET w_tax = w_tax + 0.1");
+    holder.run("UPDATE tpcc_locked.district SET d_tax = d_tax + 0.1");
+    tpcc.run("run -q --seconds 1 --warm-up 3s --connections 2").refused(&[
+        "nothing was measured",
+        "hint: SHOW PROCESSLIST",
+        "--seconds",
+    ]);
 }

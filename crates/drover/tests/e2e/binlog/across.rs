@@ -1,10 +1,13 @@
 //! Logs that go to a server of another version or vendor: what a session is set to there, and what is logged in two phases.
 
+use std::path::Path;
+
 use drover_sandbox::{Flavour, Server};
 
 use super::sql::logged;
 use crate::client::{client, feed, sql, value};
 use crate::drover::{copy, drover, drover_on, run};
+use crate::reach;
 use crate::servers::{is_wanted, start, start_mariadb_11, start_unsynced};
 
 const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
@@ -140,4 +143,69 @@ fn rows_of_types_that_the_other_vendor_lacks() {
             );
         }
     }
+}
+
+/// Either vendor has vectors, and logs them in its own way.
+#[test]
+fn vectors_of_both_vendors() {
+    if !(is_wanted(Flavour::MariaDb) && is_wanted(Flavour::MySql)) {
+        return;
+    }
+    let (mariadb, mysql) = (&start_mariadb_11(&LOGS), &start_unsynced(Flavour::MySql, &LOGS));
+    let tables = "DROP DATABASE IF EXISTS d; CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VECTOR(3)); CREATE TABLE d.n (id INT, v VECTOR(2))";
+    let question = "SELECT id, HEX(v), 't' FROM d.t UNION ALL SELECT id, HEX(v), 'n' FROM d.n ORDER BY 3, 1";
+    for (source, target, vector) in [(mariadb, mysql, "VEC_FromText"), (mysql, mariadb, "STRING_TO_VECTOR")] {
+        for metadata in ["MINIMAL", "FULL"] {
+            sql(source, format!("SET GLOBAL binlog_row_metadata = {metadata}; {tables}"));
+            sql(target, tables);
+            let of = |numbers: &str| format!("{vector}('[{numbers}]')");
+            let [a, b, c, d, e] = ["1,2,3", "0,0,0", "-1,0.5,3e10", "1,0", "9,-0.25"].map(of);
+            let work = format!(
+                "INSERT INTO d.t VALUES (1, {a}), (2, NULL), (3, {b}); UPDATE d.t SET v = {c} WHERE id = 1; DELETE FROM d.t WHERE id = 3;
+                 INSERT INTO d.n VALUES (1, {d}), (2, {e}), (3, NULL); UPDATE d.n SET v = {e} WHERE id = 1; DELETE FROM d.n WHERE id = 2"
+            );
+            let logs = logged(source, || drop(sql(source, work)));
+            let expected = sql(source, question);
+            run(drover_on(target, "binlog replay --restart --dry-run").args(&logs)).done();
+            run(drover_on(target, "binlog replay --restart").args(&logs)).done();
+            assert_eq!(sql(target, question), expected, "{metadata}");
+            run(drover_on(target, "binlog replay --restart --flashback").args(&logs)).done();
+            assert_eq!(value(target, "SELECT COUNT(*) FROM d.t"), "0");
+        }
+    }
+    // Also of a table that the log makes, with its rows in one transaction.
+    let made = "CREATE TABLE d.made AS SELECT id, v FROM d.t";
+    sql(mysql, "DELETE FROM d.t; INSERT INTO d.t VALUES (1, STRING_TO_VECTOR('[1,2,3]')), (2, NULL)");
+    let logs = logged(mysql, || drop(sql(mysql, made)));
+    run(drover_on(mariadb, "binlog replay --restart").args(&logs)).done();
+    let rows = "SELECT id, HEX(v) FROM d.made ORDER BY id";
+    assert_eq!(sql(mariadb, rows), sql(mysql, rows));
+    // MySQL's may have fewer numbers than their column says.
+    let logs = logged(mysql, || drop(sql(mysql, "INSERT INTO d.t VALUES (9, STRING_TO_VECTOR('[1]'))")));
+    run(drover_on(mariadb, "binlog replay --restart").args(&logs))
+        .refused(&["a row of d.t", "a value of 4 bytes, where the target keeps a VECTOR of 12"]);
+}
+
+/// A copy to a MySQL without VECTOR makes BLOB of it: rows that come later go there too.
+#[test]
+fn vectors_into_an_older_mysql() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mysql-8.0.33");
+    if !is_wanted(Flavour::MySql) || !place.is_dir() {
+        return;
+    }
+    let (source, target) =
+        (&start_unsynced(Flavour::MySql, &LOGS), &reach::old("mysql-8.0.33", Flavour::MySql));
+    sql(
+        source,
+        "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VECTOR(3), w INT); INSERT INTO d.t VALUES (1, NULL, 1)",
+    );
+    let state = tempfile::tempdir().unwrap();
+    run(&mut copy(source, target, "d", state.path())).found(&["with a loss"]);
+    let work = "INSERT INTO d.t VALUES (2, STRING_TO_VECTOR('[1,2,3]'), 2), (3, STRING_TO_VECTOR('[4]'), 3);
+        UPDATE d.t SET v = STRING_TO_VECTOR('[9,9]') WHERE id = 1; DELETE FROM d.t WHERE id = 3";
+    let logs = logged(source, || drop(sql(source, work)));
+    run(drover_on(target, "binlog replay --dry-run").args(&logs)).done();
+    run(drover_on(target, "binlog replay").args(&logs)).done();
+    let rows = "SELECT id, HEX(v), w FROM d.t ORDER BY id";
+    assert_eq!(reach::sql(target, "d", rows), sql(source, rows));
 }

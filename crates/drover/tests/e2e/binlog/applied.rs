@@ -21,6 +21,7 @@ on_both!(
     two_at_once,
     filled_anew,
     filled_by_who_sees_no_replay,
+    filled_within_the_second_of_a_kill,
     from_before_a_dump,
     refused_is_not_done,
     not_as_the_dump_says,
@@ -340,6 +341,45 @@ fn filled_by_who_sees_no_replay(flavour: Flavour) {
     sql(target, "DROP TABLE d.own");
     replay("--restart").done();
     assert_eq!(rows(target), "3");
+}
+
+/// Times of tables have no parts of a second: one that is made in the second in which the replay was killed is younger than what that noted.
+fn filled_within_the_second_of_a_kill(flavour: Flavour) {
+    let (source, target) = (&start_unsynced(flavour, &LOGS), &start_unsynced(flavour, &["--skip-log-bin"]));
+    let dir = tempfile::tempdir().unwrap();
+    let backup = dir.path().join("backup");
+    sql(source, TABLE);
+    run(&mut dump(source, "d", &backup)).done();
+    let replay = |options: &str| {
+        let mut command = drover_on(target, &format!("binlog replay --name n {options}"));
+        command.arg("--after").arg(&backup).args(["--from", &from(source)]);
+        command
+    };
+    let second = |time: &str| value(target, format!("SELECT UNIX_TIMESTAMP({time})"));
+    for id in 1.. {
+        run(&mut restore(target, &backup, "--drop-existing")).done();
+        let replaying = Running::start(&mut replay("--restart --follow"));
+        wait_until("the rows of before are there", || rows(target) == (id - 1).to_string());
+        let is_young = || value(target, "SELECT MICROSECOND(NOW(6)) < 300000") == "1";
+        wait_until("a second begins", is_young);
+        let noted = second("");
+        insert(source, [id]);
+        wait_until("the row is there", || rows(target) == id.to_string());
+        replaying.signal("KILL");
+        replaying.finish();
+        sql(target, "DROP TABLE d.t; CREATE TABLE d.t (id INT, v VARCHAR(200))");
+        let made = "(SELECT CREATE_TIME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'd' AND TABLE_NAME = 't')";
+        if second(made) == noted {
+            break;
+        }
+    }
+    run(&mut replay("--resume"))
+        .refused(&["all tables of the target's schema \"d\" were made since the replay came to"]);
+    assert_eq!(rows(target), "0");
+    // What was not filled anew is resumed.
+    run(&mut restore(target, &backup, "--drop-existing")).done();
+    run(&mut replay("--restart")).done();
+    assert!(run(&mut replay("--resume")).done().stdout.starts_with("0 transactions"));
 }
 
 /// What a dump holds is not applied beside a replay that began behind it; and copies whose names have something before the log's can be gone

@@ -105,7 +105,7 @@ fn every_case(flavour: Flavour, option: &str, words: impl Fn(&Server) -> Vec<Str
 }
 
 /// The logs that are written meanwhile.
-pub(super) fn logged(server: &Server, work: impl FnOnce()) -> Vec<PathBuf> {
+pub(crate) fn logged(server: &Server, work: impl FnOnce()) -> Vec<PathBuf> {
     let before = next_log(server).len();
     work();
     let mut logs = next_log(server);

@@ -5,6 +5,7 @@ use drover_sandbox::{Flavour, Server};
 use super::sql::logged;
 use crate::client::{sql, value};
 use crate::drover::{drover_on, run};
+use crate::reach;
 use crate::servers::{is_wanted, on_both, start_mariadb_11, start_unsynced};
 
 on_both!(schemas_and_definers_that_are_missing, names_with_quotes, tables_made_of_a_select);
@@ -127,6 +128,50 @@ fn what_the_other_vendor_cannot_read() {
             refuse(&mysql, &mariadb, work, &words);
         }
     });
+}
+
+/// What later versions of MySQL went without: plugins of accounts, functions. The logs' own functions are none of these.
+#[test]
+fn what_a_later_version_went_without() {
+    if !is_wanted(Flavour::MySql) {
+        return;
+    }
+    let (source, target) = (&reach::old("mysql-5.7", Flavour::MySql), &start_unsynced(Flavour::MySql, &[]));
+    let newest =
+        "SELECT COUNT(*) FROM information_schema.PLUGINS WHERE PLUGIN_NAME = 'mysql_native_password'";
+    assert_eq!(value(target, newest), "0");
+    let dry = |work: &str, words: &[&str]| {
+        reach::sql(source, "mysql", "FLUSH LOGS");
+        let logs = reach::sql(source, "mysql", "SHOW BINARY LOGS");
+        reach::sql(source, "mysql", &format!("DROP DATABASE IF EXISTS d; CREATE DATABASE d; USE d; {work}"));
+        reach::sql(source, "mysql", "FLUSH LOGS");
+        let log = source.datadir().join(&logs.last().unwrap()[0]);
+        sql(
+            target,
+            "DROP DATABASE IF EXISTS d; CREATE DATABASE d; CREATE TABLE d.t (w TEXT); CREATE TABLE d.u (w TEXT)",
+        );
+        let output = run(drover_on(target, "binlog replay --database d --dry-run").arg(log));
+        if words.is_empty() { output.done() } else { output.found(words) }
+    };
+    let statements = "SET SESSION binlog_format = STATEMENT; CREATE TABLE t (w TEXT); CREATE TABLE u(w TEXT)";
+    dry(
+        &format!(
+            "{statements}; INSERT INTO t(w) VALUES (ENCRYPT('a')); INSERT INTO u(w) SELECT ENCODE(w, 'p') FROM t"
+        ),
+        &["ENCRYPT does not exist", "ENCODE does not exist", "(error 1305"],
+    );
+    let function = "CREATE FUNCTION own() RETURNS INT DETERMINISTIC RETURN 1";
+    dry(&format!("{statements}; {function}; INSERT INTO t(w) VALUES (own()), (CONCAT('a', 'b'))"), &[]);
+    let account = "CREATE USER later@localhost IDENTIFIED BY 'x'";
+    reach::sql(source, "mysql", "FLUSH LOGS");
+    let logs = reach::sql(source, "mysql", "SHOW BINARY LOGS");
+    reach::sql(source, "mysql", account);
+    let log = source.datadir().join(&logs.last().unwrap()[0]);
+    run(drover_on(target, "binlog replay --dry-run").arg(log)).found(&[
+        "no plugin 'mysql_native_password'",
+        "1524",
+        "IDENTIFIED …",
+    ]);
 }
 
 /// The schema of a session matters where a name is not qualified; a definer where what it defines is used.

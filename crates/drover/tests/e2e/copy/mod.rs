@@ -4,6 +4,7 @@ mod across;
 mod cases;
 mod failures;
 mod options;
+mod remembered;
 mod resume;
 mod rows;
 

@@ -1,5 +1,6 @@
 //! What goes wrong must be said: exit code 2, `error:` and the culprit's name, and nothing half-done that passes for done.
 
+mod asked;
 mod damage;
 pub(crate) mod disk_full;
 mod gives_way;

@@ -1,5 +1,6 @@
 //! Dumps of other tools: made by the real tools, restored by drover, and compared with what the tools themselves restore.
 
+mod default_collations;
 mod disguises;
 mod failures;
 mod mydumper;

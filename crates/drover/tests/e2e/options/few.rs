@@ -9,7 +9,7 @@ use crate::drover::{drover, drover_on, dump, restore, run};
 use crate::files::manifest;
 use crate::servers::{is_wanted, on_both, source, start_unsynced};
 
-on_both!(connections, tables_that_cannot_be_locked);
+on_both!(connections, connections_for_tables_without_transactions, tables_that_cannot_be_locked);
 
 /// An account with everything on one schema, and what else is given.
 fn owner(server: &Server, schema: &str, with: &str) {
@@ -66,6 +66,24 @@ fn connections(flavour: Flavour) {
         // The same account is source and target.
         if number == 7 {
             run(&mut drover(&copy)).done();
+        }
+    }
+}
+
+/// One of them keeps the tables locked.
+fn connections_for_tables_without_transactions(flavour: Flavour) {
+    let (server, dir) = (source(flavour), tempfile::tempdir().unwrap());
+    for (number, is_enough) in [(3, false), (4, true)] {
+        owner(server, "few_myisam", &format!("WITH MAX_USER_CONNECTIONS {number}"));
+        sql(
+            server,
+            "CREATE TABLE few_myisam.m (id INT PRIMARY KEY) ENGINE = MyISAM; INSERT INTO few_myisam.m VALUES (1)",
+        );
+        let out = dir.path().join(number.to_string());
+        let dumped = run(&mut dump(server, "few_myisam -u few_myisam --connect-timeout 1", &out));
+        match is_enough {
+            true => drop(dumped.done()),
+            false => drop(dumped.refused(&["(error 1226", "(MyISAM) needs four"])),
         }
     }
 }

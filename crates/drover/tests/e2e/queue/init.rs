@@ -1,11 +1,14 @@
 //! The tables, and servers that cannot hold them.
 
+use std::path::Path;
+
 use drover_sandbox::Flavour;
 
 use super::Queue;
-use crate::client::sql;
+use crate::client::{sql, value};
 use crate::drover::{drover_on, run};
-use crate::servers::{on_both, source, start};
+use crate::reach;
+use crate::servers::{is_wanted, on_both, source, start, start_at};
 
 on_both!(
     a_second_time_changes_nothing,
@@ -56,6 +59,10 @@ fn a_log_of_statements(flavour: Flavour) {
     sql(&server, "CREATE DATABASE jobs; CREATE USER app; GRANT ALL ON jobs.* TO app");
     let as_app = |line: &str| run(&mut drover_on(&server, &format!("queue {line} -D jobs -u app")));
     as_app("init").refused(&["STATEMENT", "hint: ", "SET GLOBAL binlog_format = 'ROW'"]);
+    assert_eq!(
+        value(&server, "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'jobs'"),
+        "0"
+    );
     let as_root = |line: &str| run(&mut drover_on(&server, &format!("queue {line} -D jobs")));
     as_root("init").done();
     as_app("push 1").refused(&["pushing tasks", "hint: ", "SET GLOBAL binlog_format = 'ROW'"]);
@@ -66,4 +73,16 @@ fn a_log_of_statements(flavour: Flavour) {
     sql(&server, "SET GLOBAL binlog_format = 'ROW'");
     as_app("push 1").done();
     as_app("work --until-empty --exec true").done();
+}
+
+/// MySQL 5.5 has no fractions of a second, and keeps no schema of a queue that it cannot hold.
+#[test]
+fn what_a_server_cannot_hold_leaves_nothing() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mysql-5.5");
+    if !is_wanted(Flavour::MySql) || !place.is_dir() {
+        return;
+    }
+    let server = start_at(Flavour::MySql, Some(place), &[]);
+    run(&mut drover_on(&server, "queue init -D q")).refused(&["DATETIME(3)", "nothing was made"]);
+    assert_eq!(reach::sql(&server, "mysql", "SHOW DATABASES LIKE 'q'"), [[""; 0]; 0]);
 }

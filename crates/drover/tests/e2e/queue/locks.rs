@@ -5,10 +5,130 @@ use std::process::{Child, Command, Stdio};
 use drover_sandbox::Flavour;
 
 use super::{Queue, numbers};
-use crate::client::{Session, wait_until};
-use crate::servers::on_both;
+use crate::chance::{Chance, rounds};
+use crate::client::{Session, sql, value, wait_until};
+use crate::drover::{Running, drover, drover_on, run};
+use crate::servers::{on_both, start};
 
-on_both!(open_transactions, a_row_that_is_locked, a_table_that_is_locked, lanes_that_are_locked);
+on_both!(
+    open_transactions,
+    a_row_that_is_locked,
+    a_table_that_is_locked,
+    lanes_that_are_locked,
+    one_that_is_in_the_way_at_the_start,
+    a_storm_of_locks,
+);
+
+/// It ends the first try, and is gone at the second.
+fn one_that_is_in_the_way_at_the_start(flavour: Flavour) {
+    let server = start(flavour, &[]);
+    let command = |line: &str| drover_on(&server, &format!("queue {line} -D jobs"));
+    let waits =
+        || sql(&server, "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'")[0][1].parse::<u32>().unwrap();
+    run(&mut command("init")).done();
+    run(&mut command("push 1 2 3")).done();
+    for line in ["work --json --until-empty --exec true", "set --kind 1 --rate 5", "pause", "init"] {
+        let mut session = Session::open(&server);
+        session.run("START TRANSACTION");
+        session.run("UPDATE jobs.queue_meta SET bell = bell + 1");
+        let before = waits();
+        let mut waiting = Running::start(&mut command(line));
+        wait_until("it tries again", || {
+            assert!(!waiting.has_ended(), "{line} has given up");
+            waits() >= before + 2
+        });
+        session.run("ROLLBACK");
+        waiting.finish().done();
+    }
+    assert_eq!(value(&server, "SELECT SUM(done) FROM jobs.queue_count"), "3");
+}
+
+/// Whichever table another session has locked for longer than one waits for a lock, each command comes to its end.
+fn a_storm_of_locks(flavour: Flavour) {
+    let server = start(flavour, &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let shards = dir.path().join("shards.toml");
+    let shard = |name: &str| {
+        let url = format!("mysql://root@/{name}?socket={}", server.socket().display());
+        format!("[[shard]]\nname = \"{name}\"\nurl = \"{url}\"\n")
+    };
+    std::fs::write(&shards, shard("here") + &shard("there")).unwrap();
+    let ids = dir.path().join("ids");
+    std::fs::write(&ids, numbers(1, 200)).unwrap();
+    let command = |line: &str| {
+        let mut command = drover(&format!("queue {line} --no-defaults --shards"));
+        command.arg(&shards);
+        command
+    };
+    let waits =
+        || sql(&server, "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'")[0][1].parse::<u32>().unwrap();
+    run(&mut command("init")).done();
+    run(&mut command("schedule set nightly one --cron @daily")).done();
+    let (mut chance, mut pushed) = (Chance::new(31), 0);
+    for round in 0..rounds(8) {
+        // Something to move, of each sort.
+        run(command(&format!("build --job before-{round}")).arg(&ids)).done();
+        run(&mut command("push 1 2 3")).done();
+        run(&mut command("push --not-before 1h 4 5")).done();
+        pushed += 203;
+        let build = format!("build --job locked-{round}");
+        let (line, more) = [
+            ("move --from here", 0),
+            ("move --from here", 0),
+            ("move --from here --to there", 0),
+            ("move --from there --to here", 0),
+            ("work --json --until-empty --exec true", 0),
+            (build.as_str(), 200),
+            ("push 1 2 3 4", 4),
+            ("schedule pause nightly", 0),
+            ("set --kind 3 --rate 5", 0),
+            ("drain here", 0),
+            ("stat", 0),
+        ][chance.below(11)];
+        let schema = chance.one_of(&["here", "there"]);
+        let tables = sql(&server, format!("SHOW TABLES FROM {schema}"));
+        let table = match chance.below(2) {
+            0 => chance.one_of(&["queue_meta", "queue_lane", "queue_shepherd"]),
+            _ => &tables[chance.below(tables.len())][0],
+        };
+        let mut session = Session::open(&server);
+        session.run("START TRANSACTION");
+        // What it skips another one is about to release; so it is never the one that a deadlock ends.
+        let lock = format!("SELECT COUNT(*) FROM {schema}.{table} FOR UPDATE SKIP LOCKED");
+        // The table of a segment may be gone by then.
+        let comes_first = chance.below(2) == 0 || table.starts_with("queue_segment_");
+        if comes_first {
+            session.value(&lock);
+        }
+        let before = waits();
+        let mut locked = command(line);
+        if line.starts_with("build") {
+            locked.arg(&ids);
+        }
+        let mut locked = Running::start(&mut locked);
+        if !comes_first {
+            std::thread::sleep(chance.millis(1, 120));
+            session.value(&lock);
+        }
+        wait_until(format!("round {round}: {line} has ended, or waits again for {schema}.{table}"), || {
+            locked.has_ended() || waits() >= before + 2
+        });
+        session.run("ROLLBACK");
+        let said = locked.finish();
+        assert_eq!(said.code, Some(0), "round {round}, {schema}.{table}: {said}");
+        pushed += more;
+        for schema in ["here", "there"] {
+            run(&mut command(&format!("drain {schema} --undo"))).done();
+        }
+    }
+    run(&mut command("work --json --until-empty --exec true")).done();
+    let on_both = |what: &str, table: &str| -> u64 {
+        let on = |schema| value(&server, format!("SELECT COALESCE({what}, 0) FROM {schema}.{table}"));
+        ["here", "there"].into_iter().map(|schema| on(schema).parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!(on_both("SUM(done)", "queue_count"), pushed);
+    assert_eq!(on_both("COUNT(*)", "queue_later"), 2 * rounds(8));
+}
 
 /// Shepherds whose leases are short, which end with the test.
 struct Shepherds<'a> {

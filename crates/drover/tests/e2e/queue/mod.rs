@@ -2,6 +2,7 @@
 //! files that the workers wrote.
 
 mod building;
+mod clocks;
 mod counts;
 mod examples;
 mod exec;
@@ -14,6 +15,7 @@ mod large;
 mod limits;
 mod locks;
 mod moving;
+mod numbering;
 mod orphans;
 mod placing;
 mod pushing;

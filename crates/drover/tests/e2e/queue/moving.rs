@@ -332,7 +332,8 @@ fn what_runs_ends_where_it_is(flavour: Flavour) {
     let pair = Pair::new(flavour, "move_running", target(flavour));
     pair.queue.fed("push -", &numbers(1, 100));
     let hands = pair.queue.at("echo $DROVER_OBJECT_ID >> @/begun; until test -e @/go; do sleep 0.05; done; echo $DROVER_OBJECT_ID >> @/log");
-    let mut shepherd = Running::start(pair.command("work --procs 2").args(["--exec", &hands]));
+    // However busy the machine is, nobody takes it for dead.
+    let mut shepherd = Running::start(pair.command("work --procs 2 --lease 5m").args(["--exec", &hands]));
     wait_until("two run", || !shepherd.has_ended() && pair.queue.lines("begun").len() == 2);
     let mut mover = Running::start(&mut pair.command("move --from here --json"));
     let waiting = "SELECT COALESCE(SUM(tasks - done), 0) FROM queue_lane WHERE lane > 0";

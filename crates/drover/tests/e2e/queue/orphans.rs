@@ -3,10 +3,17 @@
 use drover_sandbox::Flavour;
 
 use super::{Queue, numbers};
-use crate::drover::run;
+use crate::client::wait_until;
+use crate::drover::{Running, run};
 use crate::servers::on_both;
 
-on_both!(lanes_of_nobody, the_inbox_of_nobody, objects_are_compared_by_their_bytes, an_older_queue);
+on_both!(
+    lanes_of_nobody,
+    the_inbox_of_nobody,
+    answers_for_a_lane_that_is_lost,
+    objects_are_compared_by_their_bytes,
+    an_older_queue,
+);
 
 /// Lanes that belong to a shepherd which is in no row, as a statement leaves them that came after it was removed.
 fn lanes_of_nobody(flavour: Flavour) {
@@ -26,6 +33,23 @@ fn the_inbox_of_nobody(flavour: Flavour) {
     queue.run("push --kind 1 a b c").done();
     queue.sql("UPDATE queue_lane SET owner = 4000001 WHERE lane = 0");
     assert_eq!(queue.work("", ["--json-lines", "cat"])["done"], 3);
+}
+
+/// They are not taken, and that is told: the tasks run once more.
+fn answers_for_a_lane_that_is_lost(flavour: Flavour) {
+    let queue = Queue::new(flavour, "lost_lane");
+    let worker =
+        queue.python("log.write('x\\n')\nwhile not os.path.exists('@/go'): time.sleep(0.01)\nanswer(task)");
+    queue.run("push 1 2 3").done();
+    let mut work = Running::start(&mut queue.working("--procs 3", ["--json-lines", &worker]));
+    wait_until("they run", || !work.has_ended() && queue.lines("log").len() == 3);
+    queue.sql("UPDATE queue_lane SET owner = 4000002 WHERE lane > 0");
+    queue.file("go", "");
+    wait_until("they are done", || queue.value("SELECT COALESCE(SUM(done), 0) FROM queue_count") == "3");
+    work.signal("INT");
+    let report = work.finish().done().json();
+    assert_eq!((&report["done"], &report["refused"]), (&3.into(), &3.into()), "{report}");
+    assert_eq!(queue.lines("log").len(), 6);
 }
 
 /// Of unique tasks each object has one; objects that differ in spaces, case or accents are others.
@@ -54,5 +78,5 @@ fn an_older_queue(flavour: Flavour) {
     queue.run("stat").done();
     assert_eq!(queue.value("SELECT version FROM queue_meta"), "1");
     assert_eq!(queue.work("", ["--json-lines", "cat"])["done"], 2);
-    assert_eq!(queue.value("SELECT version FROM queue_meta"), "2");
+    assert_eq!(queue.value("SELECT version FROM queue_meta"), "3");
 }

@@ -1,7 +1,7 @@
 //! A queue on two servers, one of which is stopped.
 
 use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use drover_sandbox::{Flavour, Server};
 
@@ -10,10 +10,45 @@ use crate::client::{sql, value, wait_until};
 use crate::drover::{Running, drover, run};
 use crate::servers::{on_both, start};
 
-on_both!(one_goes_on_without_the_other, files_that_name_no_shards, a_file_that_others_may_read);
+on_both!(
+    one_goes_on_without_the_other,
+    files_that_name_no_shards,
+    a_file_that_others_may_read,
+    tables_that_are_named_twice,
+);
 
 fn url(server: &Server, schema: &str) -> String {
     format!("mysql://root@/{schema}?socket={}", server.socket().display())
+}
+
+/// One server has many names.
+fn tables_that_are_named_twice(flavour: Flavour) {
+    let queue = Queue::new(flavour, "named_twice");
+    let link = queue.dir.path().join("link");
+    symlink(queue.server.socket(), &link).unwrap();
+    let url = url(queue.server, &queue.schema);
+    let other = url.replace(&queue.server.socket().display().to_string(), &link.display().to_string());
+    let file = queue.file(
+        "shards.toml",
+        &format!("[[shard]]\nname = \"a\"\nurl = \"{url}\"\n[[shard]]\nname = \"b\"\nurl = \"{other}\"\n"),
+    );
+    let tasks = queue.file("tasks", &numbers(1, 100));
+    let build = format!("build --job all {}", tasks.display());
+    for line in [
+        "init",
+        "push 1 2 3 4 5 6 7 8",
+        &build,
+        "stat",
+        "dead",
+        "dead drop --all",
+        "schedule list",
+        "work --until-empty --exec true",
+    ] {
+        run(&mut sharded(&file, line)).refused(&["are the same tables", "'a'", "'b'", "hint: "]);
+    }
+    for table in ["queue_inbox", "queue_build", "queue_shepherd", "queue_lane WHERE lane > 0"] {
+        assert_eq!(queue.value(format!("SELECT COUNT(*) FROM {table}")), "0", "{table}");
+    }
 }
 
 /// A warning says so if it holds a password.

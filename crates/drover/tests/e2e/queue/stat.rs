@@ -4,10 +4,10 @@ use drover_sandbox::Flavour;
 
 use super::{Queue, numbers};
 use crate::client::wait_until;
-use crate::drover::Running;
+use crate::drover::{Running, run};
 use crate::servers::on_both;
 
-on_both!(what_there_is, what_is_paused_is_never_drained);
+on_both!(what_there_is, what_is_paused_is_never_drained, what_is_dead_is_told_once_and_when);
 
 /// A rate that is of before says nothing of what waits now.
 fn what_is_paused_is_never_drained(flavour: Flavour) {
@@ -26,6 +26,29 @@ fn what_is_paused_is_never_drained(flavour: Flavour) {
     let text = queue.run("stat").done().stdout;
     assert!(text.lines().any(|line| line.trim().starts_with("5 ") && line.ends_with("paused")), "{text}");
     assert!(queue.run("drain --json").done().json().get("eta_seconds").is_none());
+}
+
+/// One fails twice and dies, another one fails once.
+fn what_is_dead_is_told_once_and_when(flavour: Flavour) {
+    let queue = Queue::new(flavour, "stat_of_dead");
+    queue.run("set --max-attempts 2 --backoff 0s").done();
+    queue.run("push dies fails").done();
+    let hands = "[ $DROVER_OBJECT_ID = fails ] && [ $DROVER_ATTEMPT = 2 ]";
+    let worked = run(queue.command("work --until-empty").args(["--exec", hands]));
+    assert_eq!(worked.code, Some(1), "{worked}");
+    for line in ["1 task done", "2 failed and are tried again", "1 failed for the last time"] {
+        assert!(worked.stdout.lines().any(|told| told.starts_with(line)), "{line}: {worked}");
+    }
+    let died = queue.value(
+        "SELECT DATE_FORMAT(CONVERT_TZ(died, @@time_zone, '+00:00'), '%Y-%m-%dT%H:%i:%s') FROM queue_dead",
+    );
+    let listed = queue.run("dead --json").json()[0]["died"].as_str().unwrap().to_owned();
+    assert!(
+        listed.starts_with(&died) && listed.len() == died.len() + 5 && listed.ends_with('Z'),
+        "{listed} {died}"
+    );
+    let text = queue.run("dead").stdout;
+    assert!(text.contains(&format!("died {listed}")), "{text}");
 }
 
 fn what_there_is(flavour: Flavour) {

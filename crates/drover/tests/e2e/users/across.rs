@@ -9,7 +9,7 @@ use crate::drover::{dump, restore, run, verify};
 use crate::servers::{is_wanted, start};
 
 /// Runs a test that needs both vendors, if both are asked for.
-fn with_both(test: fn()) {
+pub(super) fn with_both(test: fn()) {
     if is_wanted(Flavour::MariaDb) && is_wanted(Flavour::MySql) {
         test();
     }
@@ -47,7 +47,7 @@ fn moved(source: &Server, target: &Server, dir: &std::path::Path) -> Vec<Value> 
 }
 
 /// The entry about `account` whose text holds `word`.
-fn about<'a>(lost: &'a [Value], account: &str, word: &str) -> &'a Value {
+pub(super) fn about<'a>(lost: &'a [Value], account: &str, word: &str) -> &'a Value {
     let fits = |one: &&Value| one["account"] == account && one["what"].as_str().unwrap().contains(word);
     lost.iter().find(fits).unwrap_or_else(|| panic!("no {word} about {account}: {lost:#?}"))
 }

@@ -3,6 +3,9 @@
 
 mod across;
 mod existing;
+mod logins;
+mod names;
+mod rights;
 mod same;
 
 use drover_sandbox::{Flavour, Server};

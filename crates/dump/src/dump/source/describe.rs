@@ -73,6 +73,9 @@ impl Source<'_> {
         if !self.holds.negative_zeros {
             plan.without_negative_zeros();
         }
+        if !self.holds.documents {
+            plan.with_documents_as_printed();
+        }
         Ok((plan, create))
     }
 

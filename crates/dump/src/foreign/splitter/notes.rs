@@ -15,6 +15,8 @@ pub(crate) struct Notes {
     pub(crate) is_pump: bool,
     /// The only schema that was dumped.
     pub(crate) database: Option<String>,
+    /// The version of the server that was dumped.
+    pub(crate) server: Option<String>,
     /// That it was written to its end.
     pub(crate) is_completed: bool,
     /// How many dumps begin here: files of several are put together with `cat`.
@@ -31,12 +33,15 @@ impl Notes {
             if self.is_dump && !self.is_completed {
                 self.cut_before.get_or_insert(number);
             }
-            (self.is_dump, self.is_completed, self.database) = (true, false, None);
+            (self.is_dump, self.is_completed) = (true, false);
+            (self.database, self.server) = (None, None);
             self.heads += 1;
         } else if text.starts_with("-- Dump created by MySQL pump utility") {
             (self.is_pump, self.is_completed) = (true, false);
         } else if text.starts_with(MYSQLDUMP_END) || text.starts_with(MYSQLPUMP_END) {
             self.is_completed = true;
+        } else if let Some(version) = text.strip_prefix("-- Server version") {
+            self.server = Some(version.trim().to_owned());
         } else if let Some((_, name)) =
             text.strip_prefix("-- Host: ").and_then(|t| t.split_once("Database: "))
         {

@@ -186,13 +186,14 @@ fn large_statements_and_what_follows() {
 
 #[test]
 fn notes_of_the_tools() {
-    let text = "-- MariaDB dump 10.19  Distrib 10.11\n--\n-- Host: localhost    Database: a b\n-- Dump completed on 2026";
+    let text = "-- MariaDB dump 10.19  Distrib 10.11\n--\n-- Host: localhost    Database: a b\n-- Server version\t10.11.6-MariaDB\n-- Dump completed on 2026";
     let mut splitter = Splitter::new(text.as_bytes(), Rule::Delimiter);
     assert!(splitter.next(&mut Vec::new()).unwrap().is_none());
     let expected = Notes {
         is_dump: true,
         is_pump: false,
         database: Some("a b".into()),
+        server: Some("10.11.6-MariaDB".into()),
         is_completed: true,
         heads: 1,
         cut_before: None,

@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
+use object_store::{MultipartUpload, ObjectStoreExt as _};
 use tokio::task::JoinHandle;
 
 use super::{AT_ONCE, Bucket, PART};
@@ -78,13 +78,14 @@ impl BucketWriter {
 
     pub(in crate::store) fn finish(mut self) -> io::Result<()> {
         if self.upload.is_none() {
-            let rest = PutPayload::from(std::mem::take(&mut self.buffer));
-            return self.bucket.ask(|| self.bucket.store.put(&self.key, rest.clone())).map(drop);
+            let rest = std::mem::take(&mut self.buffer);
+            return self.bucket.put_new(&self.key, rest.into());
         }
         if !self.buffer.is_empty() {
             self.send()?;
         }
         self.wait_until_fewer(1)?;
+        self.bucket.check_claim()?;
         let Some(upload) = &mut self.upload else { return Ok(()) };
         match self.bucket.wait(upload.complete()) {
             // An end that was asked for twice, since the first answer was lost, is refused the second time.

@@ -2,31 +2,46 @@
 
 use std::ops::Range;
 
-use drover_db::sql::{Dialect, Kind, Token, tokens};
+use super::{Dialect, Kind, Token, tokens, tokens_in_comments};
 
 /// Tokens that own their text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Phrase {
+pub struct Phrase {
     pieces: Vec<(Kind, Vec<u8>)>,
     dialect: Dialect,
 }
 
 impl Phrase {
-    pub(super) fn of(text: &[u8], dialect: Dialect) -> Self {
+    /// Cuts `text` into tokens.
+    pub fn of(text: &[u8], dialect: Dialect) -> Self {
         let pieces = tokens(text, dialect).map(|token| (token.kind, token.text.to_vec())).collect();
         Self { pieces, dialect }
     }
 
-    pub(super) fn to_text(&self) -> Vec<u8> {
+    /// As [`Phrase::of`], with what stands in version comments as tokens of its own.
+    pub fn in_comments(text: &[u8], dialect: Dialect) -> Self {
+        let pieces =
+            tokens_in_comments(text, dialect).map(|token| (token.kind, token.text.to_vec())).collect();
+        Self { pieces, dialect }
+    }
+
+    /// Its text.
+    pub fn to_text(&self) -> Vec<u8> {
         self.pieces.iter().flat_map(|(_, text)| text.iter().copied()).collect()
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many tokens it has.
+    pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
     /// The token at `at`; an empty symbol beyond the end, which is like no other.
-    pub(super) fn token(&self, at: usize) -> Token<'_> {
+    pub fn token(&self, at: usize) -> Token<'_> {
         match self.pieces.get(at) {
             Some((kind, text)) => Token { kind: *kind, text },
             None => Token { kind: Kind::Symbol, text: b"" },
@@ -34,17 +49,17 @@ impl Phrase {
     }
 
     /// The next place at `from` or behind it that holds neither space nor comment; the length if there is none.
-    pub(super) fn code(&self, from: usize) -> usize {
+    pub fn code(&self, from: usize) -> usize {
         (from..self.len()).find(|&at| self.token(at).is_code()).unwrap_or(self.len())
     }
 
     /// The code token before `at`.
-    pub(super) fn before(&self, at: usize) -> Option<usize> {
+    pub fn before(&self, at: usize) -> Option<usize> {
         (0..at).rev().find(|&at| self.token(at).is_code())
     }
 
     /// The places of code outside of all parentheses; the parentheses themselves are among them.
-    pub(super) fn top(&self) -> Vec<usize> {
+    pub fn top(&self) -> Vec<usize> {
         let (mut depth, mut top) = (0usize, Vec::new());
         for at in (0..self.len()).filter(|&at| self.token(at).is_code()) {
             let token = self.token(at);
@@ -62,7 +77,7 @@ impl Phrase {
     }
 
     /// Where these words stand one after the other outside of parentheses: from the first to behind the last.
-    pub(super) fn find(&self, words: &[&str]) -> Option<Range<usize>> {
+    pub fn find(&self, words: &[&str]) -> Option<Range<usize>> {
         let top = self.top();
         let is_it =
             |places: &&[usize]| places.iter().zip(words).all(|(&at, word)| self.token(at).is_word(word));
@@ -71,7 +86,7 @@ impl Phrase {
     }
 
     /// Behind the parenthesis that closes the one at `open`.
-    pub(super) fn closed(&self, open: usize) -> usize {
+    pub fn closed(&self, open: usize) -> usize {
         let mut depth = 0usize;
         for at in open..self.len() {
             match self.token(at) {
@@ -88,7 +103,8 @@ impl Phrase {
         self.len()
     }
 
-    pub(super) fn part(&self, range: Range<usize>) -> String {
+    /// The text of the tokens in `range`.
+    pub fn part(&self, range: Range<usize>) -> String {
         let end = range.end.min(self.len());
         let text: Vec<u8> =
             self.pieces[range.start.min(end)..end].iter().flat_map(|(_, text)| text.clone()).collect();
@@ -96,14 +112,14 @@ impl Phrase {
     }
 
     /// Puts `text` in the place of the tokens in `range`.
-    pub(super) fn replace(&mut self, range: Range<usize>, text: &[u8]) {
+    pub fn replace(&mut self, range: Range<usize>, text: &[u8]) {
         let end = range.end.min(self.len());
         let new = Self::of(text, self.dialect).pieces;
         self.pieces.splice(range.start.min(end)..end, new);
     }
 
     /// Takes out the tokens in `range`, with the space before them; gives their text.
-    pub(super) fn cut(&mut self, range: Range<usize>) -> String {
+    pub fn cut(&mut self, range: Range<usize>) -> String {
         let text = self.part(range.clone());
         let is_space = |at: usize| self.token(at).kind == Kind::Space;
         let start = if range.start > 0 && is_space(range.start - 1) { range.start - 1 } else { range.start };

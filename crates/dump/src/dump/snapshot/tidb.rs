@@ -1,0 +1,60 @@
+//! A snapshot of TiDB, which reads the past without any lock: all workers read as of one time stamp (TSO).
+
+use drover_db::Connection;
+
+use super::{Taken, Wish, now};
+use crate::dump::identity::Identity;
+use crate::error::Doing;
+use crate::format::manifest::Snapshot;
+use crate::session::{self, Purpose};
+use crate::{Error, Result};
+
+/// What stands for a lock where none is needed.
+const WITHOUT_LOCK: &str = "tidb_snapshot";
+
+/// Takes the snapshot. `coordinator` reads the definitions of that moment afterwards, until [`leave`]. None if there are other tables than
+/// were listed.
+pub(super) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<Taken>> {
+    leave(coordinator)?;
+    let mut workers = session::open_many(wish.options, Purpose::Dump, wish.threads)?;
+    let taken_at = jiff::Timestamp::now();
+    let mut tso: Option<String> = None;
+    for worker in &mut workers {
+        // The first one's transaction stays open as long as there are workers: garbage collection keeps what it can see (for
+        // tidb_gc_max_wait_time, a day).
+        if let Some(tso) = &tso {
+            see(worker, tso)?;
+        }
+        worker.execute(session::BEGIN_SNAPSHOT_WRITABLE).doing(|| "starting a worker's transaction")?;
+        if tso.is_none() {
+            let row = worker.first("SELECT @@tidb_current_ts").doing(|| "asking for the snapshot's time")?;
+            tso = row.and_then(|row| row.text(0));
+        }
+    }
+    // 0 would be no moment at all: each worker would read what is there now.
+    let tso =
+        tso.filter(|tso| tso != "0").ok_or_else(|| Error::found("TiDB tells no time of the snapshot"))?;
+    see(coordinator, &tso)?;
+    if !(wish.is_as_listed)(now(coordinator, None)?)? {
+        leave(coordinator)?;
+        return Ok(None);
+    }
+    let snapshot = Snapshot {
+        taken_at: taken_at.to_string(),
+        lock: WITHOUT_LOCK.into(),
+        tso: tso.parse().ok(),
+        ..Snapshot::default()
+    };
+    let (table_locks, identity) = (None, Identity::default());
+    Ok(Some(Taken { workers, table_locks, snapshot, identity, warnings: Vec::new() }))
+}
+
+fn see(connection: &mut Connection, tso: &str) -> Result<()> {
+    let sql = format!("SET SESSION tidb_snapshot = '{tso}'");
+    connection.execute(sql).map(drop).doing(|| "setting tidb_snapshot")
+}
+
+/// Has the session read what is there now.
+fn leave(connection: &mut Connection) -> Result<()> {
+    see(connection, "")
+}
