@@ -2,14 +2,13 @@
 //! into itself, verified, copied to the newest server of its vendor and changed in parts, by root and by the owner of one schema.
 //! MariaDB's client knows them all, so it says what they hold.
 
-use std::path::Path;
 use std::process::Command;
 
 use drover_sandbox::{Flavour, Server};
 
 use crate::client::{feed, rows_of};
 use crate::drover::{copy_as, drover, drover_on, dump, restore, run, verify};
-use crate::servers::{is_wanted, start, start_at};
+use crate::servers::{is_wanted, place, start, start_at};
 
 /// What each of these servers has, and what has failed on one of them: FLOAT, MyISAM, partitions, programs.
 const SCHEMA: &str = "CREATE DATABASE shop CHARACTER SET utf8; USE shop;
@@ -67,10 +66,9 @@ fn contents(server: &Server, schema: &str) -> Vec<Vec<Vec<String>>> {
 }
 
 pub(crate) fn old(name: &str, flavour: Flavour) -> Server {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(name);
     start_at(
         flavour,
-        Some(place),
+        Some(place(name)),
         &["--local-infile=1", "--log-bin=bin", "--server-id=1", "--innodb-flush-log-at-trx-commit=0"],
     )
 }

@@ -1,5 +1,4 @@
-//! What has failed between one version of MySQL and another. `scripts/servers` puts 5.7 and 8.0.12 beside the newest; the tests of 5.5, 5.6 and
-//! 8.0.33 run where these are there too.
+//! What has failed between one version of MySQL and another.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,13 +8,11 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::feed;
 use crate::drover::{Output, copy, drover, drover_on, dump, restore, run};
 use crate::reach::sql;
-use crate::servers::{is_wanted, start, start_at};
+use crate::servers::{is_wanted, is_wanted_of, place, start, start_at, start_of};
 
-/// A server of each of these names under `.servers/more`; `newest` is the one that is found by itself. Nothing if one is not there.
+/// A server of each of these names, if tests may use all of them.
 fn servers<const N: usize>(names: [&str; N]) -> Option<[Server; N]> {
-    let place = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(name);
-    let is_there = |name: &str| ["newest", "mysql-5.7", "mysql-8.0"].contains(&name) || place(name).is_dir();
-    if !is_wanted(Flavour::MySql) || !names.iter().all(|name| is_there(name)) {
+    if !names.iter().all(|name| is_wanted_of(Flavour::MySql, name)) {
         return None;
     }
     // A log that a server of the same number wrote is its own.
@@ -23,7 +20,7 @@ fn servers<const N: usize>(names: [&str; N]) -> Option<[Server; N]> {
     Some(names.map(|name| {
         let id = format!("--server-id={}", ids.next().unwrap());
         let options = ["--local-infile=1", "--log-bin=bin", &id, "--innodb-flush-log-at-trx-commit=0"];
-        start_at(Flavour::MySql, (name != "newest").then(|| place(name)), &options)
+        start_of(Flavour::MySql, name, &options).unwrap()
     }))
 }
 
@@ -354,8 +351,8 @@ fn an_old_tls_is_told() {
     let Some([later]) = servers(["mysql-8.0"]) else { return };
     let pem = |name: &str, file: &str| format!("--ssl-{name}={}", later.datadir().join(file).display());
     let lent = [pem("ca", "ca.pem"), pem("cert", "server-cert.pem"), pem("key", "server-key.pem")];
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mysql-5.7");
-    let older = start_at(Flavour::MySql, Some(place), &lent.each_ref().map(|option| option.as_str()));
+    let older =
+        start_at(Flavour::MySql, Some(place("mysql-5.7")), &lent.each_ref().map(|option| option.as_str()));
     for (server, offers) in [(&later, "ECDHE"), (&older, "TLS 1.")] {
         sql(server, "mysql", "CREATE USER far@'127.0.0.1' IDENTIFIED WITH mysql_native_password BY 'pw'");
         sql(

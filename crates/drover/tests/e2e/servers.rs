@@ -73,10 +73,27 @@ fn unsynced(flavour: Flavour) -> &'static [&'static str] {
     }
 }
 
-/// The same of a MariaDB of the next series, which `scripts/setup` put where none is found by itself.
+/// The same of a MariaDB of the next series.
 pub(crate) fn start_mariadb_11(options: &[&str]) -> Server {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mariadb-11.8");
-    start_at(Flavour::MariaDb, Some(place), &[unsynced(Flavour::MariaDb), options].concat())
+    start_at(Flavour::MariaDb, Some(place("mariadb-11.8")), &[unsynced(Flavour::MariaDb), options].concat())
+}
+
+/// Where `scripts/servers` puts a server that is not found by itself.
+pub(crate) fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(name)
+}
+
+/// Whether tests may use a server of this name, or the `newest`, which is found by itself; then it must be there. `scripts/servers` fetches
+/// some of them only if it is asked to: `scripts/test` says which the tests go without.
+pub(crate) fn is_wanted_of(flavour: Flavour, name: &str) -> bool {
+    let without = std::env::var("DROVER_TEST_WITHOUT").unwrap_or_default();
+    is_wanted(flavour) && !without.split(',').any(|one| one == name)
+}
+
+/// A private server of that name, if tests may use it.
+pub(crate) fn start_of(flavour: Flavour, name: &str, options: &[&str]) -> Option<Server> {
+    let start = || start_at(flavour, (name != "newest").then(|| place(name)), options);
+    is_wanted_of(flavour, name).then(start)
 }
 
 /// What one vendor's servers let their clients do by default and the other's do not, so that tests are the same on both. [`stock`] has none

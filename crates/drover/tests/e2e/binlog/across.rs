@@ -1,14 +1,12 @@
 //! Logs that go to a server of another version or vendor: what a session is set to there, and what is logged in two phases.
 
-use std::path::Path;
-
 use drover_sandbox::{Flavour, Server};
 
 use super::sql::logged;
 use crate::client::{client, feed, sql, value};
 use crate::drover::{copy, drover, drover_on, run};
 use crate::reach;
-use crate::servers::{is_wanted, start, start_mariadb_11, start_unsynced};
+use crate::servers::{is_wanted, is_wanted_of, start, start_mariadb_11, start_unsynced};
 
 const LOGS: [&str; 2] = ["--log-bin", "--binlog-format=ROW"];
 
@@ -189,8 +187,7 @@ fn vectors_of_both_vendors() {
 /// A copy to a MySQL without VECTOR makes BLOB of it: rows that come later go there too.
 #[test]
 fn vectors_into_an_older_mysql() {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mysql-8.0.33");
-    if !is_wanted(Flavour::MySql) || !place.is_dir() {
+    if !is_wanted_of(Flavour::MySql, "mysql-8.0.33") {
         return;
     }
     let (source, target) =

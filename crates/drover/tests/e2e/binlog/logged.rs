@@ -1,27 +1,22 @@
 //! Targets that log statements, as MySQL before 5.7 and MariaDB before 10.2 do by default: they take no rows of a log so, and InnoDB no change at
 //! READ COMMITTED.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use drover_sandbox::{Flavour, Server};
 
 use crate::drover::{drover_on, run};
 use crate::reach::sql;
-use crate::servers::{is_wanted, start_at};
+use crate::servers::start_of;
 
-/// The one that is found by itself, or one under `.servers/more`; its vendor's default format, if that was statements.
+/// With its vendor's default format, if that was statements.
 fn server(flavour: Flavour, version: &str, id: u32) -> Option<Server> {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(version);
-    let is_newest = version == "newest";
-    if !is_wanted(flavour) || !is_newest && !place.is_dir() {
-        return None;
-    }
     let id = format!("--server-id={id}");
     let mut options = vec!["--log-bin=bin", &id];
-    if is_newest {
+    if version == "newest" {
         options.push("--binlog-format=STATEMENT");
     }
-    Some(start_at(flavour, (!is_newest).then_some(place), &options))
+    start_of(flavour, version, &options)
 }
 
 const TABLE: &str =

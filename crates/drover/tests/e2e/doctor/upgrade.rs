@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{check, doctor, findings, state};
 use crate::client::sql;
 use crate::drover::{drover, drover_on, run};
-use crate::servers::{is_wanted, on_both, start, start_at};
+use crate::servers::{is_wanted, on_both, place, start, start_at};
 
 on_both!(another_version);
 
@@ -178,7 +178,7 @@ fn a_version_that_nobody_knows() {
 
 /// The servers that snapshots are kept of, as far as they are wanted.
 fn at_hand() -> Vec<Server> {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mariadb-11.8");
+    let place = place("mariadb-11.8");
     let servers = [(Flavour::MariaDb, None), (Flavour::MariaDb, Some(place)), (Flavour::MySql, None)];
     let wanted = servers.into_iter().filter(|(flavour, _)| is_wanted(*flavour));
     wanted.map(|(flavour, place)| start_at(flavour, place, &[])).collect()

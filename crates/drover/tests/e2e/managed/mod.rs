@@ -8,53 +8,44 @@ mod replica;
 mod service;
 mod walk;
 
-use std::path::Path;
-
 use drover_sandbox::{Flavour, Server};
 
-use crate::servers::{is_wanted, start_at};
+use crate::servers::{is_wanted_of, start_of};
 use page::Version;
 use service::{AMAZON_AURORA, AMAZON_RDS, AZURE, GOOGLE_CLOUD_SQL, Service};
 use walk::Walk;
 
-/// Where a version is, if it is there; `scripts/servers` fetches some for every run of the tests, and the others if it is asked for them.
+/// Where a version is.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     version: Version,
-    /// Below `.servers/more`; empty for the server that is found by itself.
+    /// Below `.servers/more`; `newest` for the server that is found by itself.
     name: &'static str,
-    is_always_there: bool,
 }
 
-const fn mysql(number: (u32, u32), name: &'static str, is_always_there: bool) -> Place {
-    Place { version: Version { flavour: Flavour::MySql, number }, name, is_always_there }
+const fn mysql(number: (u32, u32), name: &'static str) -> Place {
+    Place { version: Version { flavour: Flavour::MySql, number }, name }
 }
 
-const fn mariadb(number: (u32, u32), name: &'static str, is_always_there: bool) -> Place {
-    Place { version: Version { flavour: Flavour::MariaDb, number }, name, is_always_there }
+const fn mariadb(number: (u32, u32), name: &'static str) -> Place {
+    Place { version: Version { flavour: Flavour::MariaDb, number }, name }
 }
 
-const MYSQL_5_7: Place = mysql((5, 7), "mysql-5.7", true);
-const MYSQL_8_0: Place = mysql((8, 0), "mysql-8.0.33", false);
-const MYSQL_9_7: Place = mysql((9, 7), "", true);
-const MARIADB_10_5: Place = mariadb((10, 5), "mariadb-10.5", true);
-const MARIADB_11_4: Place = mariadb((11, 4), "mariadb-11.4", false);
+const MYSQL_5_7: Place = mysql((5, 7), "mysql-5.7");
+const MYSQL_8_0: Place = mysql((8, 0), "mysql-8.0.33");
+const MYSQL_9_7: Place = mysql((9, 7), "newest");
+const MARIADB_10_5: Place = mariadb((10, 5), "mariadb-10.5");
+const MARIADB_11_4: Place = mariadb((11, 4), "mariadb-11.4");
 
 impl Place {
-    fn is_there(self) -> bool {
-        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(self.name);
-        is_wanted(self.version.flavour) && (self.is_always_there || place.is_dir())
+    fn is_wanted(self) -> bool {
+        is_wanted_of(self.version.flavour, self.name)
     }
 
     fn start(self, options: &[&str]) -> Server {
-        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(self.name);
         // What tells the names of columns came with MySQL 8.0 and MariaDB 10.5.
         let logs = ["--binlog-format=ROW", "--loose-binlog-row-metadata=FULL"];
-        let server = start_at(
-            self.version.flavour,
-            (!self.name.is_empty()).then_some(place),
-            &[&logs, options].concat(),
-        );
+        let server = start_of(self.version.flavour, self.name, &[&logs, options].concat()).unwrap();
         let number =
             server.version().split('.').map(|part| part.parse().unwrap_or_default()).collect::<Vec<u32>>();
         assert_eq!((number[0], number[1]), self.version.number, "another version than the test is for");
@@ -64,7 +55,7 @@ impl Place {
 
 /// All of a page: as the account that it makes, then as the one that the service gives.
 fn managed(service: &Service, place: Place) {
-    if !place.is_there() {
+    if !place.is_wanted() {
         return;
     }
     let plain = place.start(&["--log-bin-trust-function-creators=1"]);

@@ -12,7 +12,7 @@ const ACCOUNT: &str = "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY
     GRANT ALL ON tpcc.* TO drover@localhost; GRANT PROCESS, REPLICATION CLIENT ON *.* TO drover@localhost";
 
 fn read_only(place: Place, setting: &str) {
-    if !place.is_there() {
+    if !place.is_wanted() {
         return;
     }
     let server: &Server = &place.start(&[]);

@@ -1,14 +1,12 @@
 //! The tables, and servers that cannot hold them.
 
-use std::path::Path;
-
 use drover_sandbox::Flavour;
 
 use super::Queue;
 use crate::client::{sql, value};
 use crate::drover::{drover_on, run};
 use crate::reach;
-use crate::servers::{is_wanted, on_both, source, start, start_at};
+use crate::servers::{on_both, source, start, start_of};
 
 on_both!(
     a_second_time_changes_nothing,
@@ -78,11 +76,7 @@ fn a_log_of_statements(flavour: Flavour) {
 /// MySQL 5.5 has no fractions of a second, and keeps no schema of a queue that it cannot hold.
 #[test]
 fn what_a_server_cannot_hold_leaves_nothing() {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more/mysql-5.5");
-    if !is_wanted(Flavour::MySql) || !place.is_dir() {
-        return;
-    }
-    let server = start_at(Flavour::MySql, Some(place), &[]);
+    let Some(server) = start_of(Flavour::MySql, "mysql-5.5", &[]) else { return };
     run(&mut drover_on(&server, "queue init -D q")).refused(&["DATETIME(3)", "nothing was made"]);
     assert_eq!(reach::sql(&server, "mysql", "SHOW DATABASES LIKE 'q'"), [[""; 0]; 0]);
 }

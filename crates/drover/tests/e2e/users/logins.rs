@@ -1,18 +1,14 @@
 //! Accounts whose hash or plugin lets nobody in.
 
-use std::path::Path;
-
 use drover_sandbox::{Flavour, Server};
 
 use super::across::about;
 use crate::drover::{dump, restore, run, verify};
 use crate::reach::sql;
-use crate::servers::{is_wanted, start, start_at};
+use crate::servers::{is_wanted, start, start_of};
 
 fn mysql(version: &str) -> Option<Server> {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(version);
-    let is_there = is_wanted(Flavour::MySql) && place.is_dir();
-    is_there.then(|| start_at(Flavour::MySql, Some(place), &["--log-bin=bin", "--server-id=1"]))
+    start_of(Flavour::MySql, version, &["--log-bin=bin", "--server-id=1"])
 }
 
 /// What MariaDB's installer gives to root and others, which MySQL takes for no hash.

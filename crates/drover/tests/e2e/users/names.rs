@@ -1,21 +1,15 @@
 //! Privileges of accounts and on columns whose names hold quotes, commas and parentheses: SHOW GRANTS of MySQL before 8.0 and of MariaDB
 //! before 10.3 does not quote them. What was granted is compared by the servers' own tables of privileges.
 
-use std::path::Path;
-
 use drover_sandbox::{Flavour, Server};
 
 use crate::chance::{Chance, rounds};
 use crate::drover::{dump, restore, run, verify};
 use crate::reach::sql;
-use crate::servers::{is_wanted, start, start_at};
+use crate::servers::{start, start_of};
 
-/// The one that is found by itself, or one under `.servers/more`.
 fn server(flavour: Flavour, version: &str) -> Option<Server> {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(version);
-    let is_newest = version == "newest";
-    let is_there = is_wanted(flavour) && (is_newest || place.is_dir());
-    is_there.then(|| start_at(flavour, (!is_newest).then_some(place), &["--log-bin=bin", "--server-id=1"]))
+    start_of(flavour, version, &["--log-bin=bin", "--server-id=1"])
 }
 
 /// What the tables of privileges hold of all accounts but those that each server has.

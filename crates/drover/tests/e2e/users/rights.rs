@@ -11,7 +11,7 @@ use super::{login, server};
 use crate::client::{feed, sql};
 use crate::drover::{dump, restore, run, verify};
 use crate::reach;
-use crate::servers::{is_wanted, start, start_at};
+use crate::servers::{start, start_of};
 
 /// Dumps `source` with its accounts; what the target does not hold of them, which a check lists as the restore does. What the server was
 /// given is what was meant.
@@ -101,13 +101,8 @@ fn a_grant_option_does_not_spread() {
     });
 }
 
-/// A server of a version that `scripts/servers` puts under `.servers/more`, or the one that is found by itself; `None` if it is not there.
 fn of(flavour: Flavour, name: &str) -> Option<Server> {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/more").join(name);
-    if !is_wanted(flavour) || !name.is_empty() && !place.is_dir() {
-        return None;
-    }
-    Some(start_at(flavour, (!name.is_empty()).then_some(place), &["--log-bin=bin", "--server-id=1"]))
+    start_of(flavour, name, &["--log-bin=bin", "--server-id=1"])
 }
 
 /// What an account with SUPER may do where SUPER means all.
@@ -228,7 +223,7 @@ fn super_of_the_other_vendor() {
 /// The two privileges of today are one on MySQL before 8.2.
 #[test]
 fn definers_on_an_older_mysql() {
-    let (Some(source), Some(target)) = (of(MYSQL, ""), of(MYSQL, "mysql-8.0.33")) else { return };
+    let (Some(source), Some(target)) = (of(MYSQL, "newest"), of(MYSQL, "mysql-8.0.33")) else { return };
     reach::sql(
         &source,
         "mysql",
