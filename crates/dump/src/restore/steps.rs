@@ -266,7 +266,9 @@ impl Steps {
         {
             return error;
         }
-        let hint = error.hint().map_or_else(String::new, |hint| hint + "; ");
+        let own =
+            error.hint().or_else(|| text.contains("Deadlock found").then(|| "--resume resumes it".into()));
+        let hint = own.map_or_else(String::new, |hint| hint + "; ");
         let if_so =
             format!("if another run fills `{}` through another node: {BY_ANOTHER_NODE}", self.table.schema);
         Error::with_hint(text, hint + &if_so)
