@@ -253,10 +253,15 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
             "the target's error log tells why: it may be that a column has another type there than where the log was written"
         }
         Some(1153) => "SET GLOBAL max_allowed_packet on the target, to 1G at most",
+        Some(_) if error.hint().is_none() => PAST,
         _ => return error.hint(),
     };
     Some(hint.into())
 }
+
+/// How to go on where the target does not take a statement.
+const PAST: &str = "put right on the target what it needs, then --resume; who does not want this transaction goes on behind it: with --resume and \
+    --exclude-gtids, or --start-position with a number above its own, and this log named first (drover binlog ls shows positions and GTIDs)";
 
 /// The result of the binlog family.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -2,6 +2,7 @@
 //! misled by quotes and comments. It keeps every byte: the tokens' texts put together are the input.
 
 pub mod events;
+pub mod literals;
 pub mod phrase;
 pub mod program;
 

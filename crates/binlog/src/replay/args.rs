@@ -8,12 +8,13 @@ use drover_db::options::{Secret, ServerArgs};
 
 use super::After;
 use super::position::UNDOING;
-use super::provenance::{EXCLUDING, INCLUDING};
+use super::selection::{EXCLUDING, INCLUDING};
 use crate::args::{FileArgs, LogArgs};
 use crate::filter::FilterArgs;
 use crate::server::{FromServerArgs, StreamArgs};
 use crate::source::log_name;
 use crate::sql::Session;
+use crate::{Error, Result};
 
 /// `drover binlog replay`.
 #[derive(Debug, Clone, clap::Args)]
@@ -24,7 +25,7 @@ pub struct ReplayArgs {
 
     /// Begin where this dump was taken, which its manifest tells: its directory, or s3://BUCKET/PREFIX. Logs before that are left out;
     /// those of another server, or begun anew since, are an error
-    #[arg(long, value_name = "DUMP", conflicts_with_all = ["start_position", "after_gtids"])]
+    #[arg(long, value_name = "DUMP", conflicts_with = "after_gtids")]
     pub after: Option<PathBuf>,
 
     /// Apply nothing: tell what would be applied, what cannot be and why
@@ -156,6 +157,20 @@ impl ReplayArgs {
         };
         let name = self.name.clone().or_else(base).unwrap_or_else(|| "binlog".into());
         if self.flashback { format!("{name}{UNDOING}") } else { name }
+    }
+
+    /// The position to begin at in the first log. What a dump holds is never applied; beside it, a position is for who goes on behind a transaction.
+    pub(super) fn beginning(&self, after: Option<&After>, goes_on: bool) -> Result<Option<u64>> {
+        let start = self.filter.start_position;
+        let Some(after) = after else { return Ok(start) };
+        match start {
+            Some(_) if !self.resume => Err(Error::with_hint(
+                "--after and --start-position both say where to begin",
+                "beside --after, --start-position goes on behind a transaction at which a replay has ended: with --resume",
+            )),
+            Some(start) if goes_on => Ok(Some(start)),
+            start => Ok(start.max(Some(after.position))),
+        }
     }
 
     /// Where options say to begin, in one line.

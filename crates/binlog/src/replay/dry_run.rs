@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use drover_db::sql::Dialect;
 use drover_db::{Connection, quote, server};
-use serde::Serialize;
 
 use crate::Result;
 use crate::event::Query;
@@ -17,17 +16,6 @@ use super::sink::{Goes, MOST_DEFINED, Sink};
 use super::transaction::Start;
 use super::trial::{NO_FUNCTION, Trial};
 use super::worker::shortened;
-
-/// Something that cannot be applied.
-#[derive(Debug, Clone, Serialize)]
-pub struct Problem {
-    /// Where it is in the logs, as LOG: at POSITION; empty for what is wrong with the target.
-    pub at: String,
-    /// What it is.
-    pub what: String,
-    /// What a person can do about it; may be empty.
-    pub hint: String,
-}
 
 /// A statement, and how its session is set.
 #[derive(Clone, Copy)]

@@ -110,11 +110,16 @@ impl Target {
     /// Whether it computes generated columns that an event of rows leaves out. Others keep the values that a row had, and keys on virtual
     /// columns as they were (found with MySQL 5.7.22 and 8.0.12, MariaDB 10.5.23 and 10.11.19, and not with MySQL 8.0.33 and MariaDB 11.4.5).
     pub(super) fn computes_columns(&self) -> bool {
-        let server = Server { vendor: self.vendor, version: self.version.clone(), comment: String::new() };
         match self.vendor {
-            Vendor::MySql => server.numbers() >= (8, 0, 33),
-            Vendor::MariaDb => server.numbers() >= (11, 4, 0),
+            Vendor::MySql => self.numbers() >= (8, 0, 33),
+            Vendor::MariaDb => self.numbers() >= (11, 4, 0),
         }
+    }
+
+    /// Its version.
+    pub(super) fn numbers(&self) -> (u32, u32, u32) {
+        let (vendor, version) = (self.vendor, self.version.clone());
+        Server { vendor, version, comment: String::new() }.numbers()
     }
 
     /// How many bytes of events fit into one statement.

@@ -3,7 +3,7 @@
 
 use drover_db::{Connection, server};
 
-use super::dry_run::Problem;
+use super::Problem;
 
 const STATEMENT: &str = "STATEMENT";
 

@@ -16,6 +16,7 @@ mod computed;
 mod definitions;
 mod dry_run;
 mod events;
+mod literals;
 mod logged;
 mod marks;
 mod names;
@@ -24,7 +25,9 @@ mod programs;
 mod provenance;
 mod queue;
 mod refusals;
+mod report;
 mod scheduled;
+mod selection;
 mod sink;
 mod staying;
 mod transaction;
@@ -40,7 +43,6 @@ use std::thread;
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Stop, Watched, server};
 use drover_report::Progress;
-use serde::Serialize;
 
 use crate::chain::{Chain, Item};
 use crate::definitions::Definitions;
@@ -53,7 +55,7 @@ use crate::{Error, Result, flashback};
 pub use after::{After, Compare, Partial};
 pub use args::{Interrupted, ReplayArgs};
 pub use collations::NearestCollation;
-pub use dry_run::Problem;
+pub use report::{Problem, ReplayReport};
 
 use ahead::Ahead;
 use applied::{Applied, Before};
@@ -101,54 +103,6 @@ impl Destination {
         }
         Error::Target { doing: doing.into(), source: Box::new(source) }
     }
-}
-
-/// What was applied, or in a dry run what would be.
-#[derive(Debug, Default, Serialize)]
-pub struct ReplayReport {
-    /// Whether nothing was applied.
-    pub dry_run: bool,
-    /// Whether the logs were undone, from their end on.
-    pub flashback: bool,
-    /// The replay's name.
-    pub name: String,
-    /// Transactions.
-    pub transactions: u64,
-    /// Transactions that an earlier run had applied, of the log where this one goes on.
-    pub applied_before: u64,
-    /// Statements of the logs.
-    pub statements: u64,
-    /// Events of rows.
-    pub row_events: u64,
-    /// Files that were loaded.
-    pub loads: u64,
-    /// What was read of the logs, in bytes as they lie there.
-    pub bytes: u64,
-    /// The last log that was read, and where in it the last transaction ends up to which all was applied.
-    pub log: String,
-    /// In bytes.
-    pub position: u64,
-    /// The log that comes behind those that were read, where the last of them is at its end.
-    pub next_log: Option<String>,
-    /// Transactions whose end is not in the logs, as LOG: at POSITION. They were not applied: their server did not commit them, or
-    /// a later log, or the rest of the last, has their end.
-    pub abandoned: Vec<String>,
-    /// Statements that were left out, of which nobody knows whether they changed something in the tables that are wanted.
-    pub passed_over: u64,
-    /// Scheduled events of the logs' server that are off on the target, as on a replica; 100 at most.
-    pub events_off: Vec<String>,
-    /// The statement that switches the first of them on, with the account that it runs as; empty in a dry run.
-    pub event_on: String,
-    /// Collations of definitions that the target lacks, and the nearest that took their places.
-    pub collations: Vec<NearestCollation>,
-    /// With `--after`, schemas that the dump does not have and the logs have not made since: their rows were left out.
-    pub left_out: BTreeSet<String>,
-    /// With `--skip-missing`, how many rows were not there.
-    pub missing_rows: u64,
-    /// The first thousand of these, as LOG: at POSITION: TABLE WHERE CONDITION.
-    pub missing: Vec<String>,
-    /// What cannot be applied; found by a dry run.
-    pub problems: Vec<Problem>,
 }
 
 /// Applies logs to `destination`; `origin` is the server of `--from`, `after` tells of the dump of `--after`.
@@ -217,9 +171,9 @@ fn run(
     let mark = found.as_ref().map(|found| found.mark.clone()).filter(|mark| !mark.log.is_empty());
     // Backwards, all has to be read before anything is undone.
     let goes_on = mark.as_ref().filter(|_| !args.flashback).map(|mark| (&*mark.log, mark.position));
-    let begins = args.filter.start_position.or(after.map(|after| after.position));
+    let begins = args.beginning(after, goes_on.is_some())?;
     // Where it goes on is behind where it began: what came before that in the same log was not applied.
-    let first = match after {
+    let first = match after.filter(|_| args.filter.start_position.is_none()) {
         Some(after) => Some(after.log.clone()),
         None => Source::find(&args.files.logs)?.first().map(Source::log_name),
     };
@@ -314,8 +268,11 @@ fn run(
         is_trial,
     };
     sink.see_selection(&selection)?;
-    if goes_on.is_none() || !begins_here {
-        sink.see_start(&args.start(), goes_on.is_none())?;
+    match goes_on {
+        None if after.is_some() => sink.see_start("", true)?,
+        None => sink.see_start(&args.start(), true)?,
+        Some(_) if begins_here => {}
+        Some(_) => sink.see_start(&args.start(), false)?,
     }
     if !args.flashback {
         reading.look_ahead(&mut sink)?;

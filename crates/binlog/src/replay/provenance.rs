@@ -13,9 +13,7 @@ use crate::gtid_state::GtidState;
 use crate::log::{Header, Kind};
 use crate::source::{Counter, Source, are_of_one_list, log_number};
 
-/// The options that choose transactions, as a selection has them before a set of GTIDs.
-pub(super) const INCLUDING: &str = "--include-gtids ";
-pub(super) const EXCLUDING: &str = "--exclude-gtids ";
+use super::selection::{EXCLUDING, INCLUDING, Names, goes_on_from, parts};
 
 /// The beginning of a log, which is where a replay begins that is told nothing.
 const FIRST: &str = "--start-position 4";
@@ -76,57 +74,9 @@ pub(super) fn outlast(sources: &[Source]) {
     }
 }
 
-/// The dump that a selection names, and what else it does.
-fn parts(selection: &str) -> (&str, &str) {
-    match selection.strip_prefix("--after ") {
-        None => ("", selection),
-        Some(after) => after.split_once(" --").unwrap_or((after, "")),
-    }
-}
-
-/// What stands in quotes, if it is a name and no pattern.
-fn plain(quoted: &str) -> Option<&str> {
-    let name = quoted.strip_prefix('"')?.strip_suffix('"')?;
-    (!name.contains(['*', '?', '[', '{', '\\', '"'])).then_some(name)
-}
-
 /// A schema's name, as it is compared.
 pub(super) fn quoted(schema: &str) -> String {
     format!("{schema:?}").to_lowercase()
-}
-
-/// The schemas and tables that a selection names, each with its table if it names one.
-struct Names<'a>(Vec<(&'a str, Option<&'a str>)>);
-
-impl<'a> Names<'a> {
-    /// None if anything may be wanted: it names none, has patterns, or chooses otherwise too.
-    fn of(selection: &'a str) -> Option<Self> {
-        let selection = selection.strip_prefix("--").unwrap_or(selection);
-        let name = |option: &'a str| match option.split_once(' ')? {
-            ("database", value) => Some((plain(value)?, None)),
-            ("table", value) => {
-                let (schema, table) = plain(value)?.split_once('.')?;
-                (!table.contains('.')).then_some((schema, Some(table)))
-            }
-            _ => None,
-        };
-        selection.split(" --").map(name).collect::<Option<_>>().map(Self)
-    }
-
-    /// A schema, in quotes.
-    fn of_schema(quoted: &'a str) -> Option<Self> {
-        plain(quoted).map(|name| Self(vec![(name, None)]))
-    }
-
-    fn meets(&self, other: &Self) -> bool {
-        let is_same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
-        self.0.iter().any(|(schema, table)| {
-            other.0.iter().any(|(its, its_table)| {
-                is_same(schema, its)
-                    && table.is_none_or(|table| its_table.is_none_or(|its_table| is_same(table, its_table)))
-            })
-        })
-    }
 }
 
 impl Provenance {
@@ -160,7 +110,7 @@ impl Provenance {
         let words =
             |selection: &str| if selection.is_empty() { "all".to_owned() } else { selection.to_owned() };
         match &self.selection {
-            Some(known) if known != selection => Err(format!(
+            Some(known) if !goes_on_from(known, selection) => Err(format!(
                 "of the logs {} was applied until now, and now {} is asked for",
                 words(known),
                 words(selection)
@@ -418,6 +368,13 @@ mod tests {
         let mut read = Provenance::read(&read.text());
         assert!(read.see_selection("--database 'a b'").is_ok());
         assert!(read.see_selection("").unwrap_err().contains("now all is asked for"));
+        assert!(read.see_selection("--database 'a b' --exclude-gtids 0-1-3").is_ok());
+        assert!(read.see_selection("--database 'a b' --exclude-gtids 0-1-3,0-1-7").is_ok());
+        for other in
+            ["--database 'a b'", "--database 'a b' --exclude-gtids 0-1-7", "--exclude-gtids 0-1-3,0-1-7"]
+        {
+            assert!(read.see_selection(other).is_err(), "{other}");
+        }
         assert!(read.see_server("c").unwrap_err().contains("a-b"));
     }
 

@@ -112,9 +112,40 @@ impl<'a> Worker<'a> {
                     self.execute(b"ROLLBACK", &transaction.at)?;
                     self.settle_again(&transaction)?;
                 }
-                other => return other,
+                Err(error) => {
+                    self.forget_unless_some_stays(&transaction, &error)?;
+                    return Err(error);
+                }
+                done => return done,
             }
         }
+    }
+
+    /// A transaction that may change tables which keep none, and that the server refused before it changed one: nothing of it is there. That
+    /// something is, the server says as it rolls back.
+    fn forget_unless_some_stays(&mut self, transaction: &Transaction, error: &Error) -> Result<()> {
+        let is_refused =
+            matches!(error, Error::Target { source, .. } if matches!(**source, drover_db::Error::Server(_)));
+        let commits_at_end = matches!(transaction.mode, Mode::Rows | Mode::Statements);
+        if !(transaction.is_guarded && is_refused && commits_at_end) {
+            return Ok(());
+        }
+        self.clear();
+        match self.session.0.execute(b"ROLLBACK") {
+            Ok(done) if done.warnings == 0 => self.note_refused(0, &transaction.at),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes back the note that something is being done.
+    fn note_refused(&mut self, number: usize, at: &Start) -> Result<()> {
+        let context = self.context;
+        let (connection, _) = match &mut self.side {
+            Some(side) => side,
+            None => self.side.insert(context.destination.connect()?),
+        };
+        let noted = connection.execute(context.positions.nothing_pending(number));
+        noted.map(drop).map_err(|source| context.destination.failed(format!("{at}: noting it"), source))
     }
 
     /// Sets the session to what it was when the transaction began, for it is applied once more.
@@ -382,13 +413,8 @@ impl<'a> Worker<'a> {
         if let Err(Error::Target { source, .. }) = &ended
             && matches!(**source, drover_db::Error::Server(_))
         {
-            let (context, number) = (self.context, if work.mode == Mode::Prepared { 0 } else { self.number });
-            let (connection, _) = match &mut self.side {
-                Some(side) => side,
-                None => self.side.insert(context.destination.connect()?),
-            };
-            let noted = connection.execute(context.positions.nothing_pending(number));
-            noted.map_err(|source| context.destination.failed(format!("{}: noting it", work.at), source))?;
+            let number = if work.mode == Mode::Prepared { 0 } else { self.number };
+            self.note_refused(number, work.at)?;
         }
         ended
     }

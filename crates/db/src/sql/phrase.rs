@@ -25,6 +25,11 @@ impl Phrase {
         Self { pieces, dialect }
     }
 
+    /// How it was cut.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// Its text.
     pub fn to_text(&self) -> Vec<u8> {
         self.pieces.iter().flat_map(|(_, text)| text.iter().copied()).collect()

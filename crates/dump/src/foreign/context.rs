@@ -6,8 +6,9 @@ use std::path::Path;
 
 use drover_db::collations::defaults::{Conversion, name_them, of_server};
 use drover_db::options::ConnectOptions;
+use drover_db::sql::literals::{Keeper, Respelled, beyond_utf8mb3, introducers};
 use drover_db::sql::phrase::Phrase;
-use drover_db::{Cluster, Connection, Stop, replays};
+use drover_db::{Cluster, Connection, Server, Stop, Vendor, replays};
 
 use super::references::References;
 use super::script::Statement;
@@ -48,6 +49,7 @@ pub(super) struct Context<'a> {
     pub(super) target: Target,
     /// The columns that foreign keys of the dump refer to.
     pub(super) references: References,
+    pub(super) server: Server,
     /// What the target takes for a character set that is named alone.
     pub(super) default_collations: BTreeMap<String, String>,
     /// The cluster that the target is in.
@@ -74,6 +76,34 @@ impl Context<'_> {
         });
         self.tally.warn(said, 0);
         if phrase == before { text.into() } else { phrase.to_text().into() }
+    }
+
+    /// A definition of a table with its literals as the target, a MariaDB, keeps them. What a MariaDB printed has been misread before, and
+    /// stays.
+    pub(super) fn with_kept_literals<'s>(
+        &self,
+        statement: &Statement,
+        text: Cow<'s, [u8]>,
+        reads_utf8mb4: bool,
+    ) -> Cow<'s, [u8]> {
+        let utf8mb3 = match self.default_collations.get("utf8mb3") {
+            Some(collation) if collation.starts_with("utf8_") => "utf8",
+            _ => "utf8mb3",
+        };
+        let keeper = Keeper { version: self.server.numbers(), utf8mb3, reads_utf8mb4 };
+        let mut phrase = Phrase::in_comments(&text, statement.dialect);
+        let is_of_mariadb = statement.dumped.as_ref().is_some_and(|dumped| dumped.vendor == Vendor::MariaDb);
+        let before = phrase.clone();
+        let respelled = match is_of_mariadb {
+            true => beyond_utf8mb3(&mut phrase, keeper),
+            false => introducers(&mut phrase, keeper),
+        };
+        let lost = respelled.into_iter().filter(|respelled| respelled.loses);
+        let said = lost.map(|Respelled { from, to, reason, .. }| {
+            format!("{}, line {}: {from} becomes {to}: {reason}", statement.file, statement.line)
+        });
+        self.tally.warn(said, 0);
+        if phrase == before { text } else { phrase.to_text().into() }
     }
 
     /// Tells replays, once, that a schema is filled anew.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
-use drover_db::Connection;
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
+use drover_db::{Connection, Vendor};
 
 use super::context::Context;
 use super::history::RowEnd;
@@ -149,7 +149,8 @@ impl Player<'_, '_> {
         if let Some(name) = &created {
             self.make_room(name, statement)?;
         }
-        let text = &*self.context.collated(statement, text);
+        let text = self.context.collated(statement, text);
+        let text = &*self.with_kept_literals(statement, text)?;
         let outcome = self.connection.execute(text).map_err(|source| failed(statement, source))?;
         if outcome.warnings > 0 {
             self.collect_warnings(statement, outcome.warnings)?;
@@ -157,6 +158,25 @@ impl Player<'_, '_> {
         self.count(statement, created.as_ref(), outcome.affected)?;
         self.context.tally.ran(1, text.len() as u64);
         Ok(())
+    }
+
+    /// A definition of a table with its literals as the target keeps them.
+    fn with_kept_literals<'s>(
+        &mut self,
+        statement: &Statement,
+        text: Cow<'s, [u8]>,
+    ) -> Result<Cow<'s, [u8]>> {
+        let of_table =
+            matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_) | Kind::AlterTable(_));
+        if !of_table || self.context.server.vendor != Vendor::MariaDb {
+            return Ok(text);
+        }
+        let reads_utf8mb4 = !text.is_ascii() && {
+            let character_set = self.connection.first("SELECT @@character_set_client");
+            let row = character_set.doing(|| "asking for the session's character set")?;
+            row.is_some_and(|row| row.string(0) == "utf8mb4")
+        };
+        Ok(self.context.with_kept_literals(statement, text, reads_utf8mb4))
     }
 
     /// Counts the rows that a statement makes or removes which is none of the dump's data.

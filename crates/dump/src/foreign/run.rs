@@ -382,6 +382,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         target,
         references,
         default_collations: defaults::of_connection(coordinator).doing(|| "asking for default collations")?,
+        server,
         cluster,
     };
     let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;
@@ -418,7 +419,7 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     redo_log.enable()?;
     compare_checksums(coordinator, &context, &found.said)?;
     history::check(coordinator, &context)?;
-    Ok(report(&context, found, server, loaded))
+    Ok(report(&context, found, loaded))
 }
 
 /// mydumper can note what CHECKSUM TABLE said of a table. The same again proves the rows; another one may only mean another
@@ -443,7 +444,7 @@ fn compare_checksums(
     Ok(())
 }
 
-fn report(context: &Context<'_>, found: Found, server: Server, loaded: Loaded) -> ForeignReport {
+fn report(context: &Context<'_>, found: Found, loaded: Loaded) -> ForeignReport {
     let mut counts = context.tally.lock();
     for (name, said) in &found.said {
         let name = context.target(name);
@@ -467,7 +468,7 @@ fn report(context: &Context<'_>, found: Found, server: Server, loaded: Loaded) -
     ForeignReport {
         kind: found.kind,
         loading: loaded.how,
-        server,
+        server: context.server.clone(),
         tables: counts.tables.iter().map(table).collect(),
         rows: counts.tables.values().map(|table| table.rows).sum(),
         bytes: counts.bytes,

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use drover_db::Vendor;
 use drover_db::sql::Kind;
+use drover_db::sql::literals::value_end;
 
 use super::target::Target;
-use super::{Notes, Why, literals, words};
+use super::{Notes, Why, words};
 use drover_db::sql::phrase::Phrase;
 
 /// What becomes of a column.
@@ -265,43 +266,8 @@ fn default(column: &mut Phrase, notes: &mut Notes) {
     }
 }
 
-/// Where expressions stand in a column or constraint: behind AS, CHECK and DEFAULT.
-pub(super) fn expressions(item: &Phrase) -> Vec<Range<usize>> {
-    let expression = |&word: &usize| {
-        let first = item.code(word + 1);
-        let token = item.token(word);
-        match () {
-            () if token.is_word("DEFAULT") && item.token(first).kind != Kind::String => {
-                Some(first..value_end(item, first))
-            }
-            () if token.is_word("AS") || token.is_word("CHECK") => {
-                Some(first..item.closed(first)).filter(|_| item.token(first).is_symbol(b'('))
-            }
-            () => None,
-        }
-    };
-    item.top().iter().filter_map(expression).collect()
-}
-
-/// Behind the value of a DEFAULT that begins at `first`.
-fn value_end(column: &Phrase, first: usize) -> usize {
-    let next = column.code(first + 1);
-    let token = column.token(first);
-    match () {
-        () if token.is_symbol(b'(') => column.closed(first),
-        () if token.is_symbol(b'-') || token.is_symbol(b'+') => value_end(column, next),
-        // X'00' and _utf8mb4'x'
-        () if token.kind == Kind::Word && column.token(first + 1).kind == Kind::String => first + 2,
-        () if token.kind == Kind::Word && column.token(next).is_symbol(b'(') => column.closed(next),
-        () if token.kind == Kind::Word && column.token(next).is_symbol(b'.') => {
-            value_end(column, column.code(next + 1))
-        }
-        () => first + 1,
-    }
-}
-
 fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
-    literals::introducers(column, target, notes);
+    words::literals(column, target, notes);
     words::functions(column, target, notes);
     geometry_collection(column, notes);
     if target.unknown_types.contains("json") {

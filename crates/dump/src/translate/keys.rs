@@ -6,7 +6,7 @@ use drover_db::Vendor;
 use drover_db::sql::Kind;
 
 use super::target::Target;
-use super::{Notes, Why, columns, literals, words};
+use super::{Notes, Why, columns, words};
 use drover_db::sql::phrase::Phrase;
 
 /// MySQL's limit; MariaDB's is 32.
@@ -60,7 +60,7 @@ pub(super) fn rewrite(
 
 fn check(item: &mut Phrase, target: &Target, checks: &mut BTreeSet<String>, notes: &mut Notes) -> bool {
     if target.vendor == Vendor::MariaDb {
-        literals::introducers(item, target, notes);
+        words::literals(item, target, notes);
         words::functions(item, target, notes);
         if item.find(&["NOT", "ENFORCED"]).is_some() {
             let text = item.part(0..item.len());

@@ -5,7 +5,6 @@ mod columns;
 pub(crate) mod defaults;
 mod described;
 mod keys;
-mod literals;
 mod options;
 mod rows;
 mod settings;

@@ -8,7 +8,7 @@ use drover_db::{Server, Vendor};
 use super::columns::{self, Fate};
 use super::keys::{self, Around};
 use super::target::Target;
-use super::{Notes, defaults, literals, options, tidb, words};
+use super::{Notes, defaults, options, tidb, words};
 use crate::ddl::CreateTable;
 use drover_db::sql::phrase::Phrase;
 
@@ -80,7 +80,7 @@ fn item_for_other_version(mut phrase: Phrase, target: &Target, notes: &mut Notes
         }
         false => keys::for_other_version(&phrase, target, notes),
     };
-    literals::beyond_utf8mb3(&mut phrase, target, notes);
+    words::literals_of_four_bytes(&mut phrase, target, notes);
     stays.then(|| phrase.to_text())
 }
 

@@ -1,6 +1,7 @@
 //! What is the same in all statements: version comments, collations, and functions that only go by another name.
 
 use drover_db::collations::nearest;
+use drover_db::sql::literals::{Keeper, Respelled, beyond_utf8mb3, introducers};
 use drover_db::sql::{Dialect, Kind, tokens};
 use drover_db::{Server, Vendor};
 
@@ -27,6 +28,29 @@ fn executes(vendor: Vendor, version: u32, mariadb_only: bool, comment: u32) -> b
     match vendor {
         Vendor::MySql => !mariadb_only && comment <= version,
         Vendor::MariaDb => comment <= version && (mariadb_only || !(50_700..=99_999).contains(&comment)),
+    }
+}
+
+/// Literals with introducers in the expressions of a column or constraint, as a MariaDB keeps them.
+pub(super) fn literals(item: &mut Phrase, target: &Target, notes: &mut Notes) {
+    note(introducers(item, keeper(target)), notes);
+}
+
+/// Literals without them there, which a MariaDB before 10.11 keeps in utf8mb3.
+pub(super) fn literals_of_four_bytes(item: &mut Phrase, target: &Target, notes: &mut Notes) {
+    if target.vendor == Vendor::MariaDb {
+        note(beyond_utf8mb3(item, keeper(target)), notes);
+    }
+}
+
+fn keeper(target: &Target) -> Keeper<'static> {
+    let utf8mb3 = if target.character_sets.contains("utf8mb3") { "utf8mb3" } else { "utf8" };
+    Keeper { version: target.server.numbers(), utf8mb3, reads_utf8mb4: true }
+}
+
+fn note(respelled: Vec<Respelled>, notes: &mut Notes) {
+    for Respelled { from, to, reason, loses } in respelled {
+        notes.add(&from, &to, Why { reason: reason.into(), loses });
     }
 }
 

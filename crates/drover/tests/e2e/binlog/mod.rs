@@ -20,6 +20,7 @@ mod json;
 mod logged;
 mod names;
 mod origin;
+mod past;
 mod pitr;
 mod replay;
 mod runs;

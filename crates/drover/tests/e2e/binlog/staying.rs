@@ -8,7 +8,14 @@ use crate::client::{Session, sql, value, wait_until};
 use crate::drover::{Running, drover_on, run};
 use crate::servers::{on_both, start_unsynced};
 
-on_both!(a_statement, a_trigger, a_function, a_deadlock_is_not_retried, behind_what_is_too_large_to_be_held);
+on_both!(
+    a_statement,
+    a_trigger,
+    a_function,
+    a_deadlock_is_not_retried,
+    refused_before_anything_stays,
+    behind_what_is_too_large_to_be_held
+);
 
 const OPTIONS: [&str; 3] = ["--log-bin", "--binlog-format=STATEMENT", "--log-bin-trust-function-creators=1"];
 
@@ -105,6 +112,26 @@ fn a_deadlock_is_not_retried(flavour: Flavour) {
     run(drover_on(&target, "binlog replay --resume").args(&logs)).refused(&["--interrupted"]);
     run(drover_on(&target, "binlog replay --resume --interrupted skip").args(&logs)).done();
     assert_eq!(value(&target, "SELECT n FROM d.plain"), "1");
+}
+
+/// Nobody has to look for what is there of it.
+fn refused_before_anything_stays(flavour: Flavour) {
+    let (source, target) = pair(flavour);
+    let trigger = |definer: &str| {
+        format!("CREATE {definer} TRIGGER counts AFTER INSERT ON t FOR EACH ROW UPDATE plain SET n = n + 1")
+    };
+    sql(&source, format!("{TABLES}; {}", trigger("")));
+    sql(&target, format!("{TABLES}; {}", trigger("DEFINER = nobody@localhost")));
+    let logs = logged(&source, || {
+        sql(&source, "USE d; BEGIN; INSERT INTO t VALUES (2, 'a'); INSERT INTO t VALUES (3, 'b'); COMMIT");
+    });
+    for options in ["--start-position 4", "--resume"] {
+        run(drover_on(&target, &format!("binlog replay {options}")).args(&logs)).refused(&["nobody"]);
+    }
+    sql(&target, "CREATE USER nobody@localhost; GRANT ALL ON d.* TO nobody@localhost");
+    run(drover_on(&target, "binlog replay --resume").args(&logs)).done();
+    assert_same(&source, &target, "d.plain");
+    assert_same(&source, &target, "d.t");
 }
 
 /// The beginning of a large transaction is applied while the rest is read.
