@@ -70,6 +70,8 @@ pub(crate) struct Takes {
     packet: usize,
     /// Whether it takes the values of many rows at once in one command.
     bulk: bool,
+    /// Whether values may come by prepared statements.
+    prepares: bool,
     /// Whether its transactions are limited, so that rows are committed in parts.
     is_limited: bool,
     /// Whether it answers at once.
@@ -102,14 +104,15 @@ impl Takes {
         let packet = most.and_then(|most| most.parse().ok()).unwrap_or(PACKET);
         // A node of Galera whose table another node changes (ALTER TABLE) rolls prepared statements back, says that they came in, and in the end
         // hangs with them (10.11.19, 2 of 6 restores).
-        let is_in_galera =
-            Cluster::of(connection).doing(|| "asking for the target's cluster")? == Some(Cluster::Galera);
-        let bulk = connection.takes_bulk() && !is_in_galera;
-        let values = bulk && packet >= PACKET;
+        let cluster = Cluster::of(connection).doing(|| "asking for the target's cluster")?;
+        let prepares = cluster != Some(Cluster::Galera);
+        let bulk = connection.takes_bulk();
+        let values = bulk && prepares && packet >= PACKET;
         let server = Server::of(connection).doing(|| "asking for the server's version")?;
         let converted = server.numbers() >= KEEPS_VALUES_BEHIND_NULL;
         let is_near = is_near(connection).doing(|| "asking the server")?;
-        Ok(Self { values, converted, files, packet, bulk, is_limited: server.is_tidb(), is_near })
+        let is_limited = server.is_tidb();
+        Ok(Self { values, converted, files, packet, bulk, prepares, is_limited, is_near })
     }
 
     /// Whether a table with these columns takes values.
@@ -121,7 +124,7 @@ impl Takes {
 
     /// Whether tables whose columns are of known kinds take values by many prepared statements.
     pub(crate) fn many_values(self) -> bool {
-        !self.files && !self.bulk && !self.is_limited && self.packet >= PACKET
+        !self.files && !self.bulk && self.prepares && !self.is_limited && self.packet >= PACKET
     }
 
     /// Whether rows come as statements where they do not come as values.
