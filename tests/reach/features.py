@@ -189,13 +189,15 @@ def by_client(drover, source, twin, log):
     text = drover.run("binlog", "sql", "--columns-of", source.url, log)
     if text.code:
         return Verdict("no", [text.error])
-    refused = twin.feed(text.out.encode())
+    said = [line.removeprefix("warning: ") for line in text.err.splitlines() if line.startswith("warning: ")]
+    # A table that was altered later has other columns now than the log is of: what it was is known nowhere, and that is said.
+    is_unnamed = any("which no server takes" in line for line in said)
+    refused = [line for line in twin.feed(text.out.encode()) if not (is_unnamed and "near '?" in line)]
     if refused:
         return Verdict("FAULT", refused)
     difference = Difference(Schema(source, "logged"), Schema(twin, "logged"))
     # Triggers do again what they did, as docs/binlog.md says.
     wrong = [table for table in difference.wrong if table != "in_myisam"]
-    said = [line.removeprefix("warning: ") for line in text.err.splitlines() if line.startswith("warning: ")]
     faults = [f"{what} is missing" for what in difference.missing]
     faults += [f"the rows of {table} are others, and nothing says so" for table in wrong if not any(f".{table}" in line for line in said)]
     if faults:
