@@ -174,7 +174,7 @@ impl Worker<'_> {
         if noted.affected != 1 {
             return Err(Error::with_hint(
                 format!(
-                    "another session has gone on with this run, as {} says: this part was undone",
+                    "{} does not hold any more what this run has noted there, as another session has changed it: this part was undone",
                     plan.state.name()
                 ),
                 "let one drover at a time run a statement, through one node of a cluster; if there is none, it was the last part of one that was \

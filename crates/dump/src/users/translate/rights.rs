@@ -142,7 +142,9 @@ impl Work<'_> {
             let privileges: Vec<_> = nearest.iter().map(|name| Privilege::new(name)).collect();
             let instead = Grant { on: Scope::Global, privileges, grant_option: false, revoked: false };
             let statement = (!nearest.is_empty()).then(|| instead.statement(who));
-            let what = format!("{} knows no privilege {}{more}", self.facts.vendor, unknown.join(", "));
+            let (major, minor, _) = self.facts.version;
+            let server = format!("{} {major}.{minor}", self.facts.vendor);
+            let what = format!("{server} knows no privilege {}{more}", unknown.join(", "));
             self.lost(who, what, statement);
         }
         found
