@@ -3,6 +3,7 @@
 
 pub mod events;
 pub mod literals;
+pub mod partitions;
 pub mod phrase;
 pub mod program;
 

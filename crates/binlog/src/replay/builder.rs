@@ -32,7 +32,7 @@ use super::sink::Sink;
 use super::transaction::{Definition, Mode, Order, Piece, Start, Transaction};
 use super::types::with_json_as_text;
 use super::worker::shortened;
-use super::{literals, position};
+use super::{position, tables};
 
 /// A transaction is handed on when it has so many bytes, and what follows is while it is applied.
 const LARGE: usize = 4 << 20;
@@ -391,7 +391,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             self.sink.took_nearest(found);
             text = other;
         }
-        let (kept, found) = literals::with_kept(&text, dialect, (query, item.format), self.sink.target())?;
+        let (kept, found) = tables::with_kept(&text, dialect, (query, item.format), self.sink.target())?;
         text = kept.unwrap_or(text);
         self.sink.took_nearest(found);
         if query.error == 0 && (is_definition || self.sink.may_lack_function(&text, dialect)?) {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use drover_db::sql::partitions;
 use drover_db::{Cluster, Connection, Server, Vendor, collations, server};
 
 use crate::event::{Rows, TableMap};
@@ -28,6 +29,8 @@ pub(super) struct Target {
     pub(super) has_former_times: bool,
     /// Whether it is a node of Galera.
     pub(super) is_in_galera: bool,
+    /// Whether it partitions tables of InnoDB only.
+    pub(super) partitions_innodb_only: bool,
     /// The collations that it has.
     pub(super) collations: BTreeSet<String>,
     /// What it takes for a character set that is named alone.
@@ -64,12 +67,15 @@ impl Target {
         let is_in_galera = Cluster::of(connection)? == Some(Cluster::Galera);
         let collations = collations::all(connection)?;
         let default_collations = collations::defaults::of_connection(connection)?;
+        let partitions_innodb_only =
+            server.vendor == Vendor::MySql && partitions::only_of_some_engines(connection)?;
         let known = Self::new(&server, max_packet);
         Ok(Self {
             detaches_prepared,
             has_gtids,
             has_former_times,
             is_in_galera,
+            partitions_innodb_only,
             collations,
             default_collations,
             ..known
@@ -89,6 +95,7 @@ impl Target {
             has_gtids,
             has_former_times,
             is_in_galera: false,
+            partitions_innodb_only: false,
             collations,
             default_collations,
         }

@@ -16,7 +16,6 @@ mod computed;
 mod definitions;
 mod dry_run;
 mod events;
-mod literals;
 mod logged;
 mod marks;
 mod names;
@@ -30,6 +29,7 @@ mod scheduled;
 mod selection;
 mod sink;
 mod staying;
+mod tables;
 mod transaction;
 mod trial;
 mod types;
@@ -403,6 +403,10 @@ fn apply(
         read.and(applied)
     });
     let done = done.map_err(|error| queue.error().unwrap_or(error));
+    if args.flashback && done.is_err() && sink.found.is_none() && queue.mark().log.is_empty() {
+        // Nothing was undone, so there is nothing to go on with. If this fails too, the next run says that one was begun.
+        let _ = sink.connection.execute(positions.forget());
+    }
     done.map_err(|error| match (error, args.flashback) {
         (Error::Stopped, _) => Error::StoppedMidway,
         (error, true) => not_undone(error),

@@ -325,6 +325,15 @@ impl Positions {
         Ok(())
     }
 
+    /// The statement that forgets a replay of which nothing was applied.
+    pub(super) fn forget(&self) -> String {
+        let name = self.quoted();
+        format!(
+            "DELETE FROM {TABLE} WHERE `name` = {name} AND NOT EXISTS \
+             (SELECT 1 FROM (SELECT `pending` FROM {TABLE} WHERE `name` = {name} AND `pending` IS NOT NULL) AS `begun`)"
+        )
+    }
+
     /// The statement that notes where logs come from.
     pub(super) fn note_provenance(&self, provenance: &Provenance) -> String {
         let (name, text) = (self.quoted(), quote::hex(provenance.text().as_bytes()));

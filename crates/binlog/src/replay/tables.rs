@@ -1,9 +1,10 @@
-//! Literals in the definitions of tables, which a MariaDB keeps as another text than other servers do.
+//! Definitions of tables as the target keeps them: literals, of which a MariaDB makes other texts, and partitions, which MySQL from 8.0 on has of
+//! InnoDB only.
 
 use drover_db::Vendor;
 use drover_db::sql::literals::{Keeper, Respelled, beyond_utf8mb3, introducers};
 use drover_db::sql::phrase::Phrase;
-use drover_db::sql::{Dialect, Token};
+use drover_db::sql::{Dialect, Token, partitions};
 
 use crate::event::{Query, Setting};
 use crate::log::{Format, Short};
@@ -12,15 +13,15 @@ use crate::sql::charset;
 use super::collations::NearestCollation;
 use super::events::Target;
 
-/// The statement with its literals as the target keeps them, and those whose character set is another one there. `None` of what stays as it
-/// is: all that defines no table, and introducers that a MariaDB has read before.
+/// The statement as the target keeps it, and literals whose character set is another one there. `None` of what stays as it is: all that defines
+/// no table, and introducers that a MariaDB has read before.
 pub(super) fn with_kept(
     text: &[u8],
     dialect: Dialect,
     (query, format): (&Query<'_>, &Format),
     target: &Target,
 ) -> Result<(Option<Vec<u8>>, Vec<NearestCollation>), Short> {
-    if target.vendor != Vendor::MariaDb {
+    if target.vendor == Vendor::MySql && !target.partitions_innodb_only {
         return Ok((None, Vec::new()));
     }
     let mut phrase = Phrase::in_comments(text, dialect);
@@ -28,23 +29,40 @@ pub(super) fn with_kept(
         return Ok((None, Vec::new()));
     }
     let before = phrase.clone();
+    let lost = match target.vendor {
+        Vendor::MariaDb => literals(&mut phrase, is_in_utf8mb4(query)?, format, target),
+        Vendor::MySql => {
+            partitions::in_innodb(&mut phrase);
+            Vec::new()
+        }
+    };
+    Ok(((phrase != before).then(|| phrase.to_text()), lost))
+}
+
+/// Writes them as a MariaDB keeps them; those whose character set is another one.
+fn literals(
+    phrase: &mut Phrase,
+    reads_utf8mb4: bool,
+    format: &Format,
+    target: &Target,
+) -> Vec<NearestCollation> {
     let keeper = Keeper {
         version: target.numbers(),
         utf8mb3: if target.collations.contains("utf8mb3_bin") { "utf8mb3" } else { "utf8" },
-        reads_utf8mb4: is_in_utf8mb4(query)?,
+        reads_utf8mb4,
     };
     let respelled = match format.is_mariadb() {
-        true => beyond_utf8mb3(&mut phrase, keeper),
-        false => introducers(&mut phrase, keeper),
+        true => beyond_utf8mb3(phrase, keeper),
+        false => introducers(phrase, keeper),
     };
     let lost = respelled.into_iter().filter(|respelled| respelled.loses);
-    let lost = lost.map(|Respelled { from, reason, .. }| NearestCollation {
+    lost.map(|Respelled { from, reason, .. }| NearestCollation {
         from: format!("of {from}"),
         to: "that of utf8mb4".into(),
         reason: reason.into(),
         loses: true,
-    });
-    Ok(((phrase != before).then(|| phrase.to_text()), lost.collect()))
+    })
+    .collect()
 }
 
 /// CREATE and ALTER, with their options, of a TABLE.

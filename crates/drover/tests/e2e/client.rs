@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -164,4 +165,13 @@ impl Drop for Session<'_> {
         let _already_ended = self.child.kill();
         let _status = self.child.wait();
     }
+}
+
+/// Has mariadb-dump write a schema into a file; its server may be another vendor's.
+pub(crate) fn mariadb_dump(server: &Server, schema: &str, file: &Path) {
+    let mut command = Command::new("mariadb-dump");
+    command.args(["--no-defaults", "-uroot", "--skip-ssl", "--routines", "--databases", schema]);
+    command.arg("-S").arg(server.socket()).arg("--result-file").arg(file);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

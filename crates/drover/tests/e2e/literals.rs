@@ -1,13 +1,11 @@
 //! Literals in expressions of tables, from MySQL to MariaDB, which keeps expressions as text and misreads many of them: whatever the
 //! character set and the bytes, both servers compute the same.
 
-use std::process::Command;
-
 use drover_sandbox::{Flavour, Server};
 
 use crate::across::{both, both_with_mariadb_11};
 use crate::chance::{Chance, rounds};
-use crate::client::{sql, try_sql, value};
+use crate::client::{mariadb_dump, sql, try_sql, value};
 use crate::drover::{Output, copy, drover_on, restore, run};
 use crate::reach::old;
 use crate::servers::{is_wanted, start};
@@ -76,9 +74,7 @@ fn copied(source: &Server, target: &Server) -> Output {
 fn restored(source: &Server, target: &Server) -> Output {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("l.sql");
-    let mut dump = Command::new("mariadb-dump");
-    dump.args(["--no-defaults", "-uroot", "--skip-ssl", "--databases", "l"]).arg("-S").arg(source.socket());
-    assert!(dump.arg("--result-file").arg(&file).status().unwrap().success());
+    mariadb_dump(source, "l", &file);
     run(&mut restore(target, &file, ""))
 }
 

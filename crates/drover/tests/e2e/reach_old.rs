@@ -5,7 +5,7 @@ use std::process::Command;
 
 use drover_sandbox::{Flavour, Server};
 
-use crate::client::feed;
+use crate::client::{feed, mariadb_dump};
 use crate::drover::{Output, copy, drover, drover_on, dump, restore, run};
 use crate::reach::sql;
 use crate::servers::{is_wanted, is_wanted_of, place, start, start_at, start_of};
@@ -59,6 +59,22 @@ fn partitions_of_myisam() {
         );
         assert_eq!(sql(server, schema, &question), [["6", engine]]);
     }
+}
+
+#[test]
+fn partitions_of_myisam_in_scripts_and_logs() {
+    let Some([old, newest]) = servers(["mysql-5.7", "newest"]) else { return };
+    let log = logged(&old, &format!("CREATE DATABASE s; USE s; {PARTS}"));
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("s.sql");
+    mariadb_dump(&old, "s", &script);
+    let of_parts =
+        "SELECT SUM(n), (SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = 's') FROM parts";
+    run(&mut restore(&newest, &script, "")).done();
+    assert_eq!(sql(&newest, "s", of_parts), [["6", "InnoDB"]]);
+    sql(&newest, "mysql", "DROP DATABASE s");
+    run(drover_on(&newest, "binlog replay --start-position 4").arg(&log)).done();
+    assert_eq!(sql(&newest, "s", of_parts), [["6", "InnoDB"]]);
 }
 
 /// What a later version does not take is known before the first row, and can be left out.

@@ -7,6 +7,7 @@ use std::path::Path;
 use drover_db::collations::defaults::{Conversion, name_them, of_server};
 use drover_db::options::ConnectOptions;
 use drover_db::sql::literals::{Keeper, Respelled, beyond_utf8mb3, introducers};
+use drover_db::sql::partitions;
 use drover_db::sql::phrase::Phrase;
 use drover_db::{Cluster, Connection, Server, Stop, Vendor, replays};
 
@@ -50,6 +51,8 @@ pub(super) struct Context<'a> {
     /// The columns that foreign keys of the dump refer to.
     pub(super) references: References,
     pub(super) server: Server,
+    /// Whether the target partitions tables of InnoDB only.
+    pub(super) partitions_innodb_only: bool,
     /// What the target takes for a character set that is named alone.
     pub(super) default_collations: BTreeMap<String, String>,
     /// The cluster that the target is in.
@@ -103,6 +106,17 @@ impl Context<'_> {
             format!("{}, line {}: {from} becomes {to}: {reason}", statement.file, statement.line)
         });
         self.tally.warn(said, 0);
+        if phrase == before { text } else { phrase.to_text().into() }
+    }
+
+    /// The same with its partitions in InnoDB, where the target, a MySQL, has no others.
+    pub(super) fn with_partitions<'s>(&self, statement: &Statement, text: Cow<'s, [u8]>) -> Cow<'s, [u8]> {
+        if !self.partitions_innodb_only {
+            return text;
+        }
+        let mut phrase = Phrase::in_comments(&text, statement.dialect);
+        let before = phrase.clone();
+        partitions::in_innodb(&mut phrase);
         if phrase == before { text } else { phrase.to_text().into() }
     }
 

@@ -150,7 +150,7 @@ impl Player<'_, '_> {
             self.make_room(name, statement)?;
         }
         let text = self.context.collated(statement, text);
-        let text = &*self.with_kept_literals(statement, text)?;
+        let text = &*self.as_kept(statement, text)?;
         let outcome = self.connection.execute(text).map_err(|source| failed(statement, source))?;
         if outcome.warnings > 0 {
             self.collect_warnings(statement, outcome.warnings)?;
@@ -160,16 +160,15 @@ impl Player<'_, '_> {
         Ok(())
     }
 
-    /// A definition of a table with its literals as the target keeps them.
-    fn with_kept_literals<'s>(
-        &mut self,
-        statement: &Statement,
-        text: Cow<'s, [u8]>,
-    ) -> Result<Cow<'s, [u8]>> {
+    /// A definition of a table as the target keeps it.
+    fn as_kept<'s>(&mut self, statement: &Statement, text: Cow<'s, [u8]>) -> Result<Cow<'s, [u8]>> {
         let of_table =
             matches!(statement.kind, Kind::CreateTable(_) | Kind::CreateTableFrom(_) | Kind::AlterTable(_));
-        if !of_table || self.context.server.vendor != Vendor::MariaDb {
+        if !of_table {
             return Ok(text);
+        }
+        if self.context.server.vendor == Vendor::MySql {
+            return Ok(self.context.with_partitions(statement, text));
         }
         let reads_utf8mb4 = !text.is_ascii() && {
             let character_set = self.connection.first("SELECT @@character_set_client");

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use drover_db::collations::defaults;
 use drover_db::options::ConnectOptions;
-use drover_db::{Cluster, Connection, Server, Stop};
+use drover_db::sql::partitions;
+use drover_db::{Cluster, Connection, Server, Stop, Vendor};
 
 use super::context::Context;
 use super::directory::{How, Loader, Plan, Planned, Step};
@@ -382,6 +383,9 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         target,
         references,
         default_collations: defaults::of_connection(coordinator).doing(|| "asking for default collations")?,
+        partitions_innodb_only: server.vendor == Vendor::MySql
+            && partitions::only_of_some_engines(coordinator)
+                .doing(|| "asking which tables may have partitions")?,
         server,
         cluster,
     };

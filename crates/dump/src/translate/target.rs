@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::collations::defaults;
+use drover_db::sql::partitions;
 use drover_db::{Connection, Server, Vendor};
 
 use crate::Result;
@@ -92,7 +93,9 @@ impl Target {
         Ok(Self {
             vendor: server.vendor,
             server: server.clone(),
-            partitions_innodb_only: server.vendor == Vendor::MySql && !has_partition_plugin(connection)?,
+            partitions_innodb_only: server.vendor == Vendor::MySql
+                && partitions::only_of_some_engines(connection)
+                    .doing(|| "asking which tables may have partitions")?,
             reads_partitions: reads_partitions(connection)?,
             tablespaces: tablespaces(connection, server.vendor)?,
             collations: drover_db::collations::all(connection).doing(|| "listing collations")?,
@@ -159,11 +162,6 @@ fn column(connection: &mut Connection, sql: &str) -> Result<BTreeSet<String>> {
 fn engines(connection: &mut Connection) -> Result<BTreeSet<String>> {
     let sql = "SELECT UPPER(ENGINE) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')";
     column(connection, sql)
-}
-
-fn has_partition_plugin(connection: &mut Connection) -> Result<bool> {
-    let sql = "SELECT 1 FROM information_schema.PLUGINS WHERE PLUGIN_NAME = 'partition' AND PLUGIN_STATUS = 'ACTIVE'";
-    Ok(connection.first(sql).doing(|| sql)?.is_some())
 }
 
 /// Where the syntax is known, the table is not partitioned.

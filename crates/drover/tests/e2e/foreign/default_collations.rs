@@ -1,10 +1,8 @@
 //! Scripts of an older server, in which a character set without a collation has the one that it had there.
 
-use std::path::Path;
-use std::process::Command;
-
 use drover_sandbox::{Flavour, Server};
 
+use crate::client::mariadb_dump;
 use crate::drover::{restore, run};
 use crate::reach::{old, sql};
 use crate::servers::{is_wanted, start, start_mariadb_11};
@@ -16,20 +14,11 @@ const WORK: &str = "SET sql_mode = ''; CREATE DATABASE d CHARACTER SET utf8mb4; 
       RETURN (SELECT COUNT(*) FROM (SELECT 'ss' AS w) x WHERE x.w = a);
     CREATE FUNCTION converted(a CHAR(9)) RETURNS INT DETERMINISTIC RETURN CONVERT(a USING utf8mb4) = 'b'";
 
-/// What mariadb-dump writes, whose server is another vendor's, too.
-fn dumped(server: &Server, file: &Path) {
-    let mut command = Command::new("mariadb-dump");
-    command.args(["--no-defaults", "-uroot", "--skip-ssl", "--routines", "--databases", "d"]);
-    command.arg("-S").arg(server.socket()).arg("--result-file").arg(file);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
 fn stays(from: &Server, to: &Server) {
     sql(from, "mysql", WORK);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("d.sql");
-    dumped(from, &file);
+    mariadb_dump(from, "d", &file);
     let restored = run(&mut restore(to, &file, "")).done();
     let told = restored.stdout.clone() + &restored.stderr;
     assert!(told.contains("CONVERT(a USING utf8mb4) has the collation"), "{restored}");
