@@ -125,6 +125,11 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
+    /// Whether it has written this to stderr until now.
+    pub(crate) fn has_said(&self, words: &str) -> bool {
+        self.stderr.as_ref().is_some_and(|stderr| stderr.so_far().contains(words))
+    }
+
     /// Polls for `condition` and stops the process (SIGSTOP) as soon as it holds.
     pub(crate) fn freeze_when(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
         let deadline = Instant::now() + *PATIENCE;
