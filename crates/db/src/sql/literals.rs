@@ -288,12 +288,12 @@ mod tests {
             "(char(0xFC using latin1) + char(0xFC using latin1) + char(0x0061 using ucs2))"
         );
         assert_eq!(
-            to("((_utf8mb3'é' collate utf8mb3_bin))".as_bytes()),
-            "((char(0xC3,0xA9 using utf8mb3) collate utf8mb3_bin))"
+            to("CHECK ((_utf8mb3'é' collate utf8mb3_bin))".as_bytes()),
+            "CHECK ((char(0xC3,0xA9 using utf8mb3) collate utf8mb3_bin))"
         );
         for same in [
             "(_latin1'abc !#$%&()*+,-./:;<=>?@[]^_`{|}~\"')",
-            "(_utf8mb3'a' collate utf8mb3_bin)",
+            "CHECK (_utf8mb3'a' collate utf8mb3_bin)",
             "`_latin1` 'é'",
         ] {
             assert_eq!(to(same.as_bytes()), same);
@@ -308,8 +308,8 @@ mod tests {
         let spelled = smile.replacen("'\u{1f600}'", "char(0xF0,0x9F,0x98,0x80 using utf8mb4)", 1);
         assert_eq!(to((10, 5, 23), smile.as_bytes()), spelled);
         assert_eq!(to((10, 11, 2), smile.as_bytes()), smile);
-        let collated = b"(_utf8mb3'a' collate utf8_bin)";
-        assert_eq!(to((10, 5, 23), collated), "(_utf8'a' collate utf8_bin)");
+        let collated = b"CHECK (_utf8mb3'a' collate utf8_bin)";
+        assert_eq!(to((10, 5, 23), collated), "CHECK (_utf8'a' collate utf8_bin)");
         assert_eq!(
             to((10, 2, 11), b"(_latin1'\xfc')"),
             "(convert(convert(X'FC' using latin1) using utf8mb4))"
