@@ -24,7 +24,8 @@ pub struct ReplayArgs {
     pub files: FileArgs,
 
     /// Begin where this dump was taken, which its manifest tells: its directory, or s3://BUCKET/PREFIX. Logs before that are left out;
-    /// those of another server, or begun anew since, are an error
+    /// those of another server, or begun anew since, are an error. With --resume, --start-position beside it goes on behind a transaction
+    /// that the target did not take
     #[arg(long, value_name = "DUMP", conflicts_with = "after_gtids")]
     pub after: Option<PathBuf>,
 
