@@ -20,7 +20,7 @@ reach: setup ## Try every source, target and feature on all twelve servers, upgr
 	tests/reach/run --write
 	tests/reach/chains
 
-soak: setup ## Storms for an hour (SOAK_MINUTES)
+soak: setup reach ## Storms for an hour (SOAK_MINUTES), and all of reach
 	@scripts/soak
 
 lint: ## Formatting and clippy, warnings denied

@@ -206,7 +206,7 @@ impl Copy<'_> {
         let wanted = kept.join(self.store(), "copy", wanted)?;
         self.source.holds = held_by(target, &self.source.server)?;
         let (mut taken, view) = self.source.view(source, self.stop, self.progress)?;
-        let plan = self.plan(view, target)?;
+        let plan = self.plan(view, target, state.note())?;
         let history = match taken.workers.first_mut() {
             Some(worker) => hold::and_let_go(worker, |worker| lost_history(&self.source, worker))?,
             None => Vec::new(),
@@ -229,7 +229,7 @@ impl Copy<'_> {
     }
 
     /// Finds out what the target takes of what the source has; nothing is changed there.
-    fn plan(&self, mut view: View, target: &mut Connection) -> Result<Plan> {
+    fn plan(&self, mut view: View, target: &mut Connection, note: Name) -> Result<Plan> {
         view.manifest.copied = true;
         let skip = self.args.target.skip_refused;
         let (store, users) = (self.store(), self.args.source.users);
@@ -244,11 +244,12 @@ impl Copy<'_> {
             renames,
             definers: &definers,
             always: skip,
+            note: Some(note),
             is_check: false,
         };
         let prepared = preparation.run(&view.manifest, target)?;
-        let Prepared { mut manifest, translator, untried, .. } = prepared.without_refused(skip)?;
-        view.manifest.warnings.extend(untried);
+        let Prepared { mut manifest, translator, told, .. } = prepared.without_refused(skip)?;
+        view.manifest.warnings.extend(told);
         if let Some(translator) = &translator {
             view.manifest = translator.without_refused(&view.manifest);
         }

@@ -9,14 +9,18 @@ use drover_db::options::ConnectOptions;
 use serde::{Deserialize, Serialize};
 
 use super::args::CopyArgs;
+use crate::dump::catalog::Name;
 use crate::dump::journal::{Journal, Kept, Wanted};
 use crate::format::digest::Digest;
 use crate::format::manifest::FILE_NAME as MANIFEST;
-use crate::restore::steps::Steps;
+use crate::restore::steps::{self, Steps};
 use crate::store::{Store, StoreArgs, unfinished};
 use crate::{Error, Result};
 
 pub(crate) const FILE_NAME: &str = "copy.json";
+
+/// What its steps are called after.
+const COPY: &str = "copy";
 
 /// What a copy is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -162,7 +166,12 @@ impl State {
 
     /// Looks for the steps of an earlier run on the target.
     pub(super) fn steps(&self, target: &mut drover_db::Connection) -> Result<Steps> {
-        Steps::find(target, "copy", &self.steps_in, &self.id)
+        Steps::find(target, COPY, self.note())
+    }
+
+    /// The table that holds them.
+    pub(super) fn note(&self) -> Name {
+        steps::note(COPY, &self.steps_in, &self.id)
     }
 
     /// Whether a table, view or sequence of the target is this copy's own.

@@ -118,8 +118,13 @@ impl<'a> Restore<'a> {
             warnings.extend(steps.warnings());
         } else {
             steps.begin(coordinator)?;
+        }
+        if !steps.have_begun() {
             steps.note_warnings(coordinator, &of_schemas)?;
+            let findings = self.translator.map(Translator::findings).unwrap_or_default();
+            steps.note_findings(coordinator, &findings)?;
             users.into_iter().try_for_each(|users| users.note(coordinator, steps))?;
+            steps.note_begun(coordinator)?;
         }
         warnings.extend(of_schemas);
         steps.lead(coordinator)

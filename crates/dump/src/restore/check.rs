@@ -18,6 +18,7 @@ use super::run::grouped;
 use super::trial::{Outcome, Trial, both_mysql};
 use super::users::{Users, UsersReport};
 use crate::definer::{Asked, Definers};
+use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema};
 use crate::format::script::dialect;
@@ -98,8 +99,17 @@ pub(crate) fn try_on_target(
     let definers = &Definers::of(&args.definer, &mut connection)?;
     let asked = ask(store, &manifest, definers, &mut connection, users)?;
     let renames = &Renames::new(&args.into, &manifest, Case::of(&mut connection)?)?;
-    let preparation =
-        Preparation { store, options, stop, progress, renames, definers, always: true, is_check: true };
+    let preparation = Preparation {
+        store,
+        options,
+        stop,
+        progress,
+        renames,
+        definers,
+        always: true,
+        note: None,
+        is_check: true,
+    };
     let Prepared { translator, outcome, .. } = match preparation.run(&manifest, &mut connection) {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
         // An account that may create nothing for others can often make no schemas to try things in either.
@@ -224,8 +234,8 @@ pub(crate) struct Prepared {
     pub(crate) manifest: Manifest,
     pub(crate) translator: Option<Translator>,
     outcome: Outcome,
-    /// Why the schema was not tried, where it should have been.
-    pub(crate) untried: Option<String>,
+    /// What is to be told of the trial: why there was none, where there should have been one.
+    pub(crate) told: Option<String>,
 }
 
 /// How a dump is made ready for a target.
@@ -239,6 +249,8 @@ pub(crate) struct Preparation<'a> {
     pub(crate) definers: &'a Definers,
     /// Whether it is tried on any target.
     pub(crate) always: bool,
+    /// The table in which an earlier run of the same work notes how far it is.
+    pub(crate) note: Option<Name>,
     /// Whether nothing else comes after that.
     pub(crate) is_check: bool,
 }
@@ -253,7 +265,7 @@ impl Preparation<'_> {
                 manifest: manifest.clone(),
                 translator: None,
                 outcome: Outcome::default(),
-                untried: None,
+                told: None,
             });
         }
         let lacking =
@@ -279,7 +291,7 @@ impl Preparation<'_> {
                 manifest: translated,
                 translator,
                 outcome: Outcome::default(),
-                untried: None,
+                told: None,
             });
         };
         let may_be_untried = !always && !of_another.crosses();
@@ -292,7 +304,7 @@ impl Preparation<'_> {
             cluster,
             progress,
         };
-        let (mut outcome, untried) = self.attempt(&trial, &lacking, may_be_untried)?;
+        let (mut outcome, told) = self.attempt(&trial, &lacking, may_be_untried)?;
         outcome.warnings.extend(lacking.for_tables().map(|error| error.to_string()));
         if let Some(translator) = &translator {
             if always {
@@ -300,10 +312,10 @@ impl Preparation<'_> {
             }
             outcome.refused.iter().for_each(|(file, _, reason)| translator.refuse(file, reason));
         }
-        Ok(Prepared { manifest: translated, translator, outcome, untried })
+        Ok(Prepared { manifest: translated, translator, outcome, told })
     }
 
-    /// What the trial came to, and why there was none where there should have been one.
+    /// What the trial came to, and what is to be told of it: why there was none where there should have been one.
     fn attempt(
         &self,
         trial: &Trial<'_>,
@@ -317,16 +329,19 @@ impl Preparation<'_> {
         if let Some(lacks) = lacking.for_tables() {
             return Err(nowhere_to_try(&lacks));
         }
-        let untried = match in_place::run(trial, self.renames, self.options, self.stop)? {
-            InPlace::Tried(outcome) => return Ok((outcome, None)),
-            InPlace::Begun => "the schema is not tried again: an earlier run has begun here".into(),
+        let told = match in_place::run(trial, self.renames, self.note.as_ref(), self.options, self.stop)? {
+            InPlace::Tried(outcome, told) => return Ok((outcome, told)),
+            InPlace::Begun(findings) => {
+                let told = "the schema is not tried again: an earlier run has begun here".into();
+                return Ok((trial.recall(self.renames, &findings)?, Some(told)));
+            }
             // What one version takes another one mostly does: who may make no schema is not turned away for it.
             InPlace::Occupied if may_be_untried => format!(
                 "the target is of another version, and the schema was not tried on it before the first row: {error}"
             ),
             InPlace::Occupied => return Err(Error::with_hint(error.to_string(), WHERE_TO_TRY)),
         };
-        Ok((Outcome::default(), Some(untried)))
+        Ok((Outcome::default(), Some(told)))
     }
 }
 

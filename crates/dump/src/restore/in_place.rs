@@ -6,23 +6,27 @@ use drover_db::{Connection, Stop, quote};
 
 use super::objects::Scripts;
 use super::rename::Renames;
-use super::steps::{is_note, lock_schemas};
+use super::steps::{self, is_note, lock_schemas};
 use super::trial::{Outcome, Trial};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::manifest::Manifest;
 use crate::session::{self, Purpose};
+use crate::translate::Finding;
 use crate::{Error, Result};
 
 /// How a trial in the target's own schemas ended.
 pub(super) enum InPlace {
-    /// It was tried.
-    Tried(Outcome),
-    /// It was not: an earlier run, which has tried it, did not come to its end there.
-    Begun,
+    /// It was tried. What is to be told of it.
+    Tried(Outcome, Option<String>),
+    /// It was not: an earlier run did not come to its end there, whose trial found this.
+    Begun(Vec<Finding>),
     /// It was not: not all of the schemas are there and empty.
     Occupied,
 }
+
+/// What is told where one began anew.
+const KILLED: &str = "the schema was tried by an earlier run, too, which was ended meanwhile: what that left there was dropped";
 
 /// Tries everything and drops it again.
 ///
@@ -31,35 +35,70 @@ pub(super) enum InPlace {
 pub(super) fn run(
     trial: &Trial<'_>,
     renames: &Renames,
+    own_note: Option<&Name>,
     options: &ConnectOptions,
     stop: &Stop,
 ) -> Result<InPlace> {
     let mut connection = session::open(options, Purpose::Restore)?;
     let _watched = stop.watch(&connection).doing(|| "watching a connection")?;
     lock_schemas(&mut connection, trial.manifest, renames)?;
-    if !are_empty(&mut connection, trial.manifest, renames)? {
-        let is_begun = is_begun(&mut connection, trial.manifest, renames)?;
-        return Ok(if is_begun { InPlace::Begun } else { InPlace::Occupied });
+    let notes = notes(&mut connection, trial.manifest, renames)?;
+    if let Some(findings) = begun(&mut connection, &notes, own_note)? {
+        return Ok(InPlace::Begun(findings));
     }
+    let Some(mark) = trial.manifest.schemas.first() else { return Ok(InPlace::Occupied) };
+    let mark = steps::mark_of_trial(renames.schema(&mark.name));
     let scripts = trial.scripts(renames);
+    let mut leftovers =
+        Leftovers { scripts: &scripts, manifest: trial.manifest, mark, options, are_gone: true };
+    let was_killed = notes.contains(&leftovers.mark);
+    if was_killed {
+        leftovers.drop_over(&mut connection)?;
+    }
+    if !are_empty(&mut connection, trial.manifest, renames, notes.len() - usize::from(was_killed))? {
+        return Ok(InPlace::Occupied);
+    }
     let mut outcome = Outcome::default();
-    let mut leftovers = Leftovers { scripts: &scripts, manifest: trial.manifest, options, are_gone: false };
+    leftovers.begin(&mut connection)?;
     let result = trial.try_all(&mut connection, &scripts, &mut outcome);
     let dropped = leftovers.drop_all(&mut connection);
     result?;
     dropped?;
-    Ok(InPlace::Tried(outcome))
+    Ok(InPlace::Tried(outcome, was_killed.then(|| KILLED.into())))
 }
 
-/// Whether a run that fills the schemas has noted how far it is.
-fn is_begun(connection: &mut Connection, manifest: &Manifest, renames: &Renames) -> Result<bool> {
-    let there = catalog::relations(connection)?;
+/// The tables in which runs have noted how far they are that fill the schemas.
+fn notes(connection: &mut Connection, manifest: &Manifest, renames: &Renames) -> Result<Vec<Name>> {
     let is_own =
         |name: &Name| manifest.schemas.iter().any(|schema| *renames.any_schema(&schema.name) == *name.schema);
-    Ok(there.iter().any(|relation| is_note(&relation.name.name) && is_own(&relation.name)))
+    let names = catalog::relations(connection)?.into_iter().map(|relation| relation.name);
+    Ok(names.filter(|name| is_note(&name.name) && is_own(name)).collect())
 }
 
-fn are_empty(connection: &mut Connection, manifest: &Manifest, renames: &Renames) -> Result<bool> {
+/// What a run has found whose table of steps is among these; of another work's that says nothing.
+fn begun(
+    connection: &mut Connection,
+    notes: &[Name],
+    own_note: Option<&Name>,
+) -> Result<Option<Vec<Finding>>> {
+    let mut of_others = None;
+    for note in notes {
+        let Some(findings) = steps::findings(connection, note)? else { continue };
+        if Some(note) == own_note {
+            return Ok(Some(findings));
+        }
+        of_others = Some(Vec::new());
+    }
+    Ok(of_others)
+}
+
+/// Whether nothing is in the schemas but so many tables of notes.
+fn are_empty(
+    connection: &mut Connection,
+    manifest: &Manifest,
+    renames: &Renames,
+    mut notes: usize,
+) -> Result<bool> {
     for schema in &manifest.schemas {
         let name = quote::string(&renames.any_schema(&schema.name));
         let held = [("TABLES", "TABLE"), ("ROUTINES", "ROUTINE"), ("EVENTS", "EVENT")].map(|(list, of)| {
@@ -70,9 +109,10 @@ fn are_empty(connection: &mut Connection, manifest: &Manifest, renames: &Renames
             held.join(" + ")
         );
         let row = connection.first(sql).doing(|| format!("looking whether schema {name} is empty"))?;
-        let counts = row.map(|row| [row.parse::<u64>(0), row.parse(1)]);
-        if counts != Some([Some(1), Some(0)]) {
-            return Ok(false);
+        let counts = row.and_then(|row| Some((row.parse::<u64>(0)?, row.parse::<usize>(1)?)));
+        match counts {
+            Some((1, held)) if held <= notes => notes -= held,
+            _ => return Ok(false),
         }
     }
     Ok(true)
@@ -82,12 +122,21 @@ fn are_empty(connection: &mut Connection, manifest: &Manifest, renames: &Renames
 struct Leftovers<'a> {
     scripts: &'a Scripts<'a>,
     manifest: &'a Manifest,
+    /// Stands there as long as anything else does: after a kill it tells that this is of a trial.
+    mark: Name,
     options: &'a ConnectOptions,
     /// Or cannot be dropped.
     are_gone: bool,
 }
 
 impl Leftovers<'_> {
+    fn begin(&mut self, connection: &mut Connection) -> Result<()> {
+        let sql = format!("CREATE TABLE {} (step VARBINARY(9) PRIMARY KEY)", self.mark);
+        connection.execute(&sql).doing(|| sql)?;
+        self.are_gone = false;
+        Ok(())
+    }
+
     fn drop_all(&mut self, connection: &mut Connection) -> Result<()> {
         match self.drop_over(connection) {
             Err(error) if error.is_denied() => {
@@ -108,6 +157,8 @@ impl Leftovers<'_> {
     fn drop_over(&mut self, connection: &mut Connection) -> Result<()> {
         self.refuse_rows(connection)?;
         self.scripts.drop_existing(connection, self.manifest)?;
+        let sql = format!("DROP TABLE IF EXISTS {}", self.mark);
+        connection.execute(&sql).doing(|| sql)?;
         self.are_gone = true;
         Ok(())
     }

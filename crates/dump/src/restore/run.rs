@@ -15,7 +15,7 @@ use super::load::Load;
 use super::parts;
 use super::rename::{Case, Renames};
 use super::rows_only;
-use super::steps::{Steps, lock_schemas};
+use super::steps::{Steps, lock_schemas, note_of_restore};
 use super::targets::{Coming, Target, is_transactional, kill};
 use super::users::{Users, UsersReport};
 use super::verify::{self, VerifyReport};
@@ -106,14 +106,14 @@ pub fn restore(
         renames: &renames,
         definers,
         always: skip,
+        note: Some(note_of_restore(&manifest, &renames)),
         is_check: false,
     };
     let prepared = preparation.run(&manifest, &mut coordinator);
-    let Prepared { manifest, translator, untried, .. } =
-        match prepared.and_then(|it| it.without_refused(skip)) {
-            Err(_) if stop.is_requested() => return Err(Error::Stopped),
-            other => other?,
-        };
+    let Prepared { manifest, translator, told, .. } = match prepared.and_then(|it| it.without_refused(skip)) {
+        Err(_) if stop.is_requested() => return Err(Error::Stopped),
+        other => other?,
+    };
     let manifest = match manifest.contents.has_definitions() {
         true => manifest,
         false => rows_only::on_target(&mut coordinator, manifest, &renames)?,
@@ -142,7 +142,7 @@ pub fn restore(
         Err(_) if stop.is_requested() => Err(Error::Stopped),
         Err(error) => Err(error),
         Ok(mut report) => Ok(RestoreReport {
-            warnings: untried.into_iter().chain(std::mem::take(&mut report.warnings)).collect(),
+            warnings: told.into_iter().chain(std::mem::take(&mut report.warnings)).collect(),
             seconds: started.elapsed().as_secs_f64(),
             paused_seconds: guard.paused().as_secs_f64(),
             ..report

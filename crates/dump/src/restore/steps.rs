@@ -17,6 +17,7 @@ use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::manifest::Manifest;
+use crate::translate::Finding;
 use crate::{Error, Result};
 
 /// The steps of a restore or a copy.
@@ -40,8 +41,16 @@ pub(crate) struct Steps {
 /// What the step that stands for a run begins with.
 const RUN: &str = "run ";
 
+const RESTORE: &str = "restore";
+
 /// What a step begins with that holds what the server warned of.
 const WARNING: &str = "warning ";
+
+/// The step that comes behind all that a run notes before it changes a schema.
+const BEGUN: &str = "begun";
+
+/// What a step begins with that holds what a trial found.
+const FOUND: &str = "found ";
 
 /// Bytes of the longest step.
 const LONGEST: usize = 700;
@@ -51,10 +60,10 @@ const BY_ANOTHER_NODE: &str = "let one run at a time fill a schema, through one 
                                begins anew";
 
 /// What the names of the tables begin with; so many digits of a digest follow.
-const BEGINNINGS: [&str; 2] = ["drover_restore_", "drover_copy_"];
+const BEGINNINGS: [&str; 3] = ["drover_restore_", "drover_copy_", "drover_check_"];
 const DIGITS: usize = 12;
 
-/// Whether a table has the name of one that notes how far a restore or a copy into its schema is.
+/// Whether a table has the name of one that notes how far a restore or a copy into its schema is, or that it is tried.
 pub(crate) fn is_note(table: &str) -> bool {
     BEGINNINGS.iter().any(|begin| has_digits(table, begin, DIGITS))
 }
@@ -107,6 +116,32 @@ pub(crate) fn lock_schemas(
     Ok(())
 }
 
+/// The table of the steps of the work that this text tells from all others. `schema` holds them; it is empty where none is filled.
+pub(crate) fn note(work: &str, schema: &str, id: &str) -> Name {
+    let id = Digest::of(id.as_bytes()).to_string();
+    Name::new(schema, &format!("drover_{work}_{}", &id[..DIGITS]))
+}
+
+/// That of a dump's restore.
+pub(super) fn note_of_restore(manifest: &Manifest, renames: &Renames) -> Name {
+    let schema = manifest.schemas.first().map_or("", |schema| renames.schema(&schema.name));
+    note(RESTORE, schema, &format!("{}{}{schema}", manifest.finished_at, manifest.snapshot.taken_at))
+}
+
+/// The table that stands in a schema while a trial makes and drops there what a dump holds.
+pub(super) fn mark_of_trial(schema: &str) -> Name {
+    note("check", schema, schema)
+}
+
+/// What the trial of the run found that keeps its steps in this table; `None` if it was ended before it had noted that.
+pub(super) fn findings(connection: &mut Connection, note: &Name) -> Result<Option<Vec<Finding>>> {
+    let sql = format!("SELECT step FROM {note} WHERE step = '{BEGUN}' OR step LIKE '{FOUND}%' ORDER BY step");
+    let rows = connection.query(sql).doing(|| format!("reading {note}"))?;
+    let texts: Vec<_> = rows.into_iter().map(|row| row.string(0)).collect();
+    let finding = |text: &String| Finding::parse(text.strip_prefix(FOUND)?);
+    Ok(texts.iter().any(|text| text == BEGUN).then(|| texts.iter().filter_map(finding).collect()))
+}
+
 impl Steps {
     /// Looks for the steps of an earlier restore of a dump.
     pub(super) fn of_restore(
@@ -114,25 +149,15 @@ impl Steps {
         manifest: &Manifest,
         renames: &Renames,
     ) -> Result<Self> {
-        let schema = match manifest.schemas.first() {
-            Some(schema) => renames.schema(&schema.name),
-            None if manifest.users.is_some() => "",
-            None => return Err(Error::found("the dump holds no schema")),
-        };
-        let id = format!("{}{}{schema}", manifest.finished_at, manifest.snapshot.taken_at);
-        Self::find(connection, "restore", schema, &id)
+        if manifest.schemas.is_empty() && manifest.users.is_none() {
+            return Err(Error::found("the dump holds no schema"));
+        }
+        Self::find(connection, RESTORE, note_of_restore(manifest, renames))
     }
 
-    /// Looks for the steps of an earlier run of the work that this text tells from all others. `schema` holds them; it is empty where none
-    /// is filled.
-    pub(crate) fn find(
-        connection: &mut Connection,
-        work: &'static str,
-        schema: &str,
-        id: &str,
-    ) -> Result<Self> {
-        let id = Digest::of(id.as_bytes()).to_string();
-        let table = Name::new(schema, &format!("drover_{work}_{}", &id[..DIGITS]));
+    /// Looks for the steps of an earlier run of this work in its table.
+    pub(crate) fn find(connection: &mut Connection, work: &'static str, table: Name) -> Result<Self> {
+        let schema = table.schema.clone();
         let there = catalog::relations(connection)?.into_iter().map(|relation| relation.name);
         let is_noted = |name: &Name| name.schema == schema && is_note(&name.name);
         let (own, others): (Vec<_>, Vec<_>) = there.filter(is_noted).partition(|name| *name == table);
@@ -198,8 +223,17 @@ impl Steps {
         }
         self.done.clear();
         self.is_there = false;
-        // MariaDB locks all of a table that is empty when rows come: so it never is.
-        self.note(connection, "begun")
+        Ok(())
+    }
+
+    /// Whether all was noted that is known before the first change of a schema.
+    pub(super) fn have_begun(&self) -> bool {
+        self.has(BEGUN)
+    }
+
+    /// Notes that it was. MariaDB locks all of a table that is empty when rows come: so it never is.
+    pub(super) fn note_begun(&self, connection: &mut Connection) -> Result<()> {
+        self.note(connection, BEGUN)
     }
 
     /// Ends: there is nothing to go on with.
@@ -321,10 +355,17 @@ impl Steps {
 
     /// Notes what the server warned of: a run that goes on does not hear it again.
     pub(super) fn note_warnings(&self, connection: &mut Connection, warnings: &[String]) -> Result<()> {
-        warnings.iter().try_for_each(|warning| {
-            let end = warning.floor_char_boundary(LONGEST - WARNING.len());
-            self.note(connection, &format!("{WARNING}{}", &warning[..end]))
-        })
+        warnings.iter().try_for_each(|warning| self.note_text(connection, WARNING, warning))
+    }
+
+    /// Notes what a trial found: where an account has no schemas of its own to try things in, a run that goes on cannot try it again.
+    pub(super) fn note_findings(&self, connection: &mut Connection, findings: &[Finding]) -> Result<()> {
+        findings.iter().try_for_each(|finding| self.note_text(connection, FOUND, &finding.to_text()))
+    }
+
+    fn note_text(&self, connection: &mut Connection, begin: &str, text: &str) -> Result<()> {
+        let end = text.floor_char_boundary(LONGEST - begin.len());
+        self.note(connection, &format!("{begin}{}", &text[..end]))
     }
 
     /// What the server warned of in earlier runs.
@@ -432,6 +473,7 @@ mod tests {
     #[test]
     fn names_of_notes() {
         assert!(is_note("drover_restore_0123456789ab") && is_note("drover_copy_ffffffffffff"));
+        assert!(is_note(&mark_of_trial("own").name));
         for other in ["drover_restore_", "drover_restore_orders", "drover_copy_0123456789abc", "t"] {
             assert!(!is_note(other), "{other}");
         }

@@ -19,7 +19,7 @@ use crate::format::manifest::{Manifest, Object, Schema, Table};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
 use crate::store::Store;
-use crate::translate::{Translator, without};
+use crate::translate::{Finding, Translator, without};
 use crate::{Error, Result};
 
 /// What a trial came to.
@@ -69,6 +69,22 @@ impl Trial<'_> {
             (*label, *reason) = (original(label), original(reason));
         }
         outcome.warnings = outcome.warnings.iter().map(|warning| original(warning)).collect();
+        Ok(outcome)
+    }
+
+    /// What the trial of an earlier run came to, of what it found.
+    pub(super) fn recall(&self, renames: &Renames, findings: &[Finding]) -> Result<Outcome> {
+        let mut outcome = Outcome::default();
+        let Some(translator) = self.translator else { return Ok(outcome) };
+        // As a trial does: what is noted of a script is noted when it is read.
+        let scripts = self.scripts(renames);
+        self.manifest.tables().try_for_each(|(_, table)| scripts.read(&table.script).map(drop))?;
+        let kinds: [fn(&Schema) -> &Vec<Object>; 5] =
+            [|s| &s.sequences, |s| &s.routines, |s| &s.views, |s| &s.triggers, |s| &s.events];
+        let mut objects = kinds.into_iter().flat_map(|kind| each(self.manifest, kind));
+        objects.try_for_each(|(_, object)| scripts.read(&object.script).map(drop))?;
+        outcome.refused = translator.recall(findings);
+        dependents::note(self, &outcome)?;
         Ok(outcome)
     }
 

@@ -4,6 +4,7 @@
 mod columns;
 pub(crate) mod defaults;
 mod described;
+mod finding;
 mod keys;
 mod options;
 mod rows;
@@ -15,6 +16,7 @@ mod translator;
 mod words;
 
 pub(crate) use described::{Described, describe};
+pub(crate) use finding::Finding;
 pub(crate) use rows::Current;
 pub(crate) use target::{no_history, takes_history};
 pub use translator::Refusal;

@@ -7,9 +7,11 @@ use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Vendor, quote};
 use serde::{Deserialize, Serialize};
 
+use super::finding::{self, Finding};
 use super::rows::{self, Current};
 use super::target::{Target, implies_timestamps, no_history, takes_history};
 use super::{Notes, Rewrite, Why, settings, table, tidb};
+use crate::ddl::CreateTable;
 use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
 use crate::format::row_file::RowReader;
 use crate::format::script;
@@ -54,6 +56,8 @@ struct State {
     checks: BTreeMap<String, BTreeSet<String>>,
     /// The rows to take from tables with history, by script.
     current: BTreeMap<String, Current>,
+    /// What a trial found, in its order.
+    findings: Vec<Finding>,
 }
 
 impl Translator {
@@ -167,14 +171,53 @@ impl Translator {
         let mut state = self.state();
         let Some(origin) = self.objects.get(file) else { return };
         let mut notes = Notes::new(&origin.label);
+        let mut findings = Vec::new();
         if let Some(create) = state.scripts.get_mut(file).and_then(|statements| statements.last_mut()) {
             for (place, reason) in items {
-                notes.add(&table::item(create, *place), "", Why::lost(reason));
+                let item = table::item(create, *place);
+                findings.push(Finding::left_out(file, item.as_bytes(), reason));
+                notes.add(&item, "", Why::lost(reason));
             }
             let places: Vec<_> = items.iter().map(|(place, _)| *place).collect();
             *create = table::without(create, &places);
         }
         state.rewrites.extend(notes.rewrites);
+        state.findings.extend(findings);
+    }
+
+    /// Leaves out what an earlier trial found that the target does not take, as far as the table still has it. The table's script was read.
+    fn leave_out_again(&self, file: &str, item: &str, reason: &str) {
+        let place = {
+            let state = self.state();
+            let create = state.scripts.get(file).and_then(|statements| statements.last());
+            let items = create.and_then(|create| CreateTable::parse(create)).map(|parts| parts.items);
+            let is_it = |one: &Vec<u8>| finding::digest(String::from_utf8_lossy(one).as_bytes()) == item;
+            items.unwrap_or_default().iter().position(is_it)
+        };
+        place.into_iter().for_each(|place| self.leave_out(file, &[(place, reason.to_owned())]));
+    }
+
+    /// What trials found until now.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        self.state().findings.clone()
+    }
+
+    /// Leaves out what an earlier trial found that tables cannot have, and gives what it refused: the script of each object, its label, and the
+    /// server's words. The scripts were read.
+    pub(crate) fn recall(&self, findings: &[Finding]) -> Vec<(String, String, String)> {
+        let mut refused = Vec::new();
+        for finding in findings {
+            match finding {
+                Finding::Refused { file, reason } => {
+                    let label = self.objects.get(file).map(|origin| &origin.label);
+                    let is_known = |label: &&String| self.refused().iter().any(|one| one.object == **label);
+                    let new = label.filter(|label| !is_known(label));
+                    refused.extend(new.map(|label| (file.clone(), label.clone(), reason.clone())));
+                }
+                Finding::LeftOut { file, item, reason } => self.leave_out_again(file, item, reason),
+            }
+        }
+        refused
     }
 
     /// Notes that an object is made and lacks something.
@@ -188,9 +231,9 @@ impl Translator {
     /// Notes an object that cannot be made.
     pub(crate) fn refuse(&self, file: &str, reason: &str) {
         let Some(origin) = self.objects.get(file) else { return };
-        self.state()
-            .refused
-            .insert(Refusal { object: origin.label.clone(), reason: super::one_line(reason) });
+        let mut state = self.state();
+        state.findings.push(Finding::refused(file, reason));
+        state.refused.insert(Refusal { object: origin.label.clone(), reason: super::one_line(reason) });
     }
 
     /// What was rewritten until now.

@@ -179,7 +179,10 @@ fn by_the_owner_of_one_schema() {
             .refused(&["drover\\_check\\_%", "that are there and empty"]);
         assert_eq!(held(), "4");
         // But where an earlier run has begun, which had tried it.
-        sql(target, "CREATE TABLE own.drover_restore_0123456789ab (step INT)");
+        sql(
+            target,
+            "CREATE TABLE own.drover_restore_0123456789ab (step VARBINARY(700)); INSERT INTO own.drover_restore_0123456789ab VALUES ('begun')",
+        );
         by_owner("--resume").refused(&["of another dump"]);
     }
 }
