@@ -168,7 +168,7 @@ impl Server {
         sql::value(self.socket(), query).map_err(|source| self.refused(source))
     }
 
-    fn refused(&self, source: drover_db::Error) -> Error {
+    pub(crate) fn refused(&self, source: drover_db::Error) -> Error {
         let log_tail = self.error_log_tail(SHOWN_LINES);
         Error::Statement { source, log: self.error_log(), log_tail }.of_node(&self.info().name)
     }

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use drover_sandbox::Flavour;
 use serde_json::Value;
 
-use crate::client::wait_until;
+use crate::client::{rows_of, wait_until};
 use crate::drover::{drover, run};
-use crate::servers::on_both;
+use crate::servers::{is_wanted_of, on_both, place};
 
 on_both!(start_use_and_stop, topology_start_list_and_stop, ephemeral_ends_with_its_parent);
 
@@ -122,6 +122,39 @@ fn topology_start_list_and_stop(flavour: Flavour) {
     let stopped = run(&mut sandbox(root.path(), "stop shop --json")).done().json();
     assert_eq!(stopped["sandboxes"].as_array().unwrap().len(), 2);
     assert_eq!(root.path().read_dir().unwrap().count(), 0);
+}
+
+/// A source of an older version has a replica, too, whatever the statements are called there.
+#[test]
+fn replicas_of_older_servers() {
+    let all = [
+        (Flavour::MySql, "mysql-5.6"),
+        (Flavour::MySql, "mysql-5.7"),
+        (Flavour::MySql, "mysql-8.0"),
+        (Flavour::MySql, "mysql-8.0.33"),
+        (Flavour::MariaDb, "mariadb-10.1"),
+        (Flavour::MariaDb, "mariadb-10.2"),
+    ];
+    for (_, name) in all.into_iter().filter(|(flavour, name)| is_wanted_of(*flavour, name)) {
+        let root = tempfile::tempdir().unwrap();
+        let mut start = sandbox(root.path(), "start --topology replica --name old --json --server");
+        let started = run(start.arg(place(name))).done().json();
+        let node = |index: usize| PathBuf::from(started["nodes"][index]["socket"].as_str().unwrap());
+        let sql = |index: usize, sql: &str| {
+            let mut client = Command::new("mariadb");
+            client.args(["--no-defaults", "--skip-ssl", "-uroot", "-N", "-B", "-S"]).arg(node(index));
+            rows_of(&mut client, sql).unwrap_or_else(|error| panic!("{name}: {error}"))
+        };
+        sql(
+            0,
+            "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY); INSERT INTO shop.t VALUES (1), (2)",
+        );
+        let count = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop'";
+        wait_until("it has come to the replica", || {
+            sql(1, count)[0][0] == "1" && sql(1, "SELECT COUNT(*) FROM shop.t")[0][0] == "2"
+        });
+        run(&mut sandbox(root.path(), "stop old")).done();
+    }
 }
 
 /// A shell that starts an ephemeral sandbox is killed: the server and its files go.
