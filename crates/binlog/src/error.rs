@@ -261,7 +261,8 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
 
 /// How to go on where the target does not take a statement.
 const PAST: &str = "put right on the target what it needs, then --resume; who does not want this transaction goes on behind it: with --resume and \
-    --exclude-gtids, or --start-position with a number above its own, and this log named first (drover binlog ls shows positions and GTIDs)";
+    --exclude-gtids, or --start-position with a number above its own, and this log named first, beside the same --name (drover binlog ls shows \
+    positions and GTIDs)";
 
 /// The result of the binlog family.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -184,7 +184,8 @@ impl Run<'_> {
                 file: path.clone(),
                 rows: tally.archived_rows,
                 bytes: tally.archived_bytes,
-                unpack: archive.unpack.clone(),
+                // zstd takes no file of no frame.
+                unpack: archive.unpack.clone().filter(|_| tally.archived_rows > 0),
                 load: archive.load.clone(),
             });
         let mut report = report(plan, &tally, chunks, has_log, archived, self.args);

@@ -143,12 +143,19 @@ impl ServerBinaries {
     /// A client program of the same vendor and version, with `--no-defaults` so that nobody's option files matter.
     ///
     /// `program` may have either vendor's name: `mysql`, `mysqlbinlog` and `mysqldump` give `mariadb`,
-    /// `mariadb-binlog` and `mariadb-dump` where the server is MariaDB, and the other way round. If the program is
-    /// not installed, running the command says so.
+    /// `mariadb-binlog` and `mariadb-dump` where the server is MariaDB, and the other way round. A tree that has no clients uses those on
+    /// PATH, of either vendor. If there is none, running the command says so.
     #[must_use]
     pub fn client_command(&self, program: &str) -> Command {
-        let program = vendor_name(self.flavour, program);
-        let mut command = command(self.loader.as_ref(), &self.client_dir().join(program));
+        let beside = self.client_dir().join(vendor_name(self.flavour, program));
+        if !beside.is_file()
+            && let Some(elsewhere) = on_path(program)
+        {
+            let mut command = Command::new(elsewhere);
+            command.arg("--no-defaults");
+            return command;
+        }
+        let mut command = command(self.loader.as_ref(), &beside);
         command.arg("--no-defaults");
         if let (Some(_), Some(share)) = (&self.loader, self.share_dir()) {
             command.arg(path_option("--character-sets-dir", &share.join("charsets")));
@@ -240,6 +247,14 @@ fn parse_version(text: &str) -> Option<(Flavour, String)> {
 }
 
 /// `mysqldump` is `mariadb-dump` at the other vendor.
+/// The program on PATH, by either vendor's name.
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names = [Flavour::MySql, Flavour::MariaDb].map(|flavour| vendor_name(flavour, program));
+    let mut found = std::env::split_paths(&path).flat_map(|dir| names.clone().map(|name| dir.join(name)));
+    found.find(|file| file.is_file())
+}
+
 fn vendor_name(flavour: Flavour, program: &str) -> String {
     let tool = program.strip_prefix("mysql").or_else(|| program.strip_prefix("mariadb"));
     let Some(tool) = tool.map(|tool| tool.trim_start_matches('-')) else { return program.to_owned() };

@@ -148,6 +148,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         } else if item.event.kind == Kind::INCIDENT && verdict == Verdict::Take {
             self.incident(item)?;
         }
+        if item.place.ends() {
+            self.sink.left = self.now.is_none().then(|| (Arc::clone(&self.log.1), item.event.end));
+        }
         if item.place.ends() && self.now.is_some() {
             self.end(item.event.end)?;
         }
@@ -394,6 +397,14 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         let (kept, found) = tables::with_kept(&text, dialect, (query, item.format), self.sink.target())?;
         text = kept.unwrap_or(text);
         self.sink.took_nearest(found);
+        let lacking = tables::lacking_engine(&text, dialect, query, self.sink.target())?;
+        if let Some(engine) = lacking.filter(|_| query.error == 0) {
+            self.problem(
+                item,
+                &format!("the target has no engine {engine}: {}", shortened(query.text)),
+                tables::NO_ENGINE,
+            )?;
+        }
         if query.error == 0 && (is_definition || self.sink.may_lack_function(&text, dialect)?) {
             let header = self.filter.header_of(query, &item.event.header)?;
             let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };

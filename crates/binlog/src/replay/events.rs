@@ -31,6 +31,8 @@ pub(super) struct Target {
     pub(super) is_in_galera: bool,
     /// Whether it partitions tables of InnoDB only.
     pub(super) partitions_innodb_only: bool,
+    /// The engines that it has, in capital letters.
+    pub(super) engines: BTreeSet<String>,
     /// The collations that it has.
     pub(super) collations: BTreeSet<String>,
     /// What it takes for a character set that is named alone.
@@ -69,8 +71,13 @@ impl Target {
         let default_collations = collations::defaults::of_connection(connection)?;
         let partitions_innodb_only =
             server.vendor == Vendor::MySql && partitions::only_of_some_engines(connection)?;
+        let engines = connection.query(
+            "SELECT UPPER(ENGINE) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')",
+        )?;
+        let engines = engines.into_iter().map(|row| row.string(0)).collect();
         let known = Self::new(&server, max_packet);
         Ok(Self {
+            engines,
             detaches_prepared,
             has_gtids,
             has_former_times,
@@ -96,6 +103,7 @@ impl Target {
             has_former_times,
             is_in_galera: false,
             partitions_innodb_only: false,
+            engines: BTreeSet::new(),
             collations,
             default_collations,
         }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use super::BEGIN;
 use super::transaction::Start;
 
 /// A place up to which all was applied.
@@ -40,6 +41,13 @@ impl Marks {
     /// Where all was applied before.
     pub(super) fn mark(&self) -> &Mark {
         &self.mark
+    }
+
+    /// The beginning of the log in which the first transaction begins that was not applied, if that is another one than the mark's.
+    pub(super) fn next_log(&self) -> Option<Mark> {
+        let (_, first) = self.begun.first_key_value()?;
+        let is_next = !self.mark.log.is_empty() && first.at.log != self.mark.log;
+        is_next.then(|| Mark { log: Arc::clone(&first.at.log), position: BEGIN })
     }
 
     /// A transaction is about to be applied.
@@ -98,6 +106,19 @@ mod tests {
 
     fn start(position: u64) -> Start {
         Start { log: "log".into(), position }
+    }
+
+    #[test]
+    fn the_next_log_is_where_it_goes_on() {
+        let mut marks = Marks::from(Mark { log: "log".into(), position: 4 });
+        marks.begin(0, start(4));
+        assert_eq!(marks.next_log(), None);
+        marks.begin(1, Start { log: "next".into(), position: 107 });
+        assert_eq!(marks.next_log(), None);
+        marks.complete(0, 104);
+        assert_eq!(marks.next_log(), Some(Mark { log: "next".into(), position: 4 }));
+        marks.complete(1, 200);
+        assert_eq!(marks.next_log(), None);
     }
 
     proptest! {

@@ -67,7 +67,8 @@ use names::Names;
 use position::{Found, Positions};
 use queue::Queue;
 use refusals::{
-    refuse_filled, refuse_half_filled, refuse_itself, refuse_made_anew, refuse_others, see_server,
+    refuse_another, refuse_filled, refuse_half_filled, refuse_itself, refuse_made_anew, refuse_others,
+    see_server,
 };
 use scheduled::{running_events, switch_on};
 use sink::{Goes, Sink};
@@ -164,7 +165,7 @@ fn run(
         provenance::outlast(&Source::find(&args.files.logs)?);
     }
     let mut positions = Positions::of(&args.replay_name());
-    let found = earlier(args, &positions, &mut connection, destination)?;
+    let found = earlier(args, after, &positions, &mut connection, destination)?;
     if let Some(found) = found.as_ref().filter(|_| origin.is_none()) {
         found.provenance.check(&Source::find(&args.files.logs)?).map_err(sink::elsewhere)?;
     }
@@ -256,6 +257,7 @@ fn run(
         staying: Staying::default(),
         computed: HashMap::new(),
         report,
+        left: None,
         defined: String::new(),
         loads_are_checked: false,
         is_backwards: args.flashback,
@@ -344,6 +346,7 @@ fn schemas_of(
 /// those before: what they have committed is known only then.
 fn earlier(
     args: &ReplayArgs,
+    after: Option<&After>,
     positions: &Positions,
     connection: &mut Connection,
     destination: &Destination,
@@ -353,6 +356,7 @@ fn earlier(
         return match positions.find(connection).map_err(failed)? {
             None if args.resume => Err(nothing_to_resume(args)),
             Some(found) if !args.resume && !args.restart => Err(there_already(args, &found)),
+            Some(found) => refuse_another(args, after, &found).map(|()| Some(found).filter(|_| args.resume)),
             found => Ok(found.filter(|_| args.resume)),
         };
     }
@@ -366,6 +370,7 @@ fn earlier(
     if !args.resume && !args.restart {
         return Err(there_already(args, &found));
     }
+    refuse_another(args, after, &found)?;
     positions.end_sessions(connection, &found).map_err(failed)?;
     positions.find(connection).map(|found| found.filter(|_| args.resume)).map_err(failed)
 }
@@ -403,14 +408,21 @@ fn apply(
         read.and(applied)
     });
     let done = done.map_err(|error| queue.error().unwrap_or(error));
+    let mut mark = None;
     if args.flashback && done.is_err() && sink.found.is_none() && queue.mark().log.is_empty() {
         // Nothing was undone, so there is nothing to go on with. If this fails too, the next run says that one was begun.
         let _ = sink.connection.execute(positions.forget());
     }
+    if done.is_err() && !args.flashback {
+        mark = queue.next_log();
+        if let Some(next) = &mark {
+            move_on(&mut sink, positions, next);
+        }
+    }
     done.map_err(|error| match (error, args.flashback) {
         (Error::Stopped, _) => Error::StoppedMidway,
         (error, true) => not_undone(error),
-        (error, false) => with_position(error, &queue.mark()),
+        (error, false) => with_position(error, &mark.unwrap_or_else(|| queue.mark())),
     })?;
     (sink.report.missing_rows, sink.report.missing) = queue.missing();
     let mark = match &sink.report.next_log {
@@ -418,7 +430,11 @@ fn apply(
         Some(next) if !args.flashback && !queue.mark().log.is_empty() => {
             Mark { log: next.as_str().into(), position: BEGIN }
         }
-        _ => queue.mark(),
+        _ => match sink.left.take().filter(|_| args.resume && args.filter.start_position.is_some()) {
+            // That it was left out is said by no later run.
+            Some((log, position)) if !args.flashback => Mark { log, position },
+            _ => queue.mark(),
+        },
     };
     let noted = sink.connection.execute(positions.note_provenance(&sink.provenance));
     noted.map_err(|source| destination.failed("noting a log", source))?;
@@ -431,6 +447,15 @@ fn apply(
         sink.report.event_on = on.map_err(|source| destination.failed("asking for an event", source))?;
     }
     Ok(sink.report)
+}
+
+/// Notes that the log where it ended is the one where it goes on: who passes over its first transaction names that log. If this fails,
+/// the next run says where it is.
+fn move_on(sink: &mut Sink<'_>, positions: &Positions, mark: &Mark) {
+    sink.provenance.ends = None;
+    for note in [positions.note_provenance(&sink.provenance), positions.move_on(mark)] {
+        let _ = sink.connection.execute(note);
+    }
 }
 
 /// Where a log begins.
@@ -529,7 +554,8 @@ fn there_already(args: &ReplayArgs, found: &Found) -> Error {
     };
     Error::with_hint(
         what,
-        "--resume goes on behind it; --restart forgets it, as after the target was filled anew; --name tells replays of several servers apart",
+        "--resume goes on behind it; --restart forgets it, as after the target was filled anew; --name tells replays apart, of several servers, and \
+         of other schemas behind another dump",
     )
 }
 

@@ -376,6 +376,15 @@ impl Positions {
         .into_bytes()
     }
 
+    /// The statement that notes a mark that is further than what was committed last: nothing lies between them.
+    pub(super) fn move_on(&self, mark: &Mark) -> String {
+        let (log, name) = (quote::hex(mark.log.as_bytes()), self.quoted());
+        format!(
+            "UPDATE {TABLE} SET `log` = {log}, `position` = {} WHERE `name` = {name} AND `worker` = 0",
+            mark.position
+        )
+    }
+
     /// The statement that notes what is about to be done.
     pub(super) fn pending(&self, worker: usize, at: &Start, position: u64, state: &str) -> Vec<u8> {
         let place = quote::hex(format!("{}:{position}", at.log).as_bytes());

@@ -164,6 +164,11 @@ impl Queue {
         self.lock().marks.mark().clone()
     }
 
+    /// Where that is in the next log already, its beginning.
+    pub(super) fn next_log(&self) -> Option<Mark> {
+        self.lock().marks.next_log()
+    }
+
     /// A panic of one thread must not keep the others from ending.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

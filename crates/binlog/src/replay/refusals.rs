@@ -63,6 +63,29 @@ fn see_last_log(provenance: &Provenance, origin: &Origin) -> Result<()> {
     }
 }
 
+/// Where a replay behind a dump of other schemas is, a replay of this name would go on there, or forget it.
+pub(super) fn refuse_another(args: &ReplayArgs, after: Option<&After>, found: &Found) -> Result<()> {
+    let Some(after) = after else { return Ok(()) };
+    let held = &found.provenance.holds;
+    let own: BTreeSet<_> = after.schemas.iter().map(|schema| quoted(schema)).collect();
+    if held.is_empty() || own.is_empty() || !held.is_disjoint(&own) {
+        return Ok(());
+    }
+    let list = |schemas: &BTreeSet<String>| schemas.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let name = args.replay_name();
+    Err(Error::with_hint(
+        format!(
+            "the replay named '{name}' is behind a dump of {}, and this one of {}",
+            list(held),
+            list(&own)
+        ),
+        format!(
+            "give this one a --name of its own; DELETE FROM drover.replay WHERE `name` = '{}' forgets where the other is",
+            name.replace('\'', "''")
+        ),
+    ))
+}
+
 /// What the replay has applied is not in a schema that was filled once more.
 pub(super) fn refuse_filled(
     found: &Found,

@@ -56,6 +56,8 @@ pub(super) struct Sink<'a> {
     /// The columns of tables that were asked for.
     pub(super) kept: HashMap<(Vec<u8>, Vec<u8>), Arc<Kept>>,
     pub(super) report: ReplayReport,
+    /// Where the last transaction ends, if it was left out.
+    pub(super) left: Option<(Arc<str>, u64)>,
     /// In a dry run, what definitions the log has so far.
     pub(super) defined: String,
     pub(super) loads_are_checked: bool,

@@ -65,6 +65,46 @@ fn literals(
     .collect()
 }
 
+/// What helps where one is lacking.
+pub(super) const NO_ENGINE: &str = "install it there (INSTALL PLUGIN, INSTALL SONAME); or make the table there by hand, and leave the transaction out";
+
+/// The engine of a table that the target would not make with it: where the statement's session let no other take its place, and where
+/// another one keeps rows that this one does not.
+pub(super) fn lacking_engine(
+    text: &[u8],
+    dialect: Dialect,
+    query: &Query<'_>,
+    target: &Target,
+) -> Result<Option<String>, Short> {
+    const OTHER_NAMES: [(&str, &str); 3] =
+        [("HEAP", "MEMORY"), ("MERGE", "MRG_MYISAM"), ("INNOBASE", "INNODB")];
+    const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
+    let phrase = Phrase::in_comments(text, dialect);
+    if target.engines.is_empty() || !defines_table(&phrase) {
+        return Ok(None);
+    }
+    let Some(found) = phrase.find(&["ENGINE"]) else { return Ok(None) };
+    let mut at = phrase.code(found.end);
+    if at < phrase.len() && phrase.token(at).is_symbol(b'=') {
+        at = phrase.code(at + 1);
+    }
+    if at >= phrase.len() {
+        return Ok(None);
+    }
+    let token = phrase.token(at);
+    let name = token.name().unwrap_or_else(|| token.text.to_vec());
+    let name = String::from_utf8_lossy(&name).trim_matches('\'').to_uppercase();
+    let name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name.as_str(), |(_, name)| name);
+    let mut is_strict = false;
+    for setting in query.settings() {
+        if let Setting::SqlMode(mode) = setting? {
+            is_strict = mode & NO_ENGINE_SUBSTITUTION != 0;
+        }
+    }
+    let lacks = !target.engines.contains(name) && (is_strict || name == "BLACKHOLE");
+    Ok(lacks.then(|| name.to_owned()))
+}
+
 /// CREATE and ALTER, with their options, of a TABLE.
 fn defines_table(phrase: &Phrase) -> bool {
     let mut code = (0..phrase.len()).map(|at| phrase.token(at)).filter(|token| token.is_code());

@@ -7,7 +7,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::client::sql as ask;
 use crate::drover::{Output, copy_as, drover, drover_on, dump, restore, run, verify};
 use crate::reach::{old, sql};
-use crate::servers::{is_wanted, start_mariadb_11};
+use crate::servers::{is_wanted, start_mariadb_11, start_of};
 
 const OPTIONS: [&str; 2] = ["--log-bin=bin", "--server-id=118"];
 
@@ -295,4 +295,49 @@ fn logs_of_later_types_to_10_5() {
 #[test]
 fn logs_of_later_types_to_10_2() {
     logs_of_later_types("mariadb-10.2");
+}
+
+/// Some servers take what they do not keep, without a word: that is told all the same, by a restore that was killed and goes on, too.
+#[test]
+fn what_is_taken_and_not_kept() {
+    let keys = "CREATE DATABASE d COLLATE utf8mb4_general_ci; USE d; CREATE TABLE t (id INT NOT NULL, n INT, v VARCHAR(20), KEY down (n DESC, v), PRIMARY KEY (id DESC));";
+    let checks = "CREATE TABLE c (id INT PRIMARY KEY, n INT CHECK (n > 0), CONSTRAINT apart CHECK (id <> n)); INSERT INTO c VALUES (1, 2)";
+    let all = [
+        (Flavour::MySql, "newest", "mysql-5.7", true),
+        (Flavour::MySql, "newest", "mariadb-10.5", false),
+        (Flavour::MariaDb, "mariadb-11.8", "mariadb-10.5", false),
+        (Flavour::MariaDb, "mariadb-11.8", "mariadb-10.1", true),
+        (Flavour::MySql, "newest", "mariadb-10.1", true),
+    ];
+    for (flavour, from, to, loses) in all {
+        let other = if to.starts_with("mysql") { Flavour::MySql } else { Flavour::MariaDb };
+        let [source, target] =
+            [(flavour, from), (other, to)].map(|(flavour, name)| start_of(flavour, name, &OPTIONS));
+        let (Some(source), Some(target)) = (source, target) else { continue };
+        ask(&source, format!("{keys} {checks}"));
+        let dir = tempfile::tempdir().unwrap();
+        let mut copy = copy_as(("root", &source), ("root", &target), "d --json", &dir.path().join("state"));
+        let copied = run(&mut copy);
+        assert_eq!(copied.code, Some(i32::from(loses)), "{from} to {to}: {copied}");
+        let rewrites = copied.json()["rewrites"].as_array().unwrap().clone();
+        let is_told = |part: &str, loses: bool| {
+            rewrites.iter().any(|one| one["from"].as_str().unwrap().contains(part) && one["loses"] == loses)
+        };
+        assert!(is_told("KEY `down`", false) && is_told("PRIMARY KEY", false), "{from} to {to}: {copied}");
+        for check in ["`n` > 0", "`apart`"] {
+            assert_eq!(
+                rewrites
+                    .iter()
+                    .any(|one| one["from"].as_str().unwrap().contains(check) && one["loses"] == true),
+                loses,
+                "{from} to {to}: {copied}"
+            );
+        }
+        // What is kept is not told of.
+        assert_eq!(
+            rewrites.iter().filter(|one| one["loses"] == true).count(),
+            if loses { 2 } else { 0 },
+            "{from} to {to}: {copied}"
+        );
+    }
 }

@@ -585,3 +585,19 @@ fn ascii_with_other_bytes() {
     );
     run(&mut copy(&old, &newest, "v", &dir.path().join("v"))).refused(&["not into VARCHAR"]);
 }
+
+/// A view that cannot be read for want of its definer is none that cannot be made: that the target refuses its text is told.
+#[test]
+fn a_view_without_its_definer() {
+    let Some([old, newest]) = servers(["mysql-5.7", "newest"]) else { return };
+    sql(
+        &old,
+        "mysql",
+        "CREATE DATABASE s; USE s; CREATE TABLE t (id INT PRIMARY KEY);
+         CREATE DEFINER = 'no body'@'%' VIEW v AS SELECT id FROM t GROUP BY id DESC;
+         CREATE TABLE gone (id INT); CREATE VIEW broken AS SELECT id FROM gone; DROP TABLE gone",
+    );
+    copied(&old, &newest, "").refused(&["view `s`.`v`", "nothing was changed"]);
+    let lost = copied(&old, &newest, "--skip-refused").found(&["refused   view `s`.`v`"]);
+    assert!(lost.stderr.contains("`s`.`broken` was broken when it was dumped"), "{lost}");
+}

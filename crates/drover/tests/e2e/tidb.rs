@@ -213,6 +213,34 @@ fn what_only_tidb_has_is_said() {
     client::sql(target, "DROP DATABASE own");
 }
 
+/// What it takes and does not keep is told, and the whole server can be dumped.
+#[test]
+#[ignore = "needs TiDB: scripts/tidb builds it, DROVER_TEST_TIDB says where it is"]
+fn what_it_takes_and_does_not_keep_is_said() {
+    let (server, dir) = (TiDb::start(), tempfile::tempdir().unwrap());
+    let source = servers::source(Flavour::MySql);
+    client::sql(
+        source,
+        "DROP DATABASE IF EXISTS ignored; CREATE DATABASE ignored; USE ignored; CREATE TABLE words (id INT PRIMARY KEY, t TEXT, n INT, FULLTEXT KEY found (t), \
+         KEY down (n DESC)); INSERT INTO words VALUES (1, 'a', 1); \
+         CREATE TABLE parts (id INT PRIMARY KEY) PARTITION BY RANGE (id) SUBPARTITION BY HASH (id) SUBPARTITIONS 2 \
+         (PARTITION a VALUES LESS THAN (10), PARTITION b VALUES LESS THAN (20)); INSERT INTO parts VALUES (1), (2), (11)",
+    );
+    let out = dir.path().join("dump");
+    run(&mut dump(source, "ignored", &out)).done();
+    client::sql(source, "DROP DATABASE ignored");
+    let restored = run(server.drover("restore").arg(&out)).found(&["verified  identical: 4 rows"]);
+    for lost in ["FULLTEXT KEY `found`", "SUBPARTITION BY"] {
+        assert!(restored.stderr.contains(lost), "no word of {lost}: {restored}");
+    }
+    assert!(!restored.stderr.contains("`down`"), "{restored}");
+    run(server.drover("verify").arg(&out)).done();
+    run(server.drover("dump --users ignored --out").arg(dir.path().join("users")))
+        .refused(&["accounts of TiDB are not read"]);
+    assert!(!dir.path().join("users").exists());
+    run(server.drover("dump --out").arg(dir.path().join("whole"))).done();
+}
+
 /// A table that is larger than a transaction may be comes in parts, each of which is below the limit.
 #[test]
 #[ignore = "needs TiDB: scripts/tidb builds it, DROVER_TEST_TIDB says where it is"]

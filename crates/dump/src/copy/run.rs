@@ -246,6 +246,7 @@ impl Copy<'_> {
             always: skip,
             note: Some(note),
             is_check: false,
+            resume: false,
         };
         let prepared = preparation.run(&view.manifest, target)?;
         let Prepared { mut manifest, translator, told, .. } = prepared.without_refused(skip)?;
@@ -379,6 +380,12 @@ impl Copy<'_> {
     /// A copy that was ended when all was done but to say so.
     fn finished(&self, state: &State, target: &mut Connection) -> Result<CopyReport> {
         let manifest = Manifest::read(self.store())?;
+        if self.args.consistent_resume && manifest.mixed().is_some() {
+            return Err(Error::with_hint(
+                "this copy is finished, and its rows are of several moments: there is nothing to resume",
+                "--drop-existing with --consistent-resume copies anew",
+            ));
+        }
         let renames = Renames::new(&self.args.target.into, &manifest, Case::of(target)?)?;
         let server = Server::of(target).doing(|| "asking for the server's version")?;
         let translator = Translator::new(target, self.store(), &manifest, &server)?;

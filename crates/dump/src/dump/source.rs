@@ -164,8 +164,15 @@ impl Others {
 }
 
 /// What is selected of all that is there, and may be read.
+/// TiDB's own schema of what it measures; on any other server it is somebody's.
+const METRICS: &str = "METRICS_SCHEMA";
+
 fn list(args: &SourceArgs, held: &Held, connection: &mut Connection) -> Result<Selected> {
-    let selected = select::select(args, &catalog::schemas(connection)?, catalog::relations(connection)?)?;
+    let mut schemas = catalog::schemas(connection)?;
+    if server::is_tidb(connection).doing(|| "asking for the server's version")? {
+        schemas.retain(|schema| schema != METRICS);
+    }
+    let selected = select::select(args, &schemas, catalog::relations(connection)?)?;
     grants::check(connection, held, &selected)?;
     Ok(selected)
 }
@@ -183,6 +190,12 @@ impl<'a> Source<'a> {
         coordinator: &mut Connection,
     ) -> Result<Self> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
+        if args.users && server.is_tidb() {
+            return Err(Error::with_hint(
+                "accounts of TiDB are not read: nothing was written",
+                "leave out --users, and make them on the new server by hand: SHOW CREATE USER and SHOW GRANTS tell them",
+            ));
+        }
         let held = grants::held(coordinator)?;
         let selected = list(args, &held, coordinator)?;
         let hidden = if args.what.is_empty() { grants::hidden_schemas(&held) } else { None };

@@ -108,6 +108,8 @@ impl<'a> Restore<'a> {
         let goes_on = steps.is_there && self.resume;
         if goes_on {
             steps.end_sessions(coordinator)?;
+            // Triggers that are there already would run for rows that come, or are replaced.
+            scripts.drop_programs(coordinator, self.manifest)?;
         } else {
             self.make_room(coordinator, &scripts, steps)?;
         }
@@ -149,9 +151,6 @@ impl<'a> Restore<'a> {
         begun.warnings.extend(redo_log_warning(coordinator)?);
         let load_seconds = loading.elapsed().as_secs_f64();
         self.progress.phase("creating routines, views, triggers and events");
-        if goes_on {
-            scripts.drop_programs(coordinator, self.manifest)?;
-        }
         let mut users = begun.users.take();
         users.iter_mut().try_for_each(|users| users.create(coordinator))?;
         scripts.create_programs(coordinator, self.manifest, &mut begun.warnings)?;

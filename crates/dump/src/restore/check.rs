@@ -109,6 +109,7 @@ pub(crate) fn try_on_target(
         always: true,
         note: None,
         is_check: true,
+        resume: false,
     };
     let Prepared { translator, outcome, .. } = match preparation.run(&manifest, &mut connection) {
         Err(_) if stop.is_requested() => return Err(Error::Stopped),
@@ -253,6 +254,8 @@ pub(crate) struct Preparation<'a> {
     pub(crate) note: Option<Name>,
     /// Whether nothing else comes after that.
     pub(crate) is_check: bool,
+    /// Whether an earlier run may have done all of it.
+    pub(crate) resume: bool,
 }
 
 impl Preparation<'_> {
@@ -339,6 +342,7 @@ impl Preparation<'_> {
             InPlace::Occupied if may_be_untried => format!(
                 "the target is of another version, and the schema was not tried on it before the first row: {error}"
             ),
+            InPlace::Occupied if self.resume => NOT_TOLD_AGAIN.into(),
             InPlace::Occupied => return Err(Error::with_hint(error.to_string(), WHERE_TO_TRY)),
         };
         Ok((Outcome::default(), Some(told)))
@@ -376,6 +380,9 @@ impl Prepared {
     }
 }
 
+/// What is told where a run may be one more of what is done.
+const NOT_TOLD_AGAIN: &str = "the schema is not tried: its schemas are not empty; what an earlier run had to leave out is not told again";
+
 /// What helps an account that may try nothing.
 const WHERE_TO_TRY: &str = "a dump is tried on the target before the first row: in schemas that are there and empty, or, with all privileges on \
                             `drover\\_check\\_%`.*, in schemas of their own";
@@ -402,6 +409,6 @@ fn refusal(refused: &[Refusal]) -> Error {
             "the target cannot hold {count} {objects} of the dump: nothing was changed{}{more}",
             lines.collect::<String>()
         ),
-        "--skip-refused leaves these out and restores everything else; restore --check lists all that is rewritten or lost",
+        "--skip-refused leaves these out and brings over everything else; --check lists all that is rewritten or lost",
     )
 }

@@ -151,7 +151,10 @@ impl Leftovers<'_> {
         if self.are_gone {
             return Ok(());
         }
-        self.drop_over(&mut session::open(self.options, Purpose::Restore)?)
+        let mut connection = session::open(self.options, Purpose::Restore)?;
+        // What the broken one was doing when it was ended comes to its end first.
+        lock_schemas(&mut connection, self.manifest, self.scripts.renames)?;
+        self.drop_over(&mut connection)
     }
 
     fn drop_over(&mut self, connection: &mut Connection) -> Result<()> {

@@ -124,7 +124,7 @@ fn why_refused(code: u16) -> Option<&'static str> {
         ),
         // ER_WARN_DATA_OUT_OF_RANGE
         1264 => Some(
-            "the column's type ends sooner on this server, as TIME and TIMESTAMP of MySQL do (docs/translation.md); ",
+            "the column's type ends sooner on this server, as TIME does on MySQL, and TIMESTAMP there and on MariaDB before 11.5 (docs/translation.md); ",
         ),
         _ => None,
     }

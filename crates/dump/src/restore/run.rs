@@ -108,6 +108,7 @@ pub fn restore(
         always: skip,
         note: Some(note_of_restore(&manifest, &renames)),
         is_check: false,
+        resume: args.resume,
     };
     let prepared = preparation.run(&manifest, &mut coordinator);
     let Prepared { manifest, translator, told, .. } = match prepared.and_then(|it| it.without_refused(skip)) {

@@ -19,7 +19,7 @@ use crate::format::manifest::{Manifest, Object, Schema, Table};
 use crate::progress::Progress;
 use crate::session::{self, Purpose};
 use crate::store::Store;
-use crate::translate::{Finding, Translator, without};
+use crate::translate::{Finding, Translator, ignored, without};
 use crate::{Error, Result};
 
 /// What a trial came to.
@@ -201,6 +201,7 @@ impl Trial<'_> {
         let made = scripts.run(connection, &table.script, &create(&foreign), &mut outcome.warnings);
         let Err(error) = made else {
             let made = Made { target: Name::new(target, &table.name), table, foreign_keys };
+            self.note_ignored(connection, scripts, &made)?;
             return self.taken_by_all(connection, schema, made, outcome);
         };
         let reason = error.refusal_by_server()?;
@@ -225,7 +226,35 @@ impl Trial<'_> {
         translator.leave_out(&table.script.file, &left_out);
         // The places of what follows have changed.
         let made = self.foreign_keys(scripts, target, table)?;
+        self.note_ignored(connection, scripts, &made)?;
         self.taken_by_all(connection, schema, made, outcome)
+    }
+
+    /// Compares a table with what the server shows of it: some take what they do not keep.
+    fn note_ignored(
+        &self,
+        connection: &mut Connection,
+        scripts: &Scripts<'_>,
+        made: &Made<'_>,
+    ) -> Result<()> {
+        let Some(translator) = self.translator.filter(|translator| translator.is_other()) else {
+            return Ok(());
+        };
+        let sql = format!("SHOW CREATE TABLE {}", made.target);
+        let shown = match connection.first(&sql) {
+            // Tables of tables that are not there, and of other servers', cannot be shown.
+            Err(drover_db::Error::Server(_)) => None,
+            shown => shown.doing(|| sql)?,
+        };
+        let shown = shown.as_ref().and_then(|row| row.bytes(1));
+        let asked = scripts.read(&made.table.script)?.pop();
+        let (Some(asked), Some(shown)) =
+            (asked.and_then(|text| CreateTable::parse(&text)), shown.and_then(CreateTable::parse))
+        else {
+            return Ok(());
+        };
+        translator.note_ignored(&made.table.script.file, &ignored(&asked, &shown));
+        Ok(())
     }
 
     /// The table, if the target takes its rows as they are.
@@ -425,12 +454,20 @@ fn refuse(outcome: &mut Outcome, schema: &Schema, object: &Object, error: &Error
         Error::Server { source: drover_db::Error::Server(error), .. } => error.message.clone(),
         other => other.to_string(),
     };
-    if object.broken {
+    if object.broken && is_about_what_it_needs(error) {
         outcome.warnings.push(format!("view {name} was broken when it was dumped: {reason}"));
         return;
     }
     let label = format!("{} {name}", object.kind.to_lowercase());
     outcome.refused.push((object.script.file.clone(), label, reason));
+}
+
+/// Whether a view cannot be made for want of what it reads, as one that was broken when it was dumped. Other reasons are the target's own: the
+/// view may have lacked its definer only.
+fn is_about_what_it_needs(error: &Error) -> bool {
+    // ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST, ER_VIEW_INVALID, ER_NO_SUCH_USER
+    const LACKS: [u16; 6] = [1049, 1054, 1146, 1305, 1356, 1449];
+    matches!(error, Error::Server { source, .. } if source.code().is_some_and(|code| LACKS.contains(&code)))
 }
 
 /// Whether both servers are MySQL, whose way to print collations differs.

@@ -137,7 +137,9 @@ pub fn verify(
     if args.users {
         users::verify(&mut connection, store, manifest, &renames, &mut report)?;
     }
-    report.differences.extend(not_copied::differences(&dumped));
+    if !is_source {
+        report.differences.extend(not_copied::differences(&dumped));
+    }
     Ok(report)
 }
 

@@ -72,6 +72,7 @@ fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
             column.cut(found);
         }
     }
+    words::literals_in_char(column, notes);
     unknown_options(column, notes);
     if let Some(found) = column.find(&["COMPRESSED"]) {
         // COMPRESSED may be followed by nothing else: the servers print the method nowhere.

@@ -1,5 +1,6 @@
 //! What a trial found, as a run notes it on the target: one that goes on where nothing can be tried again takes it from there.
 
+use super::Ignored;
 use crate::format::digest::Digest;
 
 /// What a target does not take.
@@ -9,10 +10,15 @@ pub(crate) enum Finding {
     Refused { file: String, reason: String },
     /// A key or constraint of a table, by the digest of its text.
     LeftOut { file: String, item: String, reason: String },
+    /// The same of what the target takes and does not keep, or not as it is.
+    Ignored { file: String, item: String, loses: bool, reason: String, kept: String },
 }
 
 const REFUSED: &str = "refused";
 const LEFT_OUT: &str = "left out";
+const IGNORED: &str = "ignored";
+const LOST: &str = "lost";
+const CHANGED: &str = "changed";
 
 impl Finding {
     pub(crate) fn refused(file: &str, reason: &str) -> Self {
@@ -23,13 +29,22 @@ impl Finding {
         Self::LeftOut { file: file.to_owned(), item: digest(item), reason: reason.to_owned() }
     }
 
+    pub(crate) fn ignored(file: &str, ignored: &Ignored) -> Self {
+        let Ignored { asked, kept, reason, loses } = ignored;
+        let (file, item, kept) = (file.to_owned(), digest(asked.as_bytes()), super::one_line(kept));
+        Self::Ignored { file, item, loses: *loses, reason: reason.clone(), kept }
+    }
+
     /// One line.
     pub(crate) fn to_text(&self) -> String {
-        let (words, reason) = match self {
+        let (words, last) = match self {
             Self::Refused { file, reason } => (vec![REFUSED, file], reason),
             Self::LeftOut { file, item, reason } => (vec![LEFT_OUT, file, item], reason),
+            Self::Ignored { file, item, loses, reason, kept } => {
+                (vec![IGNORED, file, item, if *loses { LOST } else { CHANGED }, reason], kept)
+            }
         };
-        format!("{}\t{}", words.join("\t"), super::one_line(reason))
+        format!("{}\t{}", words.join("\t"), super::one_line(last))
     }
 
     /// Its inverse, but for a reason's line breaks; a reason may have lost its end.
@@ -41,6 +56,11 @@ impl Finding {
             LEFT_OUT => {
                 let (item, reason) = rest.split_once('\t')?;
                 Some(Self::LeftOut { file: file.into(), item: item.into(), reason: reason.into() })
+            }
+            IGNORED => {
+                let words: Vec<_> = rest.splitn(4, '\t').map(str::to_owned).collect();
+                let [item, loses, reason, kept] = words.try_into().ok()?;
+                Some(Self::Ignored { file: file.into(), item, loses: loses == LOST, reason, kept })
             }
             _ => None,
         }
@@ -62,6 +82,14 @@ mod tests {
             Finding::refused("shop/odd.routine.sql", "You have an error near 'x'"),
             Finding::refused("a b.sql", ""),
             Finding::left_out("shop/t.sql", b"KEY `k` (`a`)", "too long: 5 > 3, so it is"),
+            Finding::ignored(
+                "shop/t.sql",
+                &Ignored { asked: "KEY".into(), kept: "(`a`)".into(), reason: "so".into(), loses: false },
+            ),
+            Finding::ignored(
+                "shop/t.sql",
+                &Ignored { asked: "CHECK".into(), kept: String::new(), reason: "none".into(), loses: true },
+            ),
         ];
         for finding in all {
             assert_eq!(Finding::parse(&finding.to_text()), Some(finding));

@@ -59,6 +59,9 @@ pub(super) fn rewrite(
 }
 
 fn check(item: &mut Phrase, target: &Target, checks: &mut BTreeSet<String>, notes: &mut Notes) -> bool {
+    if target.vendor == Vendor::MySql {
+        words::literals_in_char(item, notes);
+    }
     if target.vendor == Vendor::MariaDb {
         words::literals(item, target, notes);
         words::functions(item, target, notes);

@@ -5,6 +5,7 @@ mod columns;
 pub(crate) mod defaults;
 mod described;
 mod finding;
+mod ignored;
 mod keys;
 mod options;
 mod rows;
@@ -17,6 +18,7 @@ mod words;
 
 pub(crate) use described::{Described, describe};
 pub(crate) use finding::Finding;
+pub(crate) use ignored::{Ignored, ignored};
 pub(crate) use rows::Current;
 pub(crate) use target::{no_history, takes_history};
 pub use translator::Refusal;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::{self, Finding};
 use super::rows::{self, Current};
 use super::target::{Target, implies_timestamps, no_history, takes_history};
-use super::{Notes, Rewrite, Why, settings, table, tidb};
+use super::{Ignored, Notes, Rewrite, Why, settings, table, tidb};
 use crate::ddl::CreateTable;
 use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
 use crate::format::row_file::RowReader;
@@ -185,16 +185,30 @@ impl Translator {
         state.findings.extend(findings);
     }
 
-    /// Leaves out what an earlier trial found that the target does not take, as far as the table still has it. The table's script was read.
-    fn leave_out_again(&self, file: &str, item: &str, reason: &str) {
-        let place = {
-            let state = self.state();
-            let create = state.scripts.get(file).and_then(|statements| statements.last());
-            let items = create.and_then(|create| CreateTable::parse(create)).map(|parts| parts.items);
-            let is_it = |one: &Vec<u8>| finding::digest(String::from_utf8_lossy(one).as_bytes()) == item;
-            items.unwrap_or_default().iter().position(is_it)
+    /// Notes what the target takes of a table and does not keep as it is.
+    pub(crate) fn note_ignored(&self, file: &str, ignored: &[Ignored]) {
+        let Some(origin) = self.objects.get(file) else { return };
+        let mut notes = Notes::new(&origin.label);
+        let mut state = self.state();
+        let is_known = |asked: &str| {
+            let asked = super::one_line(asked);
+            state.rewrites.iter().any(|one| one.object == origin.label && one.from == asked && one.loses)
         };
-        place.into_iter().for_each(|place| self.leave_out(file, &[(place, reason.to_owned())]));
+        for Ignored { asked, kept, reason, loses } in ignored.iter().filter(|one| !is_known(&one.asked)) {
+            notes.add(asked, kept, Why { reason: reason.clone(), loses: *loses });
+        }
+        state.rewrites.extend(notes.rewrites);
+        state.findings.extend(ignored.iter().map(|one| Finding::ignored(file, one)));
+    }
+
+    /// The text of a table's item by its digest, as far as the table still has it. The table's script was read.
+    fn item(&self, file: &str, item: &str) -> Option<(usize, String)> {
+        let state = self.state();
+        let create = state.scripts.get(file).and_then(|statements| statements.last());
+        let items = create.and_then(|create| CreateTable::parse(create)).map(|parts| parts.items);
+        let texts = items.unwrap_or_default();
+        let mut texts = texts.iter().map(|text| String::from_utf8_lossy(text).into_owned()).enumerate();
+        texts.find(|(_, text)| finding::digest(text.as_bytes()) == item)
     }
 
     /// What trials found until now.
@@ -214,7 +228,16 @@ impl Translator {
                     let new = label.filter(|label| !is_known(label));
                     refused.extend(new.map(|label| (file.clone(), label.clone(), reason.clone())));
                 }
-                Finding::LeftOut { file, item, reason } => self.leave_out_again(file, item, reason),
+                Finding::LeftOut { file, item, reason } => {
+                    let item = self.item(file, item);
+                    item.into_iter().for_each(|(place, _)| self.leave_out(file, &[(place, reason.clone())]));
+                }
+                Finding::Ignored { file, item, loses, reason, kept } => {
+                    // What is none of its items stands behind them: partitions.
+                    let asked = self.item(file, item).map_or_else(|| "PARTITION BY".into(), |(_, text)| text);
+                    let (reason, kept) = (reason.clone(), kept.clone());
+                    self.note_ignored(file, &[Ignored { asked, kept, reason, loses: *loses }]);
+                }
             }
         }
         refused
@@ -346,7 +369,9 @@ impl Translator {
         if let Some(engine) = table::engine(&rewritten) {
             table.engine = engine;
         }
-        let is_read_whole = !has_partitions(&rewritten) || !self.target.reads_partitions;
+        let lacks_subpartitions = self.is_for_tidb() && has_words(&rewritten, ["SUBPARTITION", "BY"]);
+        let has_partitions = has_words(&rewritten, ["PARTITION", "BY"]) && !lacks_subpartitions;
+        let is_read_whole = !has_partitions || !self.target.reads_partitions;
         if !table.partitions.is_empty() && is_read_whole {
             table.partitions.clear();
             // Its files were cut within each partition.
@@ -516,10 +541,10 @@ pub(crate) fn without(manifest: &Manifest, is_out: impl Fn(&str) -> bool) -> Man
     changed
 }
 
-fn has_partitions(create: &[u8]) -> bool {
+fn has_words(create: &[u8], wanted: [&str; 2]) -> bool {
     use drover_db::sql::{Dialect, tokens};
     let words: Vec<_> = tokens(create, Dialect::default()).filter(|token| token.is_code()).collect();
-    words.windows(2).any(|pair| pair[0].is_word("PARTITION") && pair[1].is_word("BY"))
+    words.windows(2).any(|pair| pair[0].is_word(wanted[0]) && pair[1].is_word(wanted[1]))
 }
 
 fn origins(manifest: &Manifest) -> BTreeMap<String, Origin> {

@@ -36,6 +36,64 @@ pub(super) fn literals(item: &mut Phrase, target: &Target, notes: &mut Notes) {
     note(introducers(item, keeper(target)), notes);
 }
 
+/// `char(0xc3b1 using koi8r)`, as a MariaDB has it or drover has written it there: MySQL would keep it without the character set.
+pub(super) fn literals_in_char(item: &mut Phrase, notes: &mut Notes) {
+    let mut at = 0;
+    while at < item.len() {
+        if let Some((end, literal)) = literal_in_char(item, at) {
+            let from = item.part(at..end);
+            notes.add(&from, &literal, Why::kept("the same text: MySQL keeps no character set of CHAR()"));
+            item.replace(at..end, literal.as_bytes());
+        }
+        at += 1;
+    }
+}
+
+/// Where such a call ends that begins there, and the literal that it is.
+fn literal_in_char(item: &Phrase, at: usize) -> Option<(usize, String)> {
+    if !item.token(at).is_word("CHAR") {
+        return None;
+    }
+    let open = item.code(at + 1);
+    if open >= item.len() || !item.token(open).is_symbol(b'(') {
+        return None;
+    }
+    let end = item.closed(open);
+    let words: Vec<_> = (open + 1..end - 1).filter(|&at| item.token(at).is_code()).collect();
+    let [numbers @ .., using, set] = &words[..] else { return None };
+    if !item.token(*using).is_word("USING") {
+        return None;
+    }
+    let set = String::from_utf8(item.token(*set).text.to_ascii_lowercase()).ok()?;
+    let unit = match set.as_str() {
+        "ucs2" | "utf16" | "utf16le" => 2,
+        "utf32" => 4,
+        _ => 1,
+    };
+    let mut hex = String::new();
+    for (place, &number) in numbers.iter().enumerate() {
+        match place % 2 {
+            0 => hex.push_str(&bytes_of_char(item.token(number).text, unit)?),
+            _ if item.token(number).is_symbol(b',') => {}
+            _ => return None,
+        }
+    }
+    (!numbers.is_empty()).then(|| (end, format!("_{set} X'{hex}'")))
+}
+
+/// A number's bytes in hexadecimal, as CHAR() makes text of them.
+fn bytes_of_char(number: &[u8], unit: usize) -> Option<String> {
+    let text = std::str::from_utf8(number).ok()?;
+    let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+        None => text.parse().ok()?,
+    };
+    let bytes = value.to_be_bytes();
+    let least = bytes.iter().position(|byte| *byte != 0).map_or(1, |zeros| 4 - zeros);
+    let many = least.next_multiple_of(unit);
+    Some(bytes[4 - many..].iter().map(|byte| format!("{byte:02X}")).collect())
+}
+
 /// Literals without them there, which a MariaDB before 10.11 keeps in utf8mb3.
 pub(super) fn literals_of_four_bytes(item: &mut Phrase, target: &Target, notes: &mut Notes) {
     if target.vendor == Vendor::MariaDb {

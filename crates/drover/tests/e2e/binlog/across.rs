@@ -206,3 +206,43 @@ fn vectors_into_an_older_mysql() {
     let rows = "SELECT id, HEX(v), w FROM d.t ORDER BY id";
     assert_eq!(reach::sql(target, "d", rows), sql(source, rows));
 }
+
+/// Rows that the logs' server threw away stay in no other engine, and that an engine is lacking is known before.
+#[test]
+fn engines_that_the_target_lacks() {
+    if ![Flavour::MariaDb, Flavour::MySql].into_iter().all(is_wanted) {
+        return;
+    }
+    let (source, target) = (&start_unsynced(Flavour::MySql, &LOGS), &start_unsynced(Flavour::MariaDb, &[]));
+    let lacks = |engine: &str| {
+        value(target, format!("SELECT COUNT(*) FROM information_schema.ENGINES WHERE ENGINE = '{engine}'"))
+            == "0"
+    };
+    assert!(lacks("BLACKHOLE") && lacks("ARCHIVE"), "the target has them");
+    for (d, mode, engine, is_told) in [
+        ("d0", "", "BLACKHOLE", true),
+        ("d1", "", "ARCHIVE", false),
+        ("d2", "NO_ENGINE_SUBSTITUTION", "ARCHIVE", true),
+    ] {
+        let logs = logged(source, || {
+            sql(
+                source,
+                format!(
+                    "SET sql_mode = '{mode}'; CREATE DATABASE {d}; CREATE TABLE {d}.t (a INT) ENGINE = {engine}; INSERT INTO {d}.t VALUES (1)"
+                ),
+            );
+        });
+        let said = format!("the target has no engine {engine}: CREATE TABLE {d}.t");
+        let replay =
+            |options: &str| run(drover_on(target, &format!("binlog replay --restart {options}")).args(&logs));
+        if is_told {
+            replay("--dry-run").found(&[&said]);
+            replay("").refused(&[&said, "INSTALL PLUGIN"]);
+        } else {
+            replay("--dry-run").done();
+            replay("").done();
+            assert_eq!(value(target, format!("SELECT COUNT(*) FROM {d}.t")), "1");
+        }
+        sql(target, format!("DROP DATABASE IF EXISTS {d}"));
+    }
+}

@@ -75,10 +75,9 @@ fn from_mysql() {
     let lost = "table `cp_round`.`t`: -0 (rows: 1) becomes 0: MariaDB has no negative zero";
     assert!(output.stderr.contains(lost) && !output.stderr.contains("`u`"), "{output}");
     assert_eq!(compare::across(&source, &target, "cp_round"), [""; 0]);
-    for (server, options) in [(&target, ""), (&source, "--source")] {
-        run(&mut verify(server, dir.path(), options))
-            .found(&["1 difference", "not copied: -0 (rows: 1) became 0"]);
-    }
+    run(&mut verify(&target, dir.path(), "")).found(&["1 difference", "not copied: -0 (rows: 1) became 0"]);
+    // The source is as it was.
+    run(&mut verify(&source, dir.path(), "--source")).done();
 
     // A key that is left out is a loss, too, though all rows are the same.
     make(

@@ -11,7 +11,14 @@ use crate::drover::{Running, copy, drover_on, run};
 use crate::files::manifest;
 use crate::servers::{on_both, source, start, target};
 
-on_both!(killed_at_random, rows_of_two_moments, rows_of_one_moment, other_tables, lost_notes);
+on_both!(
+    killed_at_random,
+    rows_of_two_moments,
+    rows_of_one_moment,
+    other_tables,
+    lost_notes,
+    triggers_that_are_there_already
+);
 
 const KILLS: u64 = 30;
 const LINE: &str = "--threads 3 --chunk-size 64k --resume";
@@ -129,4 +136,38 @@ fn lost_notes(flavour: Flavour) {
     std::fs::write(&journal, kept.join("\n") + "\n").unwrap();
     run(&mut copy(&source, target(flavour), &format!("{schema} {LINE}"), dir.path())).done();
     assert_same(&source, target(flavour), schema);
+}
+
+/// The triggers that a killed run has made do not run for rows that the next one replaces.
+fn triggers_that_are_there_already(flavour: Flavour) {
+    let (source, target, dir) = (start(flavour, &[]), target(flavour), tempfile::tempdir().unwrap());
+    sql(
+        &source,
+        "CREATE DATABASE cp_triggers; USE cp_triggers; CREATE TABLE a (id INT PRIMARY KEY, s CHAR(200) NOT NULL);
+         INSERT INTO a VALUES (1, REPEAT('x', 200)), (2, REPEAT('x', 200)), (3, REPEAT('x', 200)), (4, REPEAT('x', 200));
+         CREATE TRIGGER loud BEFORE INSERT ON a FOR EACH ROW SET NEW.s = UPPER(NEW.s)",
+    );
+    for _ in 0..8 {
+        sql(
+            &source,
+            "USE cp_triggers; DROP TRIGGER IF EXISTS loud; INSERT INTO a SELECT id + (SELECT MAX(id) FROM a), s FROM a; INSERT INTO a SELECT id + (SELECT \
+             MAX(id) FROM a), s FROM a",
+        );
+    }
+    sql(
+        &source,
+        "CREATE TRIGGER cp_triggers.loud BEFORE INSERT ON cp_triggers.a FOR EACH ROW SET NEW.s = UPPER(NEW.s)",
+    );
+    let line = "cp_triggers --chunk-size 100k --consistent-resume";
+    let mut copying = Running::start(&mut copy(&source, target, line, dir.path()));
+    let are_there = "SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = 'cp_triggers'";
+    copying.freeze_when("the triggers are there", || value(target, are_there) == "1");
+    copying.signal("KILL");
+    drop(copying);
+    sql(&source, "UPDATE cp_triggers.a SET s = 'changed' WHERE id IN (3, 100000)");
+    run(&mut copy(&source, target, &format!("{line} --resume"), dir.path())).done();
+    let loud = "SELECT COUNT(*) FROM cp_triggers.a WHERE BINARY s = BINARY UPPER(s)";
+    assert_eq!(value(target, loud), "0");
+    assert_eq!(value(target, are_there), "1");
+    sql(target, "DROP DATABASE cp_triggers");
 }
