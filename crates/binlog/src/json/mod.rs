@@ -19,6 +19,7 @@ mod text;
 pub use diff::{Change, Diff, Diffs};
 pub use sql::write_sql;
 pub use text::write_text;
+pub(crate) use text::{Era, write_text_of};
 
 use crate::log::Short;
 

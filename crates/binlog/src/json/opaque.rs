@@ -1,7 +1,7 @@
 //! Values that JSON has no type for: they keep their column type. Decimals, dates and times have a text of their own; of all
 //! others the server shows the bytes.
 
-use super::text::write_string;
+use super::text::{Era, write_string};
 use super::{Invalid, number};
 use crate::rows::{Date, DateTime, Time, decimal};
 
@@ -23,7 +23,7 @@ pub(super) mod column_type {
 }
 
 /// Appends a value's text: a number or a string of JSON.
-pub(super) fn write_text(column_type: u8, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+pub(super) fn write_text(era: Era, column_type: u8, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
     match column_type {
         column_type::NEWDECIMAL => write_number(bytes, out)?,
         column_type::DATE | column_type::TIME | column_type::DATETIME | column_type::TIMESTAMP => {
@@ -33,7 +33,9 @@ pub(super) fn write_text(column_type: u8, bytes: &[u8], out: &mut Vec<u8>) -> Re
         }
         _ => match str::from_utf8(bytes) {
             // The server takes it for UTF-8, whatever it is; only where it is not, bytes are shown in place of broken text.
-            Ok(text) if column_type == column_type::VAR_STRING => write_string(text, out),
+            Ok(text) if column_type == column_type::VAR_STRING && era == Era::Today => {
+                write_string(text, out)
+            }
             _ => {
                 out.extend_from_slice(b"\"base64:type");
                 number::write_uint(column_type.into(), out);
@@ -130,7 +132,7 @@ mod tests {
 
     fn text_of(column_type: u8, bytes: &[u8]) -> Result<String, Invalid> {
         let mut out = Vec::new();
-        write_text(column_type, bytes, &mut out).map(|()| String::from_utf8(out).unwrap())
+        write_text(Era::Today, column_type, bytes, &mut out).map(|()| String::from_utf8(out).unwrap())
     }
 
     fn date(year: i64, month: i64, day: i64, clock: i64) -> i64 {

@@ -57,7 +57,7 @@ fn is_plain(value: Value<'_>, bounds: &mut Bounds) -> Result<bool, Invalid> {
 fn write_plain(value: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u8>) -> Result<(), Invalid> {
     out.extend_from_slice(b"CAST(");
     let start = out.len();
-    text::write_value(value, bounds, out)?;
+    text::write_value(text::Era::Today, value, bounds, out)?;
     make_literal(start, out);
     out.extend_from_slice(b" AS JSON)");
     Ok(())

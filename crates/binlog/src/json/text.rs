@@ -8,10 +8,27 @@ use super::{Invalid, number, opaque};
 /// # Errors
 /// If the bytes are not a document. Nothing is appended then.
 pub fn write_text(binary: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
+    write_text_of(Era::Today, binary, out)
+}
+
+/// The same as a server of that time shows it.
+///
+/// # Errors
+/// As for [`write_text`].
+pub(crate) fn write_text_of(era: Era, binary: &[u8], out: &mut Vec<u8>) -> Result<(), Invalid> {
     all_or_nothing(out, |out| {
         let (value, mut bounds) = Value::of(binary)?;
-        write_value(value, &mut bounds, out)
+        write_value(era, value, &mut bounds, out)
     })
+}
+
+/// What a server takes for text that is in no character set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// MySQL before 8.0: bytes, which it notes as VAR_STRING and shows in base64. Seen with 5.7.22.
+    Before8,
+    /// VAR_STRING is text in UTF-16 or UTF-32, and shown as text where it can be.
+    Today,
 }
 
 /// Takes back what was written if the writing ends in an error.
@@ -23,7 +40,12 @@ pub(super) fn all_or_nothing(
     write(out).inspect_err(|_| out.truncate(start))
 }
 
-pub(super) fn write_value(value: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u8>) -> Result<(), Invalid> {
+pub(super) fn write_value(
+    era: Era,
+    value: Value<'_>,
+    bounds: &mut Bounds,
+    out: &mut Vec<u8>,
+) -> Result<(), Invalid> {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
@@ -32,21 +54,21 @@ pub(super) fn write_value(value: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u
         Value::Uint(number) => number::write_uint(number, out),
         Value::Double(number) => number::write_double(number, out),
         Value::Text(text) => write_string(text, out),
-        Value::Opaque(column_type, bytes) => opaque::write_text(column_type, bytes, out)?,
-        Value::Array(..) => write_array(value, bounds, out)?,
-        Value::Object(..) => write_object(value, bounds, out)?,
+        Value::Opaque(column_type, bytes) => opaque::write_text(era, column_type, bytes, out)?,
+        Value::Array(..) => write_array(era, value, bounds, out)?,
+        Value::Object(..) => write_object(era, value, bounds, out)?,
     }
     Ok(())
 }
 
-fn write_array(array: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u8>) -> Result<(), Invalid> {
+fn write_array(era: Era, array: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u8>) -> Result<(), Invalid> {
     let array = Container::enter(array, bounds)?;
     out.push(b'[');
     for index in 0..array.len {
         if index > 0 {
             out.extend_from_slice(b", ");
         }
-        write_value(array.value(index, bounds)?, bounds, out)?;
+        write_value(era, array.value(index, bounds)?, bounds, out)?;
     }
     out.push(b']');
     bounds.leave();
@@ -54,7 +76,7 @@ fn write_array(array: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u8>) -> Resu
 }
 
 /// Keys come as they are stored: by length, then by their bytes.
-fn write_object(object: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u8>) -> Result<(), Invalid> {
+fn write_object(era: Era, object: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u8>) -> Result<(), Invalid> {
     let object = Container::enter(object, bounds)?;
     out.push(b'{');
     for index in 0..object.len {
@@ -63,7 +85,7 @@ fn write_object(object: Value<'_>, bounds: &mut Bounds, out: &mut Vec<u8>) -> Re
         }
         write_string(object.key(index, bounds)?, out);
         out.extend_from_slice(b": ");
-        write_value(object.value(index, bounds)?, bounds, out)?;
+        write_value(era, object.value(index, bounds)?, bounds, out)?;
     }
     out.push(b'}');
     bounds.leave();

@@ -12,6 +12,8 @@ use crate::json;
 pub(super) struct Way {
     pub(super) from_mariadb: bool,
     pub(super) to_mariadb: bool,
+    /// As which servers show documents.
+    pub(super) era: json::Era,
 }
 
 /// How values of a column are written that become another type's.
@@ -27,7 +29,7 @@ pub(super) struct Conversion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
     Address(Address),
-    Json,
+    Json(json::Era),
     /// What was compressed.
     Whole,
     /// The bytes, behind another length.
@@ -49,7 +51,7 @@ impl Conversion {
         let is_vector = kept.data_type == "vector";
         let to = match (column.kind, &*kept.data_type, kept.most) {
             (ColumnType::Char(..), ..) => To::Address(address.filter(|_| way.from_mariadb && kept.is_ascii)?),
-            (ColumnType::Json(_), "longtext" | "mediumtext" | "text", _) => To::Json,
+            (ColumnType::Json(_), "longtext" | "mediumtext" | "text", _) => To::Json(way.era),
             (ColumnType::Compressed(_), ..) if !kept.is_compressed => To::Whole,
             (ColumnType::Text(_), data_type, _) if may_be_bytes && takes_bytes(data_type) => To::Bytes,
             (ColumnType::Text(_), ..) if may_be_bytes && is_vector && !way.to_mariadb => {
@@ -81,8 +83,9 @@ impl Conversion {
         let mut text = Vec::new();
         match (self.to, *value) {
             (To::Address(address), Value::Bytes(bytes)) => address.push_text(bytes, &mut text)?,
-            (To::Json, Value::Json(binary)) => {
-                json::write_text(binary, &mut text).map_err(|why| Untellable::Because(why.to_string()))?;
+            (To::Json(era), Value::Json(binary)) => {
+                json::write_text_of(era, binary, &mut text)
+                    .map_err(|why| Untellable::Because(why.to_string()))?;
             }
             (To::Whole, Value::Compressed(bytes)) => text = inflate(bytes).map_err(Untellable::Because)?,
             (To::Bytes | To::Vector { .. }, Value::Vector(bytes) | Value::Bytes(bytes)) => {
@@ -127,10 +130,10 @@ fn width(kind: ColumnType) -> usize {
 mod tests {
     use super::*;
 
-    const BACK: Way = Way { from_mariadb: true, to_mariadb: true };
-    const TO_MYSQL: Way = Way { from_mariadb: true, to_mariadb: false };
-    const FROM_MYSQL: Way = Way { from_mariadb: false, to_mariadb: true };
-    const AMONG_MYSQL: Way = Way { from_mariadb: false, to_mariadb: false };
+    const BACK: Way = Way { from_mariadb: true, to_mariadb: true, era: json::Era::Today };
+    const TO_MYSQL: Way = Way { from_mariadb: true, to_mariadb: false, era: json::Era::Today };
+    const FROM_MYSQL: Way = Way { from_mariadb: false, to_mariadb: true, era: json::Era::Today };
+    const AMONG_MYSQL: Way = Way { from_mariadb: false, to_mariadb: false, era: json::Era::Today };
 
     fn kept(data_type: &str, most: u64) -> KeptColumn {
         KeptColumn { is_ascii: true, ..KeptColumn::of_tests("c", data_type, most) }

@@ -1,5 +1,6 @@
 //! How a server keeps the tables that are to take a log's rows.
 
+use crate::json::Era;
 use crate::log::Format;
 
 use super::column::{Column, ColumnType};
@@ -57,7 +58,9 @@ impl Kept {
     }
 
     pub(super) fn way_from(&self, format: &Format) -> Way {
-        Way { from_mariadb: format.is_mariadb(), to_mariadb: self.on_mariadb }
+        let is_older = !format.is_mariadb() && !format.is_at_least((8, 0));
+        let era = if is_older { Era::Before8 } else { Era::Today };
+        Way { from_mariadb: format.is_mariadb(), to_mariadb: self.on_mariadb, era }
     }
 
     /// Why rows of `table`, the log's, cannot be written, if one of the columns is such.

@@ -601,3 +601,20 @@ fn a_view_without_its_definer() {
     let lost = copied(&old, &newest, "--skip-refused").found(&["refused   view `s`.`v`"]);
     assert!(lost.stderr.contains("`s`.`broken` was broken when it was dumped"), "{lost}");
 }
+
+/// 5.7 notes bytes in a document as another type than later servers do, which take it for text.
+#[test]
+fn bytes_in_documents_of_5_7_on_mariadb() {
+    let Some([old]) = servers(["mysql-5.7"]) else { return };
+    if !is_wanted(Flavour::MariaDb) {
+        return;
+    }
+    let mariadb = start(Flavour::MariaDb, &["--server-id=9"]);
+    let log = logged(
+        &old,
+        "CREATE DATABASE s; CREATE TABLE s.t (id INT PRIMARY KEY, j JSON);
+         INSERT INTO s.t SELECT 1, JSON_OBJECT('b', CAST('abc' AS BINARY), 'd', CAST(X'C3A9' AS BINARY), 'n', X'00FF', 't', 'é')",
+    );
+    run(drover_on(&mariadb, "binlog replay").arg(&log)).done();
+    assert_eq!(sql(&mariadb, "s", "SELECT j FROM t"), sql(&old, "s", "SELECT CAST(j AS CHAR) FROM t"));
+}
