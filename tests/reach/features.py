@@ -157,6 +157,7 @@ def own(drover, source, twin, log, work):
     if dump.code:
         yield "accounts", Verdict("no", [dump.error])
         users = []
+        shutil.rmtree(work / "dump", ignore_errors=True)
         dump = drover.on(source, "dump", "nasty", "--out", work / "dump")
     yield "dump", unless_fault(dump, [])
     if dump.code == 0:

@@ -98,6 +98,7 @@ fn small_things_of_10_2() {
         "from 10.4 on",
         "without --users",
     ]);
+    assert!(!dir.path().join("d").exists(), "something was written");
     let report = run(&mut drover_on(server, "--json doctor --interval 50ms"));
     assert!(!report.stdout.contains("it has no SELECT"), "{report}");
     run(&mut drover_on(server, "queue init -D jobs")).done();

@@ -196,6 +196,9 @@ impl<'a> Source<'a> {
                 "leave out --users, and make them on the new server by hand: SHOW CREATE USER and SHOW GRANTS tell them",
             ));
         }
+        if args.users {
+            users::check(coordinator)?;
+        }
         let held = grants::held(coordinator)?;
         let selected = list(args, &held, coordinator)?;
         let hidden = if args.what.is_empty() { grants::hidden_schemas(&held) } else { None };

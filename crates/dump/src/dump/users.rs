@@ -14,6 +14,14 @@ use crate::{Error, Result};
 const FILE: &str = "@users.json";
 const SCRIPT: &str = "@users.sql";
 
+/// Makes sure that they can be read, before anything is written.
+///
+/// # Errors
+/// As for [`read::accounts`].
+pub(crate) fn check(connection: &mut Connection) -> Result<()> {
+    read::accounts(connection).map(drop)
+}
+
 /// Reads all accounts and writes them into the dump; of those that it has to leave out `warnings` tell.
 pub(crate) fn dump(connection: &mut Connection, store: &Store, warnings: &mut Vec<String>) -> Result<Users> {
     let accounts = read::accounts(connection)?;
