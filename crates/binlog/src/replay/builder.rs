@@ -10,9 +10,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use crate::Result;
-use drover_db::Vendor;
-use drover_db::sql::events::off_as_on_a_replica;
-
 use crate::chain::{Item, Trouble};
 use crate::definitions::Definitions;
 use crate::event::{Gtid, MariadbGtid, Query, Rotate, TableMap, incident};
@@ -23,6 +20,8 @@ use crate::objects::{rows_follow, without_rows};
 use crate::rows::{Retyped, Tables};
 use crate::source::as_named;
 use crate::sql::{Before, DefaultCollations, Session, push_xa, xa_prepare};
+use drover_db::Vendor;
+use drover_db::sql::events::off_as_on_a_replica;
 
 use super::collations::{with_defaults, with_known};
 use super::definitions::{Sort, sort};
@@ -150,9 +149,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         }
         if item.place.ends() {
             self.sink.left = self.now.is_none().then(|| (Arc::clone(&self.log.1), item.event.end));
-        }
-        if item.place.ends() && self.now.is_some() {
-            self.end(item.event.end)?;
+            if self.now.is_some() {
+                self.end(item.event.end)?;
+            }
         }
         Ok(ControlFlow::Continue(()))
     }

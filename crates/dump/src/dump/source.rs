@@ -169,9 +169,8 @@ const METRICS: &str = "METRICS_SCHEMA";
 
 fn list(args: &SourceArgs, held: &Held, connection: &mut Connection) -> Result<Selected> {
     let mut schemas = catalog::schemas(connection)?;
-    if server::is_tidb(connection).doing(|| "asking for the server's version")? {
-        schemas.retain(|schema| schema != METRICS);
-    }
+    let is_tidb = server::is_tidb(connection).doing(|| "asking for the server's version")?;
+    schemas.retain(|schema| !(is_tidb && schema == METRICS));
     let selected = select::select(args, &schemas, catalog::relations(connection)?)?;
     grants::check(connection, held, &selected)?;
     Ok(selected)
@@ -377,7 +376,8 @@ impl<'a> Source<'a> {
         let listed = now.iter().cloned().map(Relation::named).collect();
         let schemas: BTreeSet<_> =
             now.iter().map(|name| name.schema.clone()).chain(self.selected.schemas()).collect();
-        let schemas: Vec<_> = schemas.into_iter().collect();
+        let is_own = |schema: &String| self.server.is_tidb() && schema == METRICS;
+        let schemas: Vec<_> = schemas.into_iter().filter(|schema| !is_own(schema)).collect();
         let now = select::select(self.args, &schemas, listed)?;
         let names = |selected: &Selected| -> BTreeSet<_> {
             selected.relations.iter().map(|relation| relation.name.clone()).collect()

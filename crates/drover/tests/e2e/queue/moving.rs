@@ -341,7 +341,9 @@ fn what_runs_ends_where_it_is(flavour: Flavour) {
     wait_until("they have arrived", || !mover.has_ended() && pair.there(waiting) == "98");
     std::thread::sleep(Duration::from_millis(500));
     assert!(!mover.has_ended(), "it waits for what runs");
-    run(&mut pair.command("stat")).done().stdout.find("being moved to other shards").unwrap();
+    wait_until("stat tells it", || {
+        run(&mut pair.command("stat")).stdout.contains("being moved to other shards") || mover.has_ended()
+    });
     // Another one takes over from one that waits.
     let mut second = Running::start(&mut pair.command("move --from here --json"));
     mover.finish().refused(&["shard here", "taken over", "hint: "]);
