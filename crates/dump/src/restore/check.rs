@@ -381,7 +381,7 @@ impl Prepared {
 }
 
 /// What is told where a run may be one more of what is done.
-const NOT_TOLD_AGAIN: &str = "the schema is not tried: its schemas are not empty; what an earlier run had to leave out is not told again";
+const NOT_TOLD_AGAIN: &str = "the dump is not tried on the target, whose schemas are not empty: what an earlier run had to leave out is not told again";
 
 /// What helps an account that may try nothing.
 const WHERE_TO_TRY: &str = "a dump is tried on the target before the first row: in schemas that are there and empty, or, with all privileges on \

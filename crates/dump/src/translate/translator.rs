@@ -201,7 +201,7 @@ impl Translator {
         state.findings.extend(ignored.iter().map(|one| Finding::ignored(file, one)));
     }
 
-    /// The text of a table's item by its digest, as far as the table still has it. The table's script was read.
+    /// The place and the text of a table's item by its digest, as far as the table still has it. The table's script was read.
     fn item(&self, file: &str, item: &str) -> Option<(usize, String)> {
         let state = self.state();
         let create = state.scripts.get(file).and_then(|statements| statements.last());
