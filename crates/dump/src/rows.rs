@@ -44,7 +44,7 @@ pub(crate) struct Shape {
     /// Fields of which the text as stored comes again behind all others: where it is another than the one that
     /// loading makes of it, the row is counted.
     pub(crate) twins: Vec<usize>,
-    /// Fields of which something tells behind those whether text in them is lost, as 1 or 0.
+    /// Fields of which something tells behind those whether loading loses some of their value, as 1 or 0.
     pub(crate) losses: Vec<usize>,
     /// Fields whose values are replaced, in order.
     pub(crate) masks: Vec<(usize, Masker)>,
@@ -87,7 +87,7 @@ pub(crate) struct Lines<'a> {
     /// Bytes of the text that have left the buffer.
     flushed: u64,
     sums: Sums,
-    /// How many values of each column lost text.
+    /// How many values of each column loading makes others of.
     lost: Vec<u64>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Lines<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     pub(crate) sums: Sums,
-    /// How many values of each column lost text, where that is asked for.
+    /// How many values of each column loading makes others of, where that is asked for.
     pub(crate) lost: Vec<u64>,
 }
 

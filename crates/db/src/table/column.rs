@@ -41,8 +41,8 @@ pub struct ReadColumn {
     pub literal: Option<Literal>,
     /// What its text is.
     pub kind: ValueKind,
-    /// What tells, as 1 or 0, whether text is lost where only valid text can stand; `None` if that can be seen in the text
-    /// itself, or cannot be.
+    /// What tells, as 1 or 0, whether loading its text makes another value of it: text is lost where only valid text can stand, and a
+    /// document may hold what no text tells. `None` if that can be seen in the text itself, or cannot be.
     pub loses: Option<String>,
     /// Whether its zero may have a sign.
     pub signed_zero: bool,
@@ -52,7 +52,7 @@ impl ReadColumn {
     /// Reads a document as the text that the server prints: where it stays text, loading changes nothing in it.
     pub fn as_printed(&mut self) {
         if self.column.is_cast_to_json() {
-            (self.column.read, self.stored) = (None, None);
+            (self.column.read, self.stored, self.loses) = (None, None, None);
         }
     }
 
@@ -169,7 +169,11 @@ pub fn read_column(facts: &ColumnFacts) -> ReadColumn {
     let kind = ValueKind::of(&facts.data_type, facts.character_set.as_deref());
     let loses =
         facts.character_set.as_deref().filter(|set| kind == ValueKind::OtherText && is_checked(set, facts));
-    let loses = loses.map(|set| differs(&format!("CONVERT(CAST({name} AS BINARY) USING {set})"), &name));
+    let loses = match &read {
+        // A DATE in a document has the text of a string, and is no string.
+        Some(loaded) if facts.data_type == "json" => Some(format!("NOT ({name} <=> {loaded})")),
+        _ => loses.map(|set| differs(&format!("CONVERT(CAST({name} AS BINARY) USING {set})"), &name)),
+    };
     let column = Column { name: facts.name.clone(), read, load };
     let signed_zero = matches!(facts.data_type.as_str(), "float" | "double");
     ReadColumn { column, stored, error_mark, literal: literal(facts), kind, loses, signed_zero }

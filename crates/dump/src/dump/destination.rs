@@ -54,7 +54,7 @@ impl Destination for Files<'_> {
         let longest_statement = if longest > USUAL_PACKET { longest } else { 0 };
         let mut chunk =
             Chunk { stored_bytes: stored.bytes, checksum: stored.checksum, longest_statement, ..chunk };
-        for (column, count) in self.job.by_column(&invalid) {
+        for (column, count) in self.job.by_column(&invalid, |_| true) {
             *chunk.invalid_text.entry(column).or_default() += count;
         }
         range.has_chunk(&chunk)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use drover_db::table::Column;
 use drover_db::{Connection, Vendor};
 
 use super::by_hand;
@@ -192,9 +193,10 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Columns with what was counted of each, if it is anything.
-    pub(crate) fn by_column(&self, counts: &[u64]) -> BTreeMap<String, u64> {
-        let columns = self.table.columns.iter().zip(counts).filter(|(_, count)| **count > 0);
+    /// Columns of a kind with what was counted of each, if it is anything.
+    pub(crate) fn by_column(&self, counts: &[u64], is_meant: impl Fn(&Column) -> bool) -> BTreeMap<String, u64> {
+        let is_meant = |(column, count): &(&Column, &u64)| **count > 0 && is_meant(column);
+        let columns = self.table.columns.iter().zip(counts).filter(is_meant);
         columns.map(|(column, count)| (column.name.clone(), *count)).collect()
     }
 }
@@ -449,7 +451,8 @@ impl<'a, 'h, D: Destination> Reader<'a, 'h, D> {
             generated: sums.generated,
             enum_errors: sums.enum_errors,
             retyped: sums.retyped,
-            invalid_text: self.range.job.by_column(&lost),
+            invalid_text: self.range.job.by_column(&lost, |column| !column.is_cast_to_json()),
+            untold_documents: self.range.job.by_column(&lost, Column::is_cast_to_json),
             partition: self.range.partition.clone(),
             after: self.after(),
             up_to,

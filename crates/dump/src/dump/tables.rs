@@ -197,7 +197,7 @@ impl TablePlan {
         maskers
     }
 
-    /// What shows values as they are stored, where loading makes others of them, and what tells that text is lost.
+    /// What shows values as they are stored, where loading makes others of them, and what tells that something of a value is lost.
     pub(crate) fn extra(&self) -> Vec<&str> {
         let stored = self.columns.iter().filter_map(|column| column.stored.as_deref());
         stored.chain(self.columns.iter().filter_map(|column| column.loses.as_deref())).collect()
@@ -245,7 +245,7 @@ fn are_short(facts: &[ColumnFacts]) -> bool {
 /// A column without what does not matter to the form of the files, or to one that is masked.
 fn as_written(mut column: ReadColumn, format: RowFormat, masks: &[Masked]) -> ReadColumn {
     let is_masked = masks.iter().any(|masked| masked.column == column.column.name);
-    if is_masked || format == RowFormat::Tsv {
+    if is_masked || format == RowFormat::Tsv && !column.column.is_cast_to_json() {
         column.loses = None; // lines hold any bytes
     }
     if is_masked {

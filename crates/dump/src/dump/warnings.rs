@@ -1,10 +1,12 @@
 //! What a reader of a dump should know, in words.
 
+use std::collections::BTreeMap;
+
 use drover_db::{Server, Vendor, quote};
 
 use super::catalog::Name;
 use super::select::LeftOut;
-use crate::format::manifest::{RowFormat, Schema, Table};
+use crate::format::manifest::{Chunk, RowFormat, Schema, Table};
 use crate::restore::steps::is_note;
 
 /// What loading cannot keep is said for each table; of zeros a copy says more ([`lost_zeros`]).
@@ -46,7 +48,30 @@ pub(crate) fn lost_zeros(schemas: &[Schema]) -> impl Iterator<Item = (Name, u64)
 /// What is known of the rows when they have been read.
 pub(super) fn about_rows(format: RowFormat, server: &Server, schemas: &[Schema]) -> Vec<String> {
     let invalid = invalid_text(format, schemas);
-    retyped(server, schemas).into_iter().chain(invalid).chain(long_statements(schemas)).collect()
+    let retyped = retyped(server, schemas).into_iter();
+    retyped.chain(untold_documents(schemas)).chain(invalid).chain(long_statements(schemas)).collect()
+}
+
+/// Documents that are others when their text has been loaded, though that is the same.
+fn untold_documents(schemas: &[Schema]) -> impl Iterator<Item = String> {
+    const WHAT: &str = "hold values that text does not tell: loading makes a string of a DATE, TIME, DATETIME, BLOB or BIT, and a DOUBLE of \
+                        a DECIMAL of more digits than that has (JSON_TYPE tells)";
+    counted(schemas, |file| &file.untold_documents)
+        .map(|(table, column, count)| format!("table {table}: {count} documents of column {column} {WHAT}"))
+}
+
+/// Columns with what the files count of each, if it is anything.
+fn counted<'a>(
+    schemas: &'a [Schema],
+    count: fn(&'a Chunk) -> &'a BTreeMap<String, u64>,
+) -> impl Iterator<Item = (Name, String, u64)> + 'a {
+    let of_table = move |(name, table): (Name, &'a Table)| {
+        table.columns.iter().map(move |column| {
+            let counts = table.files.iter().filter_map(|file| count(file).get(&column.name));
+            (name.clone(), quote::identifier(&column.name), counts.sum())
+        })
+    };
+    tables(schemas).flat_map(of_table).filter(|(.., count)| *count > 0)
 }
 
 /// What is no text in its own character set, and what of it the row files cannot hold.
@@ -60,17 +85,9 @@ fn invalid_text(format: RowFormat, schemas: &[Schema]) -> Vec<String> {
              keeps them"
         }
     };
-    let mut warnings = Vec::new();
-    for (name, table) in tables(schemas) {
-        for column in &table.columns {
-            let count: u64 = table.files.iter().filter_map(|file| file.invalid_text.get(&column.name)).sum();
-            if count > 0 {
-                let column = quote::identifier(&column.name);
-                warnings.push(format!("table {name}: {count} values of column {column} {what}"));
-            }
-        }
-    }
-    warnings
+    counted(schemas, |file| &file.invalid_text)
+        .map(|(table, column, count)| format!("table {table}: {count} values of column {column} {what}"))
+        .collect()
 }
 
 /// Which tables have rows that neither servers nor clients take by default.

@@ -79,6 +79,10 @@ pub struct Chunk {
     /// that; absent for columns without any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub invalid_text: BTreeMap<String, u64>,
+    /// How many documents of each column hold parts that their text does not tell (MySQL): a DATE, TIME, DATETIME, BLOB or BIT, of which
+    /// loading makes a string, or a DECIMAL with more digits than a DOUBLE has; absent for columns without any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub untold_documents: BTreeMap<String, u64>,
     /// Bytes of the longest statement, if that is more than servers and clients take by default; absent otherwise.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub longest_statement: u64,

@@ -374,8 +374,11 @@ impl Verify<'_> {
             let name = self.renames.relation(&schema.name, &table.name);
             // A script that is run by hand names all collations.
             let create_in_full = |create: &[u8]| in_full(create, &self.manifest.server);
-            let shown =
-                |create: &[u8]| written(vec![as_shown(&without_auto_increment(&create_in_full(create)))]);
+            // A column's collation is known for its table's by the name that both have by then.
+            let shown = |create: &[u8]| -> Vec<Vec<u8>> {
+                let create = written(vec![without_auto_increment(&create_in_full(create))]);
+                create.iter().map(|create| as_shown(create)).collect()
+            };
             let last = |mut statements: Vec<Vec<u8>>| {
                 statements.pop().map(|create| shown(&create)).unwrap_or_default()
             };
