@@ -3,10 +3,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use drover_db::{Stop, Watched};
+use rustix::fs::Advice;
 
 use crate::{Error, Result};
 
@@ -44,7 +46,7 @@ pub fn is_object_store(place: &Path) -> bool {
 /// A file that is being written. An object is there when [`Sink::finish`] has said so.
 #[derive(Debug)]
 pub(crate) enum Sink {
-    File(File),
+    File(Flushed),
     Object(Box<BucketWriter>),
 }
 
@@ -120,7 +122,9 @@ impl Store {
     /// read an object, its bucket says.
     pub(crate) fn create(&self, name: &str) -> io::Result<Sink> {
         match self {
-            Self::Directory(dir) => private().create_new(true).open(dir.join(name)).map(Sink::File),
+            Self::Directory(dir) => {
+                private().create_new(true).open(dir.join(name)).map(Flushed::new).map(Sink::File)
+            }
             Self::Bucket(bucket) => bucket.create(name).map(Box::new).map(Sink::Object),
         }
     }
@@ -310,11 +314,57 @@ fn list(dir: &Path) -> io::Result<Vec<String>> {
     fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
+/// A file whose bytes the system begins to bring to the disk while more are written: nobody waits for all of them when they are to be there
+/// for good.
+#[derive(Debug)]
+pub(crate) struct Flushed {
+    file: File,
+    written: u64,
+    /// How many of them the disk was asked to take.
+    begun: u64,
+}
+
+impl Flushed {
+    /// The disk is asked in pieces of at least so many bytes.
+    const PIECE: u64 = 4 << 20;
+
+    fn new(file: File) -> Self {
+        Self { file, written: 0, begun: 0 }
+    }
+
+    /// Linux begins to write what is dirty when it is told that it is not needed any more. It is a help only: what fails is found by whoever
+    /// waits for the bytes.
+    fn begin(&mut self) {
+        if let Some(length) = NonZeroU64::new(self.written - self.begun) {
+            let _ = rustix::fs::fadvise(&self.file, self.begun, Some(length), Advice::DontNeed);
+            self.begun = self.written;
+        }
+    }
+}
+
+impl Write for Flushed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.written += written as u64;
+        if self.written - self.begun >= Self::PIECE {
+            self.begin();
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Sink {
     /// Ends the file: from now on it is there.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
-            Self::File(_) => Ok(()),
+            Self::File(mut file) => {
+                file.begin();
+                Ok(())
+            }
             Self::Object(writer) => writer.finish(),
         }
     }

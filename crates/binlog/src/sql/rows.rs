@@ -109,24 +109,25 @@ pub(super) fn push_insert(
     is_history: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
-    let period = table.period().filter(|_| is_history);
+    let period = if is_history { table.period() } else { None };
     let is_period = |index: usize| period.is_some_and(|(start, end)| index == start || index == end);
-    let given: Vec<_> =
-        present(fields).filter(|&index| !table.columns[index].is_generated || is_period(index)).collect();
+    let is_given = |index: usize| !table.columns[index].is_generated || is_period(index);
     if is_first {
         out.extend_from_slice(b"INSERT INTO ");
         out.extend_from_slice(&names.table);
         let is_whole = !fields.contains(&Field::Absent);
         if names.are_known || !is_whole {
-            push_list(out, given.iter().map(|&index| &names.columns[index][..]));
+            let given = present(fields).filter(|&index| is_given(index));
+            push_list(out, given.map(|index| &names.columns[index][..]));
         }
         out.extend_from_slice(b" VALUES\n  (");
     } else {
         out.extend_from_slice(b",\n  (");
     }
     let mut comma: &[u8] = b"";
-    for index in given {
-        if let Field::Value(value) = &fields[index] {
+    for (index, field) in fields.iter().enumerate() {
+        let Field::Value(value) = field else { continue };
+        if is_given(index) {
             out.extend_from_slice(comma);
             push_value(value, &table.columns[index], out)?;
             comma = b", ";
@@ -233,14 +234,16 @@ fn push_where(
     let is_there =
         |&index: &usize| matches!(fields.get(index), Some(Field::Value(value)) if *value != Value::Null);
     let has_key = !table.primary_key.is_empty() && table.primary_key.iter().all(is_there);
-    let all: Vec<_> = present(fields).collect();
-    let columns = if has_key { &table.primary_key } else { &all };
     let mut start: &[u8] = b" WHERE ";
-    for &index in columns {
-        let Some(Field::Value(value)) = fields.get(index) else { return Err(Short.into()) };
+    let mut push = |index: usize| {
+        let Some(Field::Value(value)) = fields.get(index) else { return Err(Unwritable::from(Short)) };
         out.extend_from_slice(start);
-        push_condition(&names.columns[index], value, &table.columns[index], out)?;
         start = b" AND ";
+        push_condition(&names.columns[index], value, &table.columns[index], out)
+    };
+    match has_key {
+        true => table.primary_key.iter().try_for_each(|&index| push(index))?,
+        false => present(fields).try_for_each(push)?,
     }
     out.extend_from_slice(b" LIMIT 1;\n");
     Ok(())

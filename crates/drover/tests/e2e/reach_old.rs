@@ -166,6 +166,7 @@ fn patch_releases_print_definitions_otherwise() {
         &one,
         "mysql",
         "CREATE DATABASE s; USE s; CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, y YEAR, w VARCHAR(9) CHARACTER SET utf8);
+         CREATE TABLE own (id INT PRIMARY KEY, u VARCHAR(9) CHARACTER SET utf8, e ENUM('a') CHARACTER SET utf8) DEFAULT CHARSET=utf8;
          CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.w = 'x'; CREATE PROCEDURE p() SELECT 1",
     );
     copied(&one, &other, "").done();

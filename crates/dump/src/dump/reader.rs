@@ -194,7 +194,11 @@ impl<'a> Job<'a> {
     }
 
     /// Columns of a kind with what was counted of each, if it is anything.
-    pub(crate) fn by_column(&self, counts: &[u64], is_meant: impl Fn(&Column) -> bool) -> BTreeMap<String, u64> {
+    pub(crate) fn by_column(
+        &self,
+        counts: &[u64],
+        is_meant: impl Fn(&Column) -> bool,
+    ) -> BTreeMap<String, u64> {
         let is_meant = |(column, count): &(&Column, &u64)| **count > 0 && is_meant(column);
         let columns = self.table.columns.iter().zip(counts).filter(is_meant);
         columns.map(|(column, count)| (column.name.clone(), *count)).collect()

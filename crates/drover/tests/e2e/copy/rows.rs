@@ -56,7 +56,13 @@ fn documents_that_text_does_not_tell(flavour: Flavour) {
            (JSON_ARRAY(CAST('12345678901234567890.12' AS DECIMAL(30,2))), NULL), (CAST(DATE'2020-01-02' AS JSON), '[]'),
            (JSON_ARRAY(REPEAT('x', 1500000), DATE'2020-01-02'), JSON_ARRAY(REPEAT('y', 1500000)));
          CREATE TABLE keyless (j JSON); INSERT INTO keyless SELECT j FROM keyed";
-    let lost = |flavour| if flavour == Flavour::MySql { [("keyed", "j", 6), ("keyed", "k", 2), ("keyless", "j", 6)].as_slice() } else { &[] };
+    let lost = |flavour| {
+        if flavour == Flavour::MySql {
+            [("keyed", "j", 6), ("keyed", "k", 2), ("keyless", "j", 6)].as_slice()
+        } else {
+            &[]
+        }
+    };
     if flavour == Flavour::MySql {
         sql(source, typed);
     }
@@ -64,7 +70,9 @@ fn documents_that_text_does_not_tell(flavour: Flavour) {
     let dumped = run(&mut dump(source, "cp_untold --chunk-size 64k", &dir.path().join("dump"))).done();
     for output in [copied, dumped] {
         for (table, column, count) in lost(flavour) {
-            let expected = format!("table `cp_untold`.`{table}`: {count} documents of column `{column}` hold values that text does not tell");
+            let expected = format!(
+                "table `cp_untold`.`{table}`: {count} documents of column `{column}` hold values that text does not tell"
+            );
             assert!(output.stderr.contains(&expected), "{expected}: {output}");
         }
         assert_eq!(output.stderr.matches("text does not tell").count(), lost(flavour).len(), "{output}");
