@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use drover_report::read::duration;
+use drover_units::read::duration;
 
 /// Benchmark a server, a disk, an allocator and logins.
 #[derive(Debug, clap::Args)]

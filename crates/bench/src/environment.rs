@@ -5,7 +5,7 @@ use std::path::Path;
 
 use drover_db::Connection;
 use drover_host::Storage;
-use drover_report::size;
+use drover_units::show;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -149,7 +149,7 @@ impl Environment {
             ("Kernel", self.kernel.clone()),
             ("Processors", format!("{} × {}", self.cores, self.cpu)),
             ("Machine", machine.to_owned()),
-            ("Memory", size::bytes(self.memory_bytes)),
+            ("Memory", show::bytes(self.memory_bytes)),
             ("Transparent huge pages", self.transparent_huge_pages.clone()),
             ("C library", self.libc.clone()),
         ]
@@ -203,7 +203,7 @@ fn devices(storage: &Storage) -> String {
     let described = storage.devices.iter().map(|device| {
         let turning = if device.is_rotational { ", rotational" } else { "" };
         let scheduler = device.scheduler.as_deref().unwrap_or("none");
-        format!("{} ({}{turning}, scheduler {scheduler})", device.name, size::bytes(device.bytes))
+        format!("{} ({}{turning}, scheduler {scheduler})", device.name, show::bytes(device.bytes))
     });
     described.collect::<Vec<_>>().join(" on ")
 }

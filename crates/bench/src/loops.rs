@@ -52,8 +52,8 @@ fn allocate(file: &File, path: &Path, bytes: u64) -> Result<()> {
         let what = format!(
             "{}: {} are needed for the loop device, and {} are free",
             path.display(),
-            drover_report::size::bytes(bytes),
-            drover_report::size::bytes(free)
+            drover_units::show::bytes(bytes),
+            drover_units::show::bytes(free)
         );
         return Err(Error::with_hint(what, "give --loop a smaller size, or --data another directory"));
     }

@@ -65,7 +65,7 @@ pub fn figure(value: f64) -> String {
     match value.abs() {
         size if size >= 1000.0 => {
             let sign = if value < 0.0 { "-" } else { "" };
-            format!("{sign}{}", drover_report::size::count(size.round() as u64))
+            format!("{sign}{}", drover_units::show::count(size.round() as u64))
         }
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),

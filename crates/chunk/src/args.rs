@@ -1,10 +1,9 @@
 //! The options of `drover chunk`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
-use std::time::Duration;
 
-use drover_db::options::{Load, Secret, ServerArgs, Size};
+use drover_db::options::{Load, Secret, ServerArgs};
+use drover_units::read::{Rate, Size, Time};
 
 /// How the lag of a replica is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -15,26 +14,6 @@ pub enum LagBy {
     /// By the position up to which the replica says that it has applied its source's log (SHOW REPLICA STATUS). Takes a privilege
     /// there, and a replica of this very server.
     Status,
-}
-
-/// A length of time: `2s`, `2`, `1.5s` or `500ms`; from 1 ms to a day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Time(pub Duration);
-
-impl FromStr for Time {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let (digits, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
-            (Some(digits), _) => (digits, 0.001),
-            (None, Some(digits)) => (digits, 1.0),
-            (None, None) => (text, 1.0),
-        };
-        let seconds = digits.parse::<f64>().ok().map(|number| number * unit);
-        let seconds = seconds.filter(|seconds| (0.001..=86_400.0).contains(seconds));
-        let expected = || "expected a time from 1ms to a day, such as 2s or 500ms".to_owned();
-        seconds.map(|seconds| Self(Duration::from_secs_f64(seconds))).ok_or_else(expected)
-    }
 }
 
 // Given to each option by itself: clap's `next_help_heading` would go on to the options of the command.
@@ -93,8 +72,8 @@ pub struct ChunkArgs {
     pub lag_by: LagBy,
 
     /// Write no more than so many bytes of binary log a second: 2M
-    #[arg(long, value_name = "SIZE", help_heading = THROTTLE)]
-    pub max_rate: Option<Size>,
+    #[arg(long, value_name = "RATE", help_heading = THROTTLE)]
+    pub max_rate: Option<Rate>,
 
     /// Pause while a status variable of the server is above its limit: Threads_running=50 (repeatable, or with commas between)
     #[arg(long, value_name = "NAME=LIMIT", value_delimiter = ',', help_heading = THROTTLE)]
@@ -115,21 +94,4 @@ pub struct ChunkArgs {
     /// Where the server is.
     #[command(flatten)]
     pub server: ServerArgs,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times() {
-        let time = |text: &str| text.parse::<Time>().map(|time| time.0.as_millis());
-        assert_eq!(
-            [time("2s"), time("2"), time("1.5s"), time("500ms")],
-            [Ok(2000), Ok(2000), Ok(1500), Ok(500)]
-        );
-        for wrong in ["", "s", "0", "-1s", "2m", "nan", "inf", "1e9"] {
-            assert!(time(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use drover_db::options::ServerArgs;
-use drover_report::read::duration;
+use drover_units::read::duration;
 
 use crate::check::Area;
 use crate::plan::NetworkTool;

@@ -1,6 +1,6 @@
 //! How much memory a server may take, and how much it has.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::evidence::{Seen, Unseen};
 use crate::facts::Facts;
@@ -19,7 +19,7 @@ impl Limit {
     pub(crate) fn of_server(facts: &Facts) -> Seen<Self> {
         let pid = facts.evidence.pid()?;
         let bytes = kibibytes(&facts.evidence.text("/proc/meminfo")?, "MemTotal")?;
-        let host = Self { bytes, seen: format!("/proc/meminfo: the host has {}", size::bytes(bytes)) };
+        let host = Self { bytes, seen: format!("/proc/meminfo: the host has {}", show::bytes(bytes)) };
         let groups = of_groups(facts, pid)?;
         Ok([host]
             .into_iter()
@@ -52,7 +52,7 @@ fn of_groups(facts: &Facts, pid: u32) -> Seen<Vec<Limit>> {
             let file = format!("{root}{}/{file}", folder.display().to_string().trim_end_matches('/'));
             let text = facts.evidence.text(&file).unwrap_or_default();
             if let Ok(bytes) = text.parse::<u64>() {
-                limits.push(Limit { bytes, seen: format!("{file}: {}", size::bytes(bytes)) });
+                limits.push(Limit { bytes, seen: format!("{file}: {}", show::bytes(bytes)) });
             }
         }
     }

@@ -14,7 +14,7 @@ use drover_db::options::ConnectOptions;
 use drover_dump::copy_renames;
 use drover_dump::manifest::{Manifest, Schema, Snapshot, SourcePosition, Table};
 use drover_report::plain::one_line;
-use drover_report::size::{bytes, count, things};
+use drover_units::show::{bytes, count, things};
 
 use crate::failure::Failure;
 use crate::printer::Printer;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use drover_chunk::{ChunkArgs, ChunkReport, PlanReport, Report};
 use drover_db::Stop;
 use drover_report::plain::one_line;
-use drover_report::size::{bytes, count, rate, seconds, things};
+use drover_units::show::{bytes, count, rate, seconds, things};
 
 use crate::failure::Failure;
 use crate::printer::Printer;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use drover_binlog::{Basis, CostReport, CureReport, Safety, StatementCost};
 use drover_report::plain::one_line;
-use drover_report::size::{bit_rate, bytes, count, seconds, span, things};
+use drover_units::show::{bit_rate, bytes, count, seconds, span, things};
 
 /// So many tables and statements are named.
 const MOST: usize = 15;

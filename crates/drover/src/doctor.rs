@@ -8,7 +8,7 @@ use drover_db::options::ConnectOptions;
 use drover_doctor::args::{BondingCommand, DoctorArgs, DoctorCommand, ExamineArgs, PlaceArgs, PlanArgs};
 use drover_doctor::{Area, Checked, Finding, Report, State, Weight};
 use drover_report::plain::one_line;
-use drover_report::size::{seconds, things};
+use drover_units::show::{seconds, things};
 
 use crate::failure::Failure;
 use crate::printer::Printer;

@@ -6,8 +6,8 @@ use drover_binlog::{CostReport, ExtractReport, LogArgs, ReplayReport, SqlReport,
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal, without_passwords};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_report::plain;
-use drover_report::size::things;
 use drover_sandbox::SandboxReport;
+use drover_units::show::things;
 use serde::Serialize;
 
 use crate::failure::Failure;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use drover_dump::{Progress, ProgressSnapshot};
 use drover_report::plain::one_line;
-use drover_report::size::{bytes, count, duration, rate};
+use drover_units::show::{bytes, count, duration, rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::printer::Printer;

@@ -24,7 +24,7 @@ use drover_queue::{
     ServeOptions, ShardStat, Shards, StatReport, Token, Totals, WebService, Which, WorkOptions, WorkReport,
 };
 use drover_report::plain::one_line;
-use drover_report::size::{count, duration, things};
+use drover_units::show::{count, duration, things};
 use serde::Serialize;
 
 use crate::failure::Failure;

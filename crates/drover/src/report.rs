@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use drover_dump::manifest::{Contents, Snapshot};
 use drover_dump::{CopyReport, DumpReport, ForeignReport, NotHeld, RestoreReport, UsersReport, VerifyReport};
 use drover_report::plain::one_line;
-use drover_report::size::{bytes, rate, seconds, things};
+use drover_units::show::{bytes, rate, seconds, things};
 
 /// How a command ended that did its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

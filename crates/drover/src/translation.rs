@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_dump::{CheckReport, Refusal, RestoreReport, Rewrite};
 use drover_report::plain::one_line;
-use drover_report::size::{seconds, things};
+use drover_units::show::{seconds, things};
 
 use crate::report::accounts;
 

@@ -32,7 +32,7 @@ pub use foreign::{ForeignReport, ForeignTable, is_foreign, restore_foreign};
 #[doc(hidden)]
 pub use foreign::{plain_rows_are_plain, statements};
 pub use format::manifest;
-pub use guard::{GuardArgs, Load, Seconds, Size};
+pub use guard::{GuardArgs, Load};
 pub use restore::{
     CheckReport, Difference, Events, RestoreArgs, RestoreReport, TargetArgs, UsersReport, VerifyArgs,
     VerifyReport, check, first_unlike, restore, verify,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use drover_db::options::ServerArgs;
-use drover_report::read::duration;
+use drover_units::read::{duration, per_second};
 
 /// An offline task queue in MySQL and MariaDB tables.
 #[derive(Debug, clap::Args)]
@@ -440,10 +440,7 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
-        _ => Err("write a number of tasks a second".into()),
-    }
+    if text == "0" { Ok(0.0) } else { per_second(text) }
 }
 
 fn lease(text: &str) -> Result<Duration, String> {

@@ -61,7 +61,7 @@ pub fn shards(text: &str) {
 pub fn times(text: &str) {
     let _ = http::asked(text);
     let _ = record::not_before(text);
-    if let Ok(time) = drover_report::read::duration(text) {
+    if let Ok(time) = drover_units::read::duration(text) {
         assert!(time < Duration::from_secs(1 << 32));
     }
 }

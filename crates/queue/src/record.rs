@@ -136,7 +136,7 @@ pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
 /// # Errors
 /// If the text is neither.
 pub fn not_before(text: &str) -> Result<u64, String> {
-    match drover_report::read::duration(text) {
+    match drover_units::read::duration(text) {
         Ok(wait) => {
             let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
             Ok(now + wait.as_millis() as u64)

@@ -1,7 +1,7 @@
 //! Axes of numbers: what they reach over, where a value stands on them, and where their marks are.
 
-use crate::size;
-use crate::unit::Unit;
+use drover_units::Unit;
+use drover_units::show;
 
 /// How numbers are spread over an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,7 @@ fn decimals(step: f64) -> usize {
 fn label(number: f64, decimals: usize, name: &str) -> String {
     match number {
         0.0 => "0".into(),
-        number if decimals == 0 && number > 0.0 => format!("{}{name}", size::count(number.round() as u64)),
+        number if decimals == 0 && number > 0.0 => format!("{}{name}", show::count(number.round() as u64)),
         number => format!("{number:.decimals$}{name}"),
     }
 }

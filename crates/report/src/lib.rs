@@ -14,12 +14,9 @@ mod page;
 mod parts;
 pub mod plain;
 mod progress;
-pub mod read;
-pub mod size;
 mod table;
 mod terms;
 mod timeline;
-mod unit;
 
 pub use figures::Figures;
 pub use lines::{Axis, Lines, Scale};
@@ -29,4 +26,3 @@ pub use progress::{Progress, ProgressSnapshot};
 pub use table::{Cell, Column, Table};
 pub use terms::Terms;
 pub use timeline::Timeline;
-pub use unit::Unit;

@@ -7,7 +7,7 @@ use crate::axis::{Range, Tick, linear, logarithmic, rounded, spaced};
 use crate::chart::{Frame, Pixels, colour, longest, percent, short};
 use crate::escape::Escaped;
 use crate::table::{Cell, Column, Table};
-use crate::unit::Unit;
+use drover_units::Unit;
 
 pub use crate::axis::Scale;
 

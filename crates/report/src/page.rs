@@ -201,7 +201,8 @@ mod tests {
     use quick_xml::Reader;
     use quick_xml::events::Event;
 
-    use crate::{Axis, Cell, Column, Unit};
+    use crate::{Axis, Cell, Column};
+    use drover_units::Unit;
 
     use super::*;
 

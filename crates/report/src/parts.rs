@@ -4,9 +4,9 @@ use std::fmt::{self, Formatter};
 
 use crate::chart::colour;
 use crate::escape::Escaped;
-use crate::size;
 use crate::table::bar;
-use crate::unit::Unit;
+use drover_units::Unit;
+use drover_units::show;
 
 /// Parts of a whole. The smallest are shown as one.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl Parts {
         if parts.len() > shown.saturating_add(1) {
             let others = parts.split_off(shown);
             let amount = others.iter().map(|part| part.amount).fold(0, u64::saturating_add);
-            let name = format!("{} others", size::count(others.len() as u64));
+            let name = format!("{} others", show::count(others.len() as u64));
             parts.push(Part { kind: None, name, amount });
         }
         parts

@@ -4,8 +4,8 @@ use std::fmt::{self, Formatter};
 
 use crate::chart::percent;
 use crate::escape::Escaped;
-use crate::size;
-use crate::unit::Unit;
+use drover_units::Unit;
+use drover_units::show;
 
 /// A table. Of a very long one the page shows the beginning, and says how much it leaves out.
 #[derive(Debug, Clone)]
@@ -160,7 +160,7 @@ impl Table {
         writeln!(f, "</tbody></table></div>")?;
         match self.rows.len().saturating_sub(self.most) {
             0 => Ok(()),
-            more => writeln!(f, "<p class=\"note\">{} more not shown.</p>", size::things(more as u64, "row")),
+            more => writeln!(f, "<p class=\"note\">{} more not shown.</p>", show::things(more as u64, "row")),
         }
     }
 

@@ -7,9 +7,9 @@ use crate::axis::{Range, Tick, rounded};
 use crate::calendar::{moment, ticks};
 use crate::chart::{Frame, Pixels, longest, percent};
 use crate::escape::Escaped;
-use crate::size;
 use crate::table::{Cell, Column, Table};
-use crate::unit::Unit;
+use drover_units::Unit;
+use drover_units::show;
 
 /// Amounts over time: for each of several measures a row of columns, over one axis of time.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ impl Timeline {
         let highest = amounts.max_by(|one, other| one.1.total_cmp(&other.1));
         let (number, highest) = highest.unwrap_or((spans.first, 0.0));
         let (range, y) = rounded(*unit, 0.0, highest, 4);
-        let title = format!("{name} in each {}", size::span(spans.width.unsigned_abs()));
+        let title = format!("{name} in each {}", show::span(spans.width.unsigned_abs()));
         let description = format!(
             "From {} to {}; the most is {}, from {} on.",
             self.shown(spans, spans.first),
@@ -184,7 +184,7 @@ impl Timeline {
 
     fn table(&self, spans: &Spans) -> Table {
         let measures = self.measures.iter().map(|(name, unit)| Column::amount(name, *unit));
-        let begins = format!("{} from", capital(&size::span(spans.width.unsigned_abs())));
+        let begins = format!("{} from", capital(&show::span(spans.width.unsigned_abs())));
         let mut table = Table::new("", [Column::text(&begins)].into_iter().chain(measures)).whole();
         for (&number, amounts) in &spans.by_number {
             let cells = amounts.iter().map(|&amount| Cell::Amount(amount));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use drover_report::read;
+use drover_units::read;
 
 use crate::{Flavour, LinkSettings, MAX_DELAY, SandboxName, StartOptions, Topology};
 

@@ -24,7 +24,7 @@
 //! ```no_run
 //! use drover_sandbox::{Cluster, Flavour, LinkSettings, StartOptions, Topology};
 //!
-//! let link = LinkSettings::of_rate(drover_report::read::bit_rate("20Mbit")?);
+//! let link = LinkSettings::of_rate(drover_units::read::bit_rate("20Mbit")?);
 //! let options = StartOptions { link: Some(link), ..StartOptions::ephemeral(Flavour::MySql) };
 //! let cluster = Cluster::start(Topology::Replica, &options)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use drover_db::options::{Secret, ServerArgs};
-use drover_report::read::duration;
+use drover_units::read::{duration, per_second};
 
 use super::vary::Vary;
 use super::work::Work;
@@ -45,7 +45,7 @@ pub struct ConnectArgs {
     pub tls: bool,
 
     /// For how many connects a second the share of a core is told
-    #[arg(long, value_name = "CONNECTS", default_value_t = 100.0, value_parser = rate)]
+    #[arg(long, value_name = "CONNECTS", default_value_t = 100.0, value_parser = per_second)]
     pub rate: f64,
 
     /// Take that rate from a running server, as mysql://USER@HOST
@@ -136,11 +136,6 @@ impl ConnectArgs {
     }
 }
 
-fn rate(text: &str) -> std::result::Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "write how many connects a second, such as 100".to_owned())
-}
-
 fn per_cent(text: &str) -> std::result::Result<f64, String> {
     let number = text.trim_end_matches('%').trim_end().parse().ok();
     number
@@ -192,9 +187,9 @@ mod tests {
 
     #[test]
     fn rates_and_precisions() {
-        assert_eq!((rate("99.5"), per_cent("0.5 %")), (Ok(99.5), Ok(0.5)));
+        assert_eq!((per_second("99.5"), per_cent("0.5 %")), (Ok(99.5), Ok(0.5)));
         for text in ["", "0", "-1", "inf", "NaN", "x"] {
-            assert!(rate(text).is_err() && per_cent(text).is_err(), "{text}");
+            assert!(per_second(text).is_err() && per_cent(text).is_err(), "{text}");
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Section, Table, Unit};
+use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Section, Table};
+use drover_units::Unit;
 
 use super::cost::{Effect, Quantity};
 use super::profile::Profile;
@@ -133,5 +134,5 @@ fn functions(comparison: &Comparison, profile: &Profile) -> Block {
 }
 
 fn of_samples(kind: &Kind, samples: u64) -> String {
-    format!("{} ({} samples)", words::kind(kind), drover_report::size::count(samples))
+    format!("{} ({} samples)", words::kind(kind), drover_units::show::count(samples))
 }

@@ -1,6 +1,6 @@
 //! The result in words, for the terminal and for the page alike.
 
-use drover_report::size::{count, seconds, things};
+use drover_units::show::{count, seconds, things};
 
 use super::cost::{Effect, Quantity, Verdict};
 use super::report::{Comparison, ConnectDetail, Kind, Rate};

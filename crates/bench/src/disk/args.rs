@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use drover_report::read;
+use drover_units::read;
 
 use super::engine::Engine;
 use super::load::{FsyncRule, Mix};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use drover_report::Unit;
+use drover_units::Unit;
 use serde::Serialize;
 
 use super::args::DiskArgs;

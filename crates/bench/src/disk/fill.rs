@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use drover_db::Stop;
-use drover_report::size;
+use drover_units::show;
 use fastrand::Rng;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -97,7 +97,7 @@ fn reserve(data: &DataFile) -> Result<()> {
             format!(
                 "{}: the file system holds no file of {}",
                 data.path().display(),
-                size::bytes(data.bytes())
+                show::bytes(data.bytes())
             ),
             "give a smaller --sweep",
         )),
@@ -116,13 +116,13 @@ fn allocated(file: &File, bytes: u64) -> rustix::io::Result<()> {
 
 /// `1.20 GB of 4.29 GB, 480 MB/s, ETA 6.44 s`
 fn figure(written: u64, bytes: u64, elapsed: Duration) -> String {
-    let done = format!("{} of {}", size::bytes(written), size::bytes(bytes));
+    let done = format!("{} of {}", show::bytes(written), show::bytes(bytes));
     let seconds = elapsed.as_secs_f64();
     if written == 0 {
         return done;
     }
     let left = seconds * (bytes.saturating_sub(written)) as f64 / written as f64;
-    format!("{done}, {}, ETA {}", size::rate(written, seconds), size::seconds(left))
+    format!("{done}, {}, ETA {}", show::rate(written, seconds), show::seconds(left))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ mod threads;
 use std::path::{Path, PathBuf};
 
 use drover_db::Stop;
-use drover_report::size;
+use drover_units::show;
 
 pub use course::Timing;
 pub use detail::{Curve, DiskDetail, Estimate, FileFacts, Point, RunFigures};
@@ -119,7 +119,7 @@ fn fill(
                 "{}: of {} that were written the file system stores {:.0} % less: it compresses or shares them, and what is \
                  measured is that",
                 path.display(),
-                size::bytes(file.bytes()),
+                show::bytes(file.bytes()),
                 lacks * 100.0
             ));
         }

@@ -1,6 +1,7 @@
 //! The page of a disk's results.
 
-use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Section, Table, Unit};
+use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Section, Table};
+use drover_units::Unit;
 
 use super::detail::{DiskDetail, Point};
 use super::knee::KneeFinding;

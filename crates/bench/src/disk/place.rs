@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use drover_report::size;
+use drover_units::show;
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, open, openat, statat, unlinkat,
 };
@@ -97,7 +97,7 @@ pub(super) fn remove_leftovers(parent: &Path) -> Result<Vec<String>> {
                 Ok(bytes) => format!(
                     "removed {}, which a measurement that was killed left: {}",
                     path.display(),
-                    size::bytes(bytes)
+                    show::bytes(bytes)
                 ),
                 Err(errno) => format!("{} is left as it is: {}", path.display(), std::io::Error::from(errno)),
             }

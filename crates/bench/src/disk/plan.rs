@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use drover_db::Stop;
-use drover_report::size;
+use drover_units::show;
 use fastrand::Rng;
 
 use super::args::DiskArgs;
@@ -61,7 +61,7 @@ impl<'a> Plan<'a> {
         let Some(block) = block else {
             let what = format!("--block {} at depth {}", args.block, depths.last().unwrap_or(&0));
             return Err(Error::with_hint(
-                format!("{what} needs buffers of {}", size::bytes(buffers)),
+                format!("{what} needs buffers of {}", show::bytes(buffers)),
                 "blocks are at least a sector, and all that are under way at most 1 GiB",
             ));
         };

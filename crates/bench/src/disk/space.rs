@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use drover_report::size;
+use drover_units::show;
 use rustix::fs::{stat, statvfs};
 
 use crate::{Error, Result};
@@ -39,9 +39,9 @@ fn lacking(paths: &[&Path], needed: u64, free: u64, missing: u64) -> Error {
     let paths = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let what = format!(
         "{paths}: {} are missing: {} are needed, and {} are free",
-        size::bytes(missing),
-        size::bytes(needed),
-        size::bytes(free)
+        show::bytes(missing),
+        show::bytes(needed),
+        show::bytes(free)
     );
     Error::with_hint(
         what,

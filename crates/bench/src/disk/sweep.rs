@@ -1,6 +1,6 @@
 //! Over how much data requests are spread.
 
-use drover_report::{read, size};
+use drover_units::{read, show};
 
 /// Sizes in bytes, in ascending order, each once; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub fn size_name(bytes: u64) -> String {
     let whole = |unit: u32| bytes > 0 && bytes.is_multiple_of(1 << unit);
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(unit, _)| whole(*unit)) {
-        Some((unit, name)) => format!("{} {name}", size::count(bytes >> unit)),
-        None => size::bytes(bytes),
+        Some((unit, name)) => format!("{} {name}", show::count(bytes >> unit)),
+        None => show::bytes(bytes),
     }
 }
 

@@ -122,7 +122,7 @@ impl MallocDetail {
                 Jump::what,
             );
         };
-        let size = drover_report::size::count(bytes);
+        let size = drover_units::show::count(bytes);
         format!("mmap threshold: from {size} bytes on each allocation is a mapping of its own")
     }
 }

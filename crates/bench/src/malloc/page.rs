@@ -1,6 +1,7 @@
 //! The result as a page.
 
-use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Section, Table, Unit};
+use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Section, Table};
+use drover_units::Unit;
 
 use super::args::Way;
 use super::curve::Curve;

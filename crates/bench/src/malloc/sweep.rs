@@ -1,6 +1,6 @@
 //! Which sizes are allocated.
 
-use drover_report::read::bytes;
+use drover_units::read::bytes;
 
 use crate::figure;
 

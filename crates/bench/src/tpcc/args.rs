@@ -1,6 +1,7 @@
 //! The command line of `drover bench tpcc`.
 
 use drover_db::options::ServerArgs;
+use drover_units::read::per_second;
 
 use super::versus::args::VersusArgs;
 use crate::args::MeasureArgs;
@@ -156,10 +157,8 @@ pub(super) fn threads(said: Option<u32>) -> usize {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate <= 1e6 => Ok(rate),
-        _ => Err("write a number of transactions a second, above 0".into()),
-    }
+    per_second(text)
+        .and_then(|rate| if rate <= 1e6 { Ok(rate) } else { Err("write at most 1000000 a second".into()) })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop, Vendor, quote};
-use drover_report::size;
+use drover_units::show;
 use serde::Serialize;
 
 use super::args::{LoadArgs, threads};
@@ -284,11 +284,11 @@ impl Load<'_> {
         made?;
         let (affected, warnings) = intake.end(connection).map_err(Error::server(doing()))?;
         if affected != rows || warnings > 0 {
-            let (loaded, warnings) = (size::count(affected), size::things(warnings.into(), "warning"));
+            let (loaded, warnings) = (show::count(affected), show::things(warnings.into(), "warning"));
             return Err(Error::found(format!(
                 "{}: {loaded} of {} rows are in, {warnings}",
                 doing(),
-                size::count(rows)
+                show::count(rows)
             )));
         }
         Ok(())
@@ -321,8 +321,8 @@ impl Shared {
         let rate = rows as f64 / self.begun.elapsed().as_secs_f64().max(1e-3);
         format!(
             "{percent} % of {} rows, {} a second",
-            size::count(self.expected_rows),
-            size::count(rate as u64)
+            show::count(self.expected_rows),
+            show::count(rate as u64)
         )
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Section, Table, Unit};
+use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Section, Table};
+use drover_units::Unit;
 
 use super::audit::{Audited, Verdict};
 use super::detail::{Run, RunDetail};
@@ -191,7 +192,7 @@ fn inputs(run: &Run) -> Section {
                 audited.name.clone(),
                 value(audited, audited.value),
                 format!("{} to {}", value(audited, audited.least), value(audited, audited.most)),
-                drover_report::size::count(audited.of),
+                drover_units::show::count(audited.of),
                 verdict(audited.verdict).to_owned(),
             ]
             .map(Cell::Text),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use drover_db::Stop;
 use drover_db::options::ConnectOptions;
-use drover_report::size;
+use drover_units::show;
 
 use super::args::RunArgs;
 use super::card;
@@ -143,7 +143,7 @@ impl Setup<'_> {
     }
 
     fn run_once(&self, connections: u32, repeat: u32) -> Result<Run> {
-        let what = size::things(connections.into(), "connection");
+        let what = show::things(connections.into(), "connection");
         self.progress.phase(format!("opening {what}"), None);
         let terminals =
             (0..connections).map(|_| Terminal::open(&self.place, self.stop)).collect::<Result<Vec<_>>>()?;
@@ -238,7 +238,7 @@ impl Setup<'_> {
 fn nopm(new_orders: &AtomicU64, from: Instant) -> String {
     let minutes = from.elapsed().as_secs_f64() / 60.0;
     let rate = new_orders.load(Ordering::Relaxed) as f64 / minutes.max(1e-3);
-    format!("{} {}s a minute", size::count(rate as u64), Kind::NewOrder.name())
+    format!("{} {}s a minute", show::count(rate as u64), Kind::NewOrder.name())
 }
 
 /// A terminal's own district: terminals are spread over the warehouses as evenly as there are enough of them.

@@ -41,7 +41,7 @@ pub struct CostArgs {
     pub columns: ColumnsArgs,
 
     /// Tell the lag that a link of this rate would have had, such as 10Mbit or 2MB/s
-    #[arg(long, value_name = "RATE", value_parser = drover_report::read::bit_rate)]
+    #[arg(long, value_name = "RATE", value_parser = drover_units::read::bit_rate)]
     pub link: Option<u64>,
 
     /// Tell of each statement why it is unsafe to be logged as a statement
@@ -53,7 +53,7 @@ pub struct CostArgs {
     pub compression: bool,
 
     /// With --compression: the server's max_allowed_packet, which a compressed transaction has to fit (MySQL)
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = drover_report::read::bytes, requires = "compression")]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = drover_units::read::bytes, requires = "compression")]
     pub max_allowed_packet: u64,
 
     /// With --compression: binlog_transaction_compression_level_zstd (MySQL)

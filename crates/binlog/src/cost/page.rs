@@ -1,7 +1,8 @@
 //! What logs cost, as a page with charts.
 
-use drover_report::size::{bit_rate, bytes, count, span, things};
-use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Parts, Section, Table, Timeline, Unit};
+use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Parts, Section, Table, Timeline};
+use drover_units::Unit;
+use drover_units::show::{bit_rate, bytes, count, span, things};
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use drover_report::size::bytes;
+use drover_units::show::bytes;
 use serde::Serialize;
 
 use crate::ls::shortened;

@@ -1,7 +1,8 @@
 //! What fills some logs, as a page with charts.
 
-use drover_report::size::{bytes, count, rate, span, things};
-use drover_report::{Block, Cell, Column, Figures, Page, Parts, Section, Table, Timeline, Unit};
+use drover_report::{Block, Cell, Column, Figures, Page, Parts, Section, Table, Timeline};
+use drover_units::Unit;
+use drover_units::show::{bytes, count, rate, span, things};
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 

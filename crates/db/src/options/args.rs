@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::value_parser;
+use drover_units::read::whole_seconds;
 
 use super::secret::Secret;
 use super::settings::{MAX_TIMEOUT_SECONDS, PasswordSetting, Settings};
@@ -115,14 +116,14 @@ pub struct ServerArgs {
     #[arg(long, help_heading = HEADING)]
     pub enable_cleartext_plugin: bool,
 
-    /// Seconds to wait for a connection; 0 waits for 12 hours [default: 10]
+    /// How long to wait for a connection; 0 waits for 12 hours [default: 10s]
     #[arg(
         long,
-        value_name = "SECONDS",
-        value_parser = value_parser!(u32).range(0..=i64::from(MAX_TIMEOUT_SECONDS)),
+        value_name = "TIME",
+        value_parser = whole_seconds(0..=u64::from(MAX_TIMEOUT_SECONDS)),
         help_heading = HEADING,
     )]
-    pub connect_timeout: Option<u32>,
+    pub connect_timeout: Option<u64>,
 }
 
 impl ServerArgs {
@@ -143,7 +144,7 @@ impl ServerArgs {
             get_server_public_key: self.get_server_public_key.then_some(true),
             server_public_key_path: self.server_public_key_path.clone(),
             enable_cleartext_plugin: self.enable_cleartext_plugin.then_some(true),
-            connect_timeout: self.connect_timeout,
+            connect_timeout: self.connect_timeout.and_then(|seconds| u32::try_from(seconds).ok()),
         }
     }
 }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 pub use args::{ServerArgs, ask_on_terminal, normalise_arguments};
 pub use error::{OptionError, Origin, UrlError};
-pub use limits::{Load, Seconds, Size};
+pub use limits::Load;
 pub use resolve::{Resolved, beside};
 pub use secret::{Secret, hide_passwords_in_process_list, without_passwords};
 pub use server_file::ServerFile;

@@ -11,7 +11,7 @@ use drover_bench::connect::{Named, words};
 use drover_bench::figure;
 use drover_db::Stop;
 use drover_db::options::ServerArgs;
-use drover_report::size::seconds;
+use drover_units::show::seconds;
 
 use super::watched;
 use crate::failure::Failure;

@@ -10,7 +10,7 @@ use drover_bench::disk::{Curve, DiskDetail, FileFacts, Latency, Point};
 use drover_bench::{Report, figure};
 use drover_db::Stop;
 use drover_host::Storage;
-use drover_report::{Unit, size};
+use drover_units::{Unit, show};
 
 use super::{columns, watched};
 use crate::failure::Failure;
@@ -82,14 +82,14 @@ fn required(curve: &Curve) -> Option<String> {
     let required = curve.required?;
     let rate = format!("depth {}: {} MB/s", curve.depth, required.mb_per_second);
     Some(match required.reach {
-        Reach::Within { bytes } => format!("{rate} up to {}{}", size::bytes(bytes), interval(&required)),
+        Reach::Within { bytes } => format!("{rate} up to {}{}", show::bytes(bytes), interval(&required)),
         Reach::BelowTheSweep => format!("{rate} at no size of the sweep"),
         Reach::BeyondTheSweep => format!("{rate} at all sizes of the sweep"),
     })
 }
 
 fn interval(required: &Required) -> String {
-    let end = |bytes: Option<u64>, none: &str| bytes.map_or_else(|| none.to_owned(), size::bytes);
+    let end = |bytes: Option<u64>, none: &str| bytes.map_or_else(|| none.to_owned(), show::bytes);
     if !required.has_interval {
         return String::new();
     }
@@ -106,9 +106,9 @@ fn knee(curve: &Curve) -> Option<String> {
         KneeFinding::Knee(knee) => Some(format!(
             "depth {}: the knee is at {} (95 %: {} to {}): a doubling costs {:.0} % of the throughput below it, {:.0} % above",
             curve.depth,
-            size::bytes(knee.bytes),
-            size::bytes(knee.low_bytes),
-            size::bytes(knee.high_bytes),
+            show::bytes(knee.bytes),
+            show::bytes(knee.low_bytes),
+            show::bytes(knee.high_bytes),
             knee.cost_below * 100.0,
             knee.cost_above * 100.0
         )),

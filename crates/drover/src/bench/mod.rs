@@ -15,7 +15,7 @@ use std::time::Duration;
 use drover_bench::args::{BenchArgs, BenchCommand};
 use drover_bench::{Measure, Progress, ProgressSnapshot};
 use drover_db::Stop;
-use drover_report::size::duration;
+use drover_units::show::duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;

@@ -12,7 +12,7 @@ use drover_bench::tpcc::{
 };
 use drover_db::Stop;
 use drover_db::options::ConnectOptions;
-use drover_report::size::{bytes, count, rate, seconds, things};
+use drover_units::show::{bytes, count, rate, seconds, things};
 
 use super::{columns, measures, watched};
 use crate::failure::Failure;

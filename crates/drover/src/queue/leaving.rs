@@ -9,7 +9,7 @@ use drover_db::Stop;
 use drover_queue::args::{DrainArgs, MoveArgs};
 use drover_queue::{Drain, DrainProgress, DrainReport, MoveProgress, MoveReport};
 use drover_report::plain::one_line;
-use drover_report::size::{count, duration, things};
+use drover_units::show::{count, duration, things};
 
 use super::{shards, watched};
 use crate::failure::Failure;

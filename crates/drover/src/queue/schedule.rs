@@ -6,7 +6,7 @@ use drover_queue::args::{ScheduleCommand, ScheduleSetArgs};
 use drover_queue::schedule::{self, Schedule};
 use drover_queue::{NewSchedule, Record};
 use drover_report::plain::one_line;
-use drover_report::size::{count, things};
+use drover_units::show::{count, things};
 
 use super::shards;
 use crate::failure::Failure;

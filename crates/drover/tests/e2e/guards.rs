@@ -39,14 +39,14 @@ fn rate(flavour: Flavour) {
     make(server, schema);
     let dir = tempfile::tempdir().unwrap();
     let dumped =
-        run(dump(server, &format!("{schema} --rate 300k --threads 3"), &dir.path().join("slow"))
+        run(dump(server, &format!("{schema} --max-rate 300k --threads 3"), &dir.path().join("slow"))
             .arg("--json"))
         .done();
     let seconds = |json: &serde_json::Value, field: &str| json[field].as_f64().unwrap();
     // The work may run 50 ms ahead; how slow it is otherwise depends on the machine.
     assert!(seconds(&dumped.json(), "seconds") > 1.5, "{dumped}");
     let target = start(flavour, &["--local-infile=1"]);
-    let slow = run(restore(&target, &dir.path().join("slow"), "--rate 300k").arg("--json")).done().json();
+    let slow = run(restore(&target, &dir.path().join("slow"), "--max-rate 300k").arg("--json")).done().json();
     assert!(seconds(&slow, "load_seconds") > 1.5, "{slow}");
     assert!(seconds(&slow, "paused_seconds") == 0.0, "{slow}");
     compare::assert_same(&compare::everything(server, schema), &compare::everything(&target, schema));
@@ -63,7 +63,7 @@ fn load_pauses(flavour: Flavour) {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("dump");
     let line = format!(
-        "{schema} --threads 2 --chunk-size 16k --rate 40k --max-load Threads_connected=30,Threads_running=1000"
+        "{schema} --threads 2 --chunk-size 16k --max-rate 40k --max-load Threads_connected=30,Threads_running=1000"
     );
     let mut dumping = Running::start(&mut dump(server, &line, &out));
     wait_until("rows are written", || has_rows(&out));
@@ -95,7 +95,7 @@ fn critical_load_ends(flavour: Flavour) {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("dump");
     let line = format!("{schema} --threads 2 --chunk-size 16k --critical-load Threads_connected=30");
-    let dumping = Running::start(&mut dump(server, &format!("{line} --rate 100k"), &out));
+    let dumping = Running::start(&mut dump(server, &format!("{line} --max-rate 100k"), &out));
     wait_until("rows are written", || has_rows(&out));
     let crowd_of_dump = crowd(server);
     let started = Instant::now();

@@ -132,7 +132,7 @@ fn for_too_long(first: &Server, third: &Server) {
 /// says so, and leaves what the other has made.
 fn restored_by_two(first: &Server, second: &Server, dir: &Path) {
     sql(first, "DROP DATABASE behind");
-    let slowly = "--rate 20k --threads 1";
+    let slowly = "--max-rate 20k --threads 1";
     let mut one = Running::start(&mut restore(first, dir, slowly));
     let noted = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_NAME LIKE 'drover_restore%'";
     one.freeze_when("it has begun", || value(first, noted) == "1");

@@ -249,7 +249,7 @@ fn wrong_access(flavour: Flavour) {
 fn interrupted(flavour: Flavour, bucket: &Bucket<'_>, options: &str) -> Server {
     let server = start(flavour, &[]);
     make(&server, "resumed");
-    let line = format!("resumed --threads 2 --chunk-size 64k --compress none --rate 2M {options}");
+    let line = format!("resumed --threads 2 --chunk-size 64k --compress none --max-rate 2M {options}");
     let mut dumping = Running::start(on(&moto().endpoint(), &mut dump(&server, &line, &bucket.url("d"))));
     // A segment may be gone again before it is read.
     let read = |key: &String| String::from_utf8(bucket.read_if_there(key).unwrap_or_default()).unwrap();
@@ -310,7 +310,7 @@ fn taken_by_another(flavour: Flavour) {
     let bucket = moto().bucket("taken", flavour);
     let place = bucket.url("d");
     let line = format!("{schema} --chunk-size 4k --compress none");
-    let slowly = format!("{line} --rate 10k");
+    let slowly = format!("{line} --max-rate 10k");
     let mut first = Running::start(on(&moto().endpoint(), &mut dump(server, &slowly, &place)));
     first.freeze_when("some files are there", || bucket.keys(&format!("d/{schema}/t.0")).len() > 3);
     // The second one's are other rows.
@@ -331,7 +331,7 @@ fn stopped(flavour: Flavour) {
     let server = crate::big::big_source(flavour);
     let bucket = moto().bucket("stopped", flavour);
     let place = bucket.url("d");
-    let line = "big --threads 1 --compress none --rate 10M";
+    let line = "big --threads 1 --compress none --max-rate 10M";
     let dumping = Running::start(on(&moto().endpoint(), &mut dump(server, line, &place)));
     wait_until("an upload in parts was begun", || bucket.open_uploads() > 0);
     dumping.signal("INT");

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use drover_db::options::{Secret, ServerArgs, Size};
+use drover_db::options::{Secret, ServerArgs};
+use drover_units::read::Size;
 
 use crate::dump::SourceArgs;
 use crate::guard::GuardArgs;

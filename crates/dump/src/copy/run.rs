@@ -149,7 +149,7 @@ fn start_guard<'a>(
         options: to,
         work: Work::Restore,
     };
-    Guard::start(args.guard.rate, &[source, target], stop, progress)
+    Guard::start(args.guard.max_rate, &[source, target], stop, progress)
 }
 
 struct Copy<'a> {

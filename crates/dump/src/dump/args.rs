@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use drover_db::options::{ServerArgs, Size};
+use drover_db::options::ServerArgs;
+use drover_units::read::{Size, whole_seconds};
 
 use super::chosen::Condition;
 use crate::format::files::Compressor;
@@ -54,11 +55,11 @@ pub struct SourceArgs {
     pub threads: Option<u16>,
 
     /// How long to wait for the lock under which the snapshot is taken
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = whole_seconds(1..=3600))]
     pub lock_timeout: u64,
 
     /// The longest that writers may be held back while the snapshot is taken: two round trips are usual. Beyond it the snapshot is given up
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = whole_seconds(1..=3600))]
     pub max_lock_time: u64,
 
     /// Dump though the account may lock nothing: rows may belong to different moments (reported, and noted in the manifest)

@@ -125,7 +125,7 @@ fn start_guard<'a>(
     let there = |dir: &Path| dir.ancestors().find(|path| path.is_dir()).map(Path::to_owned);
     let writes_to = store.directory().map(|dir| there(dir).unwrap_or_else(|| ".".into()));
     let side = Side::only(&args.guard, &args.server, options, Work::Dump(writes_to.as_deref()));
-    Guard::start(args.guard.rate, &[side], stop, progress)
+    Guard::start(args.guard.max_rate, &[side], stop, progress)
 }
 
 /// What a dump comes to.

@@ -65,7 +65,7 @@ pub fn restore_foreign(
     let mut probe = session::open(options, Purpose::Foreign)?;
     let _watched_too = stop.watch(&probe).doing(|| "watching a connection")?;
     let side = Side::only(&args.guard, &args.server, options, guard::Work::Restore);
-    let guard = Guard::start(args.guard.rate, &[side], stop, progress)?;
+    let guard = Guard::start(args.guard.max_rate, &[side], stop, progress)?;
     let shared = Shared { args, options, default, stop, progress, guard: &guard };
     let result = survey(args, source, default, &mut probe, stop)
         .and_then(|found| load(&shared, &mut coordinator, found));

@@ -1,6 +1,7 @@
 //! The options that say how much a command may ask of the servers.
 
-use drover_db::options::{Load, Seconds, Secret, Size};
+use drover_db::options::{Load, Secret};
+use drover_units::read::{Rate, Size, Time};
 
 // Given to each option by itself: clap's `next_help_heading` would go on to the options of the command.
 const HEADING: &str = "Guards";
@@ -9,8 +10,8 @@ const HEADING: &str = "Guards";
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct GuardArgs {
     /// Read or write no more than so many bytes of rows' text a second, over all workers: 20M
-    #[arg(long, value_name = "SIZE", help_heading = HEADING)]
-    pub rate: Option<Size>,
+    #[arg(long, alias = "rate", value_name = "RATE", help_heading = HEADING)]
+    pub max_rate: Option<Rate>,
 
     /// Pause while a status variable of the server is above its limit: Threads_running=50 (repeatable, or with commas between)
     #[arg(long, value_name = "NAME=LIMIT", value_delimiter = ',', help_heading = HEADING)]
@@ -21,9 +22,9 @@ pub struct GuardArgs {
     #[arg(long, value_name = "NAME=LIMIT", value_delimiter = ',', help_heading = HEADING)]
     pub critical_load: Vec<Load>,
 
-    /// Pause while the server or one of its replicas is further behind its source than this: 10s
-    #[arg(long, value_name = "SECONDS", help_heading = HEADING)]
-    pub max_lag: Option<Seconds>,
+    /// Pause while the server or one of its replicas is further behind its source than this: 500ms, 10s
+    #[arg(long, value_name = "TIME", help_heading = HEADING)]
+    pub max_lag: Option<Time>,
 
     /// A replica to watch for --max-lag, instead of those that SHOW REPLICAS names: mysql://HOST:PORT (repeatable)
     #[arg(long, value_name = "URL", value_parser = clap::value_parser!(Secret), requires = "max_lag", help_heading = HEADING)]

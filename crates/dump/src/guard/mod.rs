@@ -15,7 +15,8 @@ use drover_db::Stop;
 use drover_db::options::{ConnectOptions, ServerArgs};
 
 pub use args::GuardArgs;
-pub use drover_db::options::{Load, Seconds, Size};
+pub use drover_db::options::Load;
+use drover_units::read;
 
 use crate::progress::Progress;
 use crate::{Error, Result};
@@ -99,12 +100,12 @@ impl<'a> Guard<'a> {
     /// # Errors
     /// If something that is to be watched cannot be read.
     pub(crate) fn start(
-        rate: Option<Size>,
+        rate: Option<read::Rate>,
         sides: &[Side<'_>],
         stop: &'a Stop,
         progress: &'a Progress,
     ) -> Result<Self> {
-        let rate = rate.map(|Size(bytes)| Rate::new(bytes));
+        let rate = rate.map(|read::Rate(bytes)| Rate::new(bytes));
         let mut guard = Self { rate, shared: None, watcher: None, stop, progress };
         let watched = sides.iter().filter(|side| side.args.watches());
         let mut probes: Vec<_> = watched.map(Probes::new).collect::<Result<_>>()?;

@@ -1,12 +1,13 @@
 //! What the guards look at, each over a connection of its own.
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use drover_db::options::{self, Address, ConnectOptions, Load, ServerArgs, Size};
+use drover_db::options::{self, Address, ConnectOptions, Load, ServerArgs};
 use drover_db::wire::Rows;
 use drover_db::{Connection, health, server};
+use drover_units::read::Size;
+use drover_units::show;
 
 use super::args::GuardArgs;
 use super::{Side, Work};
@@ -71,7 +72,7 @@ pub(super) struct Probes {
     replicas: Vec<Watched>,
     max_load: Vec<Load>,
     critical_load: Vec<Load>,
-    max_lag: Option<u64>,
+    max_lag: Option<Duration>,
     max_history: Option<u64>,
     /// Whether a history that is too long can only be helped by an end.
     holds_history: bool,
@@ -121,8 +122,9 @@ impl Probes {
         if let Some(most) = self.max_lag {
             for replica in &mut self.replicas {
                 let lag = lag(replica)?;
-                if lag > most {
-                    found.pause.push(format!("{} is {lag} s behind > {most} s", replica.options.address));
+                if Duration::from_secs(lag) > most {
+                    let (address, most) = (&replica.options.address, show::limit(most.as_secs_f64()));
+                    found.pause.push(format!("{address} is {lag} s behind > {most}"));
                 }
             }
         }
@@ -294,18 +296,8 @@ fn free_there(connection: &mut Connection) -> Result<u64> {
 }
 
 /// Bytes that this user may still write below a path (statvfs(3)).
-#[allow(unsafe_code)]
 fn free_below(path: &Path) -> Result<u64> {
-    let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| Error::File {
-        path: path.to_owned(),
-        source: std::io::Error::new(std::io::ErrorKind::InvalidInput, error),
-    })?;
-    // SAFETY: statvfs is a plain C structure, for which all zeros is a value.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `text` ends with a NUL and `found` is writable for the time of the call.
-    if unsafe { libc::statvfs(text.as_ptr(), &raw mut found) } != 0 {
-        return Err(Error::file(path)(std::io::Error::last_os_error()));
-    }
+    let found = rustix::fs::statvfs(path).map_err(|error| Error::file(path)(error.into()))?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 

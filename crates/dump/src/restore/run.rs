@@ -121,7 +121,7 @@ pub fn restore(
     };
     let translator = translator.as_ref();
     let side = Side::only(&args.guard, &args.server, options, Work::Restore);
-    let guard = &Guard::start(args.guard.rate, &[side], stop, progress)?;
+    let guard = &Guard::start(args.guard.max_rate, &[side], stop, progress)?;
     let (manifest, renames) = (&manifest, &renames);
     let (resume, users, args_of_target) = (args.resume, args.users, &args.target);
     let restore = Restore {

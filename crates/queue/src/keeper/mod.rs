@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use drover_db::Connection;
-use drover_report::size::duration;
+use drover_units::show::duration;
 
 use crate::Result;
 use crate::clock::{Clock, Step};

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drover_report::size;
+use drover_units::show;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -63,7 +63,7 @@ impl fmt::Display for LinkSettings {
         if self.is_down {
             return f.write_str("down");
         }
-        f.write_str(&size::bit_rate(self.rate))?;
+        f.write_str(&show::bit_rate(self.rate))?;
         if self.delay.is_zero() {
             return Ok(());
         }

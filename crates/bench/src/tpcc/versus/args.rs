@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use drover_report::read;
+use drover_units::read;
 
 use crate::args::MeasureArgs;
 use crate::private::PrivateArgs;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use drover_report::size::things;
-use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Section, Table, Unit};
+use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Section, Table};
+use drover_units::Unit;
+use drover_units::show::things;
 
 use super::VersusDetail;
 use crate::Result;

@@ -64,7 +64,7 @@ impl Room {
                 format!(
                     "{}: less than {} are free there, and the comparison was stopped before it is full",
                     self.place.display(),
-                    drover_report::size::bytes(LEAST_FREE)
+                    drover_units::show::bytes(LEAST_FREE)
                 ),
                 "give --loop a larger SIZE, or --data or path= another directory; fewer --warehouses and --seconds take less",
             )

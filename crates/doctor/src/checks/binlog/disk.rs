@@ -1,7 +1,7 @@
 //! How long the space for binary logs lasts.
 
 use drover_host::Space;
-use drover_report::size;
+use drover_units::show;
 
 use super::logs;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -32,7 +32,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let folder = match places::of_binary_log(facts) {
         // MySQL before 5.6 does not tell where they are.
         Err(Unseen::Missing) => {
-            let grew = size::rate((rate * seconds) as u64, seconds);
+            let grew = show::rate((rate * seconds) as u64, seconds);
             let unknown = vec!["how full their file system is: not there".to_owned()];
             let seen = format!("the log grew by {grew} over {seconds:.1} s");
             return Ok(Outcome { unknown, ..Outcome::fine(seen) });
@@ -41,11 +41,11 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     };
     let space = facts.evidence.space(&folder)?;
     let seen = [
-        format!("the log grew by {} over {seconds:.1} s", size::rate((rate * seconds) as u64, seconds)),
+        format!("the log grew by {} over {seconds:.1} s", show::rate((rate * seconds) as u64, seconds)),
         format!(
             "{} of {} are free at {}",
-            size::bytes(space.free),
-            size::bytes(space.bytes),
+            show::bytes(space.free),
+            show::bytes(space.bytes),
             folder.display()
         ),
     ];
@@ -67,7 +67,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 fn judge(space: Space, rate: f64) -> Option<(Weight, String)> {
     let left = space.free as f64 / rate.max(f64::MIN_POSITIVE);
     let at_this_rate =
-        || format!("at this rate the binary logs' file system is full in {}", size::seconds(left));
+        || format!("at this rate the binary logs' file system is full in {}", show::seconds(left));
     if left < HOUR {
         Some((Weight::Red, at_this_rate()))
     } else if let Some(weight) = places::lack(space) {

@@ -1,7 +1,7 @@
 //! Logs that are kept for ever, or not for long enough.
 
 use drover_host::Space;
-use drover_report::size;
+use drover_units::show;
 
 use super::logs::{self, Log};
 use super::replicas;
@@ -34,10 +34,10 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let limit = limit(facts)?;
     match limit {
         Limit::Never(why) => kept_for_ever(facts, &why),
-        Limit::Bytes(bytes) => Ok(Outcome::fine(format!("max_binlog_total_size is {}", size::bytes(bytes)))),
+        Limit::Bytes(bytes) => Ok(Outcome::fine(format!("max_binlog_total_size is {}", show::bytes(bytes)))),
         Limit::Seconds(seconds) if seconds < DAY => short(facts, seconds),
         Limit::Seconds(seconds) => {
-            Ok(Outcome::fine(format!("binary logs expire after {}", size::span(seconds))))
+            Ok(Outcome::fine(format!("binary logs expire after {}", show::span(seconds))))
         }
     }
 }
@@ -88,8 +88,8 @@ fn kept_for_ever(facts: &Facts, why: &str) -> Seen<Outcome> {
     match &space {
         Ok(space) => seen.push(format!(
             "{} of {} are free on their file system",
-            size::bytes(space.free),
-            size::bytes(space.bytes)
+            show::bytes(space.free),
+            show::bytes(space.bytes)
         )),
         Err(unseen) => outcome.unknown.push(format!("how full their file system is: {unseen}")),
     }
@@ -127,8 +127,8 @@ fn told(logs: &[Log]) -> String {
     let first = logs.first().map_or("none", |log| log.name.as_str());
     format!(
         "{} of {}, the oldest is {first}",
-        size::things(logs.len() as u64, "log"),
-        size::bytes(total(logs))
+        show::things(logs.len() as u64, "log"),
+        show::bytes(total(logs))
     )
 }
 
@@ -138,7 +138,7 @@ fn weight_of(bytes: u64, space: Space) -> Weight {
 
 fn short(facts: &Facts, seconds: u64) -> Seen<Outcome> {
     let replicas = replicas::connected(facts)?;
-    let span = size::span(seconds);
+    let span = show::span(seconds);
     if replicas.is_empty() {
         return Ok(Outcome::fine(format!("binary logs expire after {span}; no replica is connected")));
     }

@@ -1,6 +1,6 @@
 //! Whole rows in the log, where less would do.
 
-use drover_report::size;
+use drover_units::show;
 use serde_json::Value;
 
 use super::format::format;
@@ -100,7 +100,7 @@ fn judge(file: &str, told: &Value, cure: &Value) -> Outcome {
         return Outcome::fine(format!(
             "{file}: no setting saves more than {:.0} % of {}",
             saved * 100.0,
-            size::bytes(total)
+            show::bytes(total)
         ));
     }
     let settings = settings(cure).unwrap_or_default();
@@ -111,11 +111,11 @@ fn judge(file: &str, told: &Value, cure: &Value) -> Outcome {
         format!("the log would be {:.0} % smaller with {}", saved * 100.0, names.join(" and ")),
         "set it here and in the option file, if nobody who reads the log wants whole rows, such as change data capture or a flashback",
     )
-    .seen(format!("{file}: what `drover binlog cost` said of {} of this server's logs", size::bytes(total)))
+    .seen(format!("{file}: what `drover binlog cost` said of {} of this server's logs", show::bytes(total)))
     .effect(format!(
         "{} of {}{}",
-        size::bytes((total as f64 * saved) as u64),
-        size::bytes(total),
+        show::bytes((total as f64 * saved) as u64),
+        show::bytes(total),
         if is_exact { "" } else { ", estimated" }
     ));
     for why in cure["why"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -139,7 +139,7 @@ fn not_told(facts: &Facts) -> Seen<Outcome> {
     const MEASURE: &str = "drover --json binlog cost --compression --from-server > cost.json && drover doctor binlog --results cost.json";
     let (bytes, seconds) = logs::growth(facts)?;
     let rate =
-        format!("the log grew by {} over {seconds:.1} s", size::rate((bytes * seconds) as u64, seconds));
+        format!("the log grew by {} over {seconds:.1} s", show::rate((bytes * seconds) as u64, seconds));
     if bytes < FAST {
         return Ok(Outcome::fine(format!("whole rows, not compressed; {rate}")));
     }

@@ -1,6 +1,6 @@
 //! A replica that does not run, or is far behind.
 
-use drover_report::size;
+use drover_units::show;
 
 use super::replicas::{self, Channel};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -110,11 +110,11 @@ fn is_far(seconds: u64, channel: &Channel<'_>) -> bool {
 fn behind(seconds: u64, channel: &Channel<'_>) -> Finding {
     Finding::observed(
         Weight::Yellow,
-        format!("it is {} behind {}", size::seconds(seconds as f64), channel.name()),
+        format!("it is {} behind {}", show::seconds(seconds as f64), channel.name()),
         "see which transaction it applies: one large one cannot be applied by several threads, and a table without a key is \
          searched for each row; `drover binlog stat` on the source's log tells the largest",
     )
     .about(channel.name())
     .seen(format!("SHOW REPLICA STATUS: Seconds_Behind_Source is {seconds}"))
-    .effect(format!("reads of this server are {} old", size::seconds(seconds as f64)))
+    .effect(format!("reads of this server are {} old", show::seconds(seconds as f64)))
 }

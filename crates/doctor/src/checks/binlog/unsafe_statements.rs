@@ -1,6 +1,6 @@
 //! Statements that were logged though they may do something else on a replica.
 
-use drover_report::size;
+use drover_units::show;
 
 use super::format::format;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -52,7 +52,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         )
         .seen(format!(
             "error 1592 (ER_BINLOG_UNSAFE_STATEMENT) was raised {} times, from {} to {}",
-            size::count(raised),
+            show::count(raised),
             when("first"),
             when("last")
         ))

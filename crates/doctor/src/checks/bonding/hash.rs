@@ -1,6 +1,6 @@
 //! A hash that sends most of the bytes out on one of several links.
 
-use drover_report::size;
+use drover_units::show;
 
 use super::each;
 use crate::bond::{Bond, Mode, Slave};
@@ -38,7 +38,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         if sent.len() < up.len() {
             outcome.unknown.push(format!("{}: how much each link has sent is not told", bond.name));
         } else if total < ENOUGH {
-            outcome.unknown.push(format!("{}: {} sent, too little to tell", bond.name, size::bytes(total)));
+            outcome.unknown.push(format!("{}: {} sent, too little to tell", bond.name, show::bytes(total)));
         } else if is_lopsided(&sent, total) {
             outcome.findings.push(lopsided(bond, &sent, total));
         } else {
@@ -56,7 +56,7 @@ fn is_lopsided(sent: &[(&str, u64)], total: u64) -> bool {
 fn shares(sent: &[(&str, u64)], total: u64) -> String {
     let share = |bytes: u64| bytes as f64 * 100.0 / total as f64;
     let shares: Vec<_> = sent.iter().map(|(name, bytes)| format!("{name} {:.1} %", share(*bytes))).collect();
-    format!("{} of {} sent", shares.join(", "), size::bytes(total))
+    format!("{} of {} sent", shares.join(", "), show::bytes(total))
 }
 
 fn lopsided(bond: &Bond, sent: &[(&str, u64)], total: u64) -> Finding {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use drover_host::Space;
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
@@ -31,8 +31,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
             "{} ({}): {} of {} are free",
             point.display(),
             uses.join(", "),
-            size::bytes(space.free),
-            size::bytes(space.bytes)
+            show::bytes(space.free),
+            show::bytes(space.bytes)
         );
         match places::lack(space) {
             Some(weight) => outcome.findings.push(finding(&point, &uses, weight).seen(seen)),

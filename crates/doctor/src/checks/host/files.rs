@@ -1,6 +1,6 @@
 //! Files that all processes of the host may have open.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;
@@ -28,7 +28,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         return Ok(Outcome::unknown(format!("/proc/sys/fs/file-nr holds {text:?}")));
     };
     let seen =
-        format!("{} files are open of {} (/proc/sys/fs/file-nr)", size::count(used), size::count(most));
+        format!("{} files are open of {} (/proc/sys/fs/file-nr)", show::count(used), show::count(most));
     let share = used as f64 / most.max(1) as f64;
     if share < NEARLY {
         return Ok(Outcome::fine(seen));

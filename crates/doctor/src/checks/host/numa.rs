@@ -1,6 +1,6 @@
 //! A server whose memory lies on one node of several, which has none left.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
@@ -44,8 +44,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let share = there as f64 / all.max(1) as f64;
     let of_server = format!(
         "{} of the server's {} lie on node {} (numa_maps)",
-        size::bytes(there),
-        size::bytes(all),
+        show::bytes(there),
+        show::bytes(all),
         short.number
     );
     if share * (nodes.len() as f64) < LOPSIDED {
@@ -109,8 +109,8 @@ impl Node {
         format!(
             "node {}: {} of {} can be had",
             self.number,
-            size::bytes(self.available),
-            size::bytes(self.total)
+            show::bytes(self.available),
+            show::bytes(self.total)
         )
     }
 }

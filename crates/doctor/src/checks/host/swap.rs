@@ -1,6 +1,6 @@
 //! Memory that is moved to disk and back while the server works.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;
@@ -28,7 +28,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let mut seen = vec![format!("{read:.0} pages a second read, {written:.0} written, over {seconds:.1} s")];
     match &of_server {
         _ if most == 0 => seen.push("nothing lies in swap".to_owned()),
-        Ok(bytes) => seen.push(format!("{} of the server lie in swap", size::bytes(*bytes))),
+        Ok(bytes) => seen.push(format!("{} of the server lie in swap", show::bytes(*bytes))),
         Err(_) => {}
     }
     let unknown =
@@ -43,7 +43,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let mut finding = Finding::observed(weight, what, advice);
     finding.seen = seen;
     if read >= 1.0 {
-        finding = finding.effect(format!("{} a second from the disk", size::bytes((read * PAGE) as u64)));
+        finding = finding.effect(format!("{} a second from the disk", show::bytes((read * PAGE) as u64)));
     }
     Ok(Outcome::found(finding))
 }

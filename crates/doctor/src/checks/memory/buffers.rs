@@ -1,6 +1,6 @@
 //! Buffers of sessions that are large enough for a mapping of their own: what they cost is a measurement's to say.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::allocator::{Allocator, Threshold};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -140,7 +140,7 @@ fn noted(buffer: &Buffer, threshold: &Threshold, allocator: &Allocator, rate: Ra
         }
     };
     let mut finding = Finding::rule_only(
-        format!("{name} = {} is above the mmap threshold, and sessions connect often", size::bytes(*bytes as u64)),
+        format!("{name} = {} is above the mmap threshold, and sessions connect often", show::bytes(*bytes as u64)),
         format!("measure what it costs before it is changed: it is allocated only {allocated}"),
     )
     .about(*name)

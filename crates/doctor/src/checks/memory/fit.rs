@@ -1,6 +1,6 @@
 //! Whether what the server is set to take as a whole is there.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
@@ -42,7 +42,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         limit: Limit::of_server(facts)?,
     };
     let list =
-        caches.iter().map(|(name, bytes)| format!("{name} {}", size::bytes(*bytes))).collect::<Vec<_>>();
+        caches.iter().map(|(name, bytes)| format!("{name} {}", show::bytes(*bytes))).collect::<Vec<_>>();
     let mut outcome = of_memory(&memory, &list.join(", "));
     match commit(facts) {
         Ok(finding) => outcome.findings.extend(finding),
@@ -53,8 +53,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 
 fn of_memory(memory: &Memory, list: &str) -> Outcome {
     let Memory { caches, pool, resident, limit } = memory;
-    let has = format!("the server has {} now (VmRSS); {}", size::bytes(*resident), limit.seen);
-    let seen = format!("{} for caches: {list}", size::bytes(*caches));
+    let has = format!("the server has {} now (VmRSS); {}", show::bytes(*resident), limit.seen);
+    let seen = format!("{} for caches: {list}", show::bytes(*caches));
     let share = |bytes: u64| bytes as f64 / limit.bytes as f64;
     let room = (limit.bytes as f64 * 0.7) as u64;
     let smaller = |finding: Finding| match *pool > room {
@@ -70,14 +70,14 @@ fn of_memory(memory: &Memory, list: &str) -> Outcome {
             "caches are set to more than the memory that there is",
             "make the buffer pool smaller, or the memory larger: when they fill, the kernel swaps or kills the server",
         )
-        .effect(format!("{} are missing once they are full", size::bytes(caches - limit.bytes)))
+        .effect(format!("{} are missing once they are full", show::bytes(caches - limit.bytes)))
     } else if share(*caches).max(share(*resident)) > MUCH {
         Finding::observed(
             Weight::Yellow,
             "caches leave next to nothing for sessions and the kernel",
             "make the buffer pool smaller, or the memory larger, before sessions take what is left",
         )
-        .effect(format!("{} are left", size::bytes(limit.bytes.saturating_sub(*caches.max(resident)))))
+        .effect(format!("{} are left", show::bytes(limit.bytes.saturating_sub(*caches.max(resident)))))
     } else {
         return Outcome::fine(format!("{seen}; {has}"));
     };
@@ -107,10 +107,10 @@ fn of_commit(limit: u64, committed: u64) -> Option<Finding> {
         )
         .seen(format!(
             "/proc/sys/vm/overcommit_memory: 2; /proc/meminfo: {} of {} are promised",
-            size::bytes(committed),
-            size::bytes(limit)
+            show::bytes(committed),
+            show::bytes(limit)
         ))
-        .effect(format!("{} are left", size::bytes(left)))
+        .effect(format!("{} are left", show::bytes(left)))
     })
 }
 

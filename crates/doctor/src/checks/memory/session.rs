@@ -1,6 +1,6 @@
 //! What sessions really take, and whether as many as are allowed would fit.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Answer, Seen, Unseen};
@@ -101,9 +101,9 @@ impl Sessions {
     fn text(&self) -> String {
         format!(
             "{}: {} each on average; the most that one had was {} (session {})",
-            size::things(self.count, "session"),
-            size::bytes(self.average as u64),
-            size::bytes(self.largest as u64),
+            show::things(self.count, "session"),
+            show::bytes(self.average as u64),
+            show::bytes(self.largest as u64),
             self.id
         )
     }
@@ -122,7 +122,7 @@ fn judged(sessions: &Sessions, crowd: &Crowd) -> Outcome {
     let with = |count: f64, bytes: f64| *caches as f64 + count * bytes;
     let room = format!(
         "caches take {}; {}; max_connections is {allowed}, and {most} were there at once",
-        size::bytes(*caches),
+        show::bytes(*caches),
         limit.seen
     );
     let beyond = |bytes: f64| bytes > limit.bytes as f64;
@@ -144,7 +144,7 @@ fn judged(sessions: &Sessions, crowd: &Crowd) -> Outcome {
     )
     .seen(sessions.text())
     .seen(room)
-    .effect(format!("{} would be needed, {} are there; {fit} like the average one fit", size::bytes(bytes as u64), size::bytes(limit.bytes)));
+    .effect(format!("{} would be needed, {} are there; {fit} like the average one fit", show::bytes(bytes as u64), show::bytes(limit.bytes)));
     let fewer = (most * 2.0).max(100.0);
     Outcome::found(match fewer < *allowed {
         true => finding.sql(

@@ -1,6 +1,6 @@
 //! Huge pages that the kernel makes by itself, below an allocator that gives memory back in smaller ones.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::allocator::Allocator;
 use crate::check::{Area, Check, Finding, Outcome};
@@ -72,7 +72,7 @@ fn amount(facts: &Facts, pid: u32) -> Seen<String> {
     let file = format!("/proc/{pid}/smaps_rollup");
     let text = facts.evidence.text(&file)?;
     let (huge, all) = (kibibytes(&text, "AnonHugePages")?, kibibytes(&text, "Rss")?);
-    Ok(format!("{file}: {} of {} lie in huge pages", size::bytes(huge), size::bytes(all)))
+    Ok(format!("{file}: {} of {} lie in huge pages", show::bytes(huge), show::bytes(all)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Accounts that prove nothing, and accounts that may do all and come from anywhere.
 
 use drover_db::Vendor;
-use drover_report::size;
+use drover_units::show;
 
 use super::TOLD;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -130,7 +130,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let accounts = accounts(&answer);
     let mut outcome = Outcome::default();
     if answer.rows.len() == MOST {
-        outcome.unknown.push(format!("accounts beyond the first {}", size::count(MOST as u64)));
+        outcome.unknown.push(format!("accounts beyond the first {}", show::count(MOST as u64)));
     }
     let mut found: Vec<_> = accounts.iter().flat_map(|account| account.findings(&network)).collect();
     found.sort_by_key(|finding| finding.weight);
@@ -142,7 +142,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     if outcome == Outcome::default() {
         outcome.fine.push(format!(
             "of {} that may log in, each proves who it is, and none with all privileges may come from anywhere",
-            size::things(accounts.len() as u64, "account")
+            show::things(accounts.len() as u64, "account")
         ));
     }
     Ok(outcome)
@@ -151,7 +151,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 fn more(findings: usize, weight: Weight) -> Finding {
     let what = format!(
         "{} more about accounts without a password, or with all privileges from anywhere",
-        size::things(findings as u64, "finding")
+        show::things(findings as u64, "finding")
     );
     Finding::observed(weight, what, "begin with those that are listed")
         .seen("mysql.user; the gravest are listed")

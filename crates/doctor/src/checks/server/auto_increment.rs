@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use drover_db::quote;
-use drover_report::size;
+use drover_units::show;
 
 use super::TOLD;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -52,7 +52,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let (tables, columns) = (facts.ask(&tables())?, facts.ask(&columns())?);
     let mut outcome = Outcome { unknown: hidden.into_iter().collect(), ..Outcome::default() };
     if tables.rows.len().max(columns.rows.len()) == MOST {
-        outcome.unknown.push(format!("tables beyond the first {}", size::count(MOST as u64)));
+        outcome.unknown.push(format!("tables beyond the first {}", show::count(MOST as u64)));
     }
     let counters = counters(&tables, &columns);
     let near = counters.iter().take_while(|counter| counter.share() >= NEAR).count();
@@ -66,7 +66,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         outcome.fine.push(match counters.first() {
             Some(first) => format!(
                 "of {} with AUTO_INCREMENT, {} has used most: {}",
-                size::things(counters.len() as u64, "column"),
+                show::things(counters.len() as u64, "column"),
                 first.name(),
                 first.used()
             ),
@@ -79,7 +79,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 fn more(all: usize) -> Finding {
     Finding::observed(
         Weight::Yellow,
-        format!("{} such columns in all", size::count(all as u64)),
+        format!("{} such columns in all", show::count(all as u64)),
         "begin with those that rows are inserted into most",
     )
     .seen("information_schema.TABLES and COLUMNS; the fullest are listed")
@@ -157,8 +157,8 @@ impl Counter {
             "{:.1} % of what {} holds ({} of {})",
             self.share() * 100.0,
             self.of_type,
-            size::count(self.taken()),
-            size::count(self.largest)
+            show::count(self.taken()),
+            show::count(self.largest)
         )
     }
 
@@ -174,7 +174,7 @@ impl Counter {
                 .about(self.name())
                 .seen(format!(
                     "information_schema: AUTO_INCREMENT is {}, the column is {}",
-                    size::count(self.next),
+                    show::count(self.next),
                     self.of_type
                 ));
         match inserts {
@@ -201,7 +201,7 @@ impl Counter {
         match (self.is_at_end(), inserts, days) {
             (true, ..) => format!("no value is left, or one: then {THEN}"),
             (_, _, Some(days)) => {
-                format!("at that rate no value is left in {} days: then {THEN}", size::count(days as u64))
+                format!("at that rate no value is left in {} days: then {THEN}", show::count(days as u64))
             }
             (_, Some(_), None) => {
                 format!("nothing was inserted since then; when no value is left, {THEN}")
@@ -229,8 +229,8 @@ impl Inserts {
     fn told(self) -> String {
         format!(
             "performance_schema: {} inserted in the {} since the server started",
-            size::things(self.rows as u64, "row"),
-            size::seconds(self.seconds)
+            show::things(self.rows as u64, "row"),
+            show::seconds(self.seconds)
         )
     }
 }

@@ -1,6 +1,6 @@
 //! How old the last backup is, as far as the server knows of it.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
@@ -107,7 +107,7 @@ fn judged(facts: &Facts, last: &Last, outcome: &mut Outcome) {
         }
         Some(kept) if cannot_reach => format!(
             "binary logs are kept for {} only: what was changed between the backup and the oldest of them cannot be restored",
-            size::span(kept)
+            show::span(kept)
         ),
         _ => format!(
             "to restore it takes the binary logs of {}, which lie on the same server unless they are kept elsewhere too",
@@ -124,7 +124,7 @@ fn judged(facts: &Facts, last: &Last, outcome: &mut Outcome) {
 
 /// A length of time in days, or in hours where it is short.
 fn days(seconds: u64) -> String {
-    if seconds < 2 * DAY { size::seconds(seconds as f64) } else { size::things(seconds / DAY, "day") }
+    if seconds < 2 * DAY { show::seconds(seconds as f64) } else { show::things(seconds / DAY, "day") }
 }
 
 fn none_in(tables: &[&str]) -> Finding {

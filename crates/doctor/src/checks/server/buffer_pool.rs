@@ -1,6 +1,6 @@
 //! Pages that are read from disk because the buffer pool is too small for them.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;
@@ -42,7 +42,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         ),
         format!(
             "innodb_buffer_pool_size is {}; {free:.0} of its {total:.0} pages are free",
-            size::bytes(bytes as u64)
+            show::bytes(bytes as u64)
         ),
     ];
     if reads < MANY || share < SHARE {

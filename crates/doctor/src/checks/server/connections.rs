@@ -1,6 +1,6 @@
 //! Sessions that are refused, or soon will be.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
@@ -35,7 +35,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         return Ok(Outcome { unknown: unknown.into_iter().collect(), ..Outcome::fine(seen) });
     }
     let refused = match refused {
-        Ok(refused) => format!("; {} were refused since the server started", size::count(refused as u64)),
+        Ok(refused) => format!("; {} were refused since the server started", show::count(refused as u64)),
         Err(_) => String::new(),
     };
     let finding = if rate > 0.0 {

@@ -1,7 +1,7 @@
 //! Indexes that another one makes superfluous.
 
 use drover_db::quote;
-use drover_report::size;
+use drover_units::show;
 
 use super::TOLD;
 use super::index::{self, Index};
@@ -53,7 +53,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let answer = ask(facts)?;
     let mut outcome = Outcome { unknown: hidden.into_iter().collect(), ..Outcome::default() };
     if answer.rows.len() == MOST {
-        outcome.unknown.push(format!("indexes beyond the first {} columns of all", size::count(MOST as u64)));
+        outcome.unknown.push(format!("indexes beyond the first {} columns of all", show::count(MOST as u64)));
     }
     let indexes = index::of(&answer);
     let found = index::superfluous(&indexes);
@@ -61,7 +61,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         outcome.findings.push(finding(facts, index, by));
     }
     if found.len() > TOLD {
-        let what = format!("{} such indexes in all", size::count(found.len() as u64));
+        let what = format!("{} such indexes in all", show::count(found.len() as u64));
         let advice = "begin with the largest, and those of tables that are written most";
         outcome
             .findings
@@ -70,7 +70,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     if outcome == Outcome::default() {
         outcome
             .fine
-            .push(format!("of {} indexes none is part of another", size::count(indexes.len() as u64)));
+            .push(format!("of {} indexes none is part of another", show::count(indexes.len() as u64)));
     }
     Ok(outcome)
 }
@@ -95,7 +95,7 @@ fn finding(facts: &Facts, index: &Index, by: &Index) -> Finding {
         by.columns()
     ));
     let effect = match bytes {
-        Some(bytes) => format!("{}; each change of its columns writes it too", size::bytes(bytes)),
+        Some(bytes) => format!("{}; each change of its columns writes it too", show::bytes(bytes)),
         None => "each change of its columns writes it too".to_owned(),
     };
     finding.effect(effect).sql(

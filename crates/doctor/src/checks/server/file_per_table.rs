@@ -1,7 +1,7 @@
 //! Tables of InnoDB in the system tablespace, which does not give back what they took.
 
 use drover_db::Vendor;
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::checks::binlog::replicas::first_known;
@@ -65,7 +65,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
 
 fn finding(facts: &Facts, is_on: bool, names: &[String]) -> Finding {
     let how = mover(facts);
-    let many = size::things(names.len() as u64, "table");
+    let many = show::things(names.len() as u64, "table");
     let finding = if is_on {
         Finding::observed(Weight::Note, format!("the system tablespace holds {many}"), how)
     } else {
@@ -80,7 +80,7 @@ fn finding(facts: &Facts, is_on: bool, names: &[String]) -> Finding {
         finding = finding.seen(format!("{many} in it: {first}{rest}"));
     }
     let now =
-        file_size(facts).map(|bytes| format!("it has {} now; ", size::bytes(bytes))).unwrap_or_default();
+        file_size(facts).map(|bytes| format!("it has {} now; ", show::bytes(bytes))).unwrap_or_default();
     finding.effect(format!(
         "{now}what a dropped or rebuilt table leaves there is not given back to the file system"
     ))

@@ -1,6 +1,6 @@
 //! The general query log, which holds each statement of each client.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;
@@ -37,7 +37,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         .effect(format!(
             "{} statements a day, as they came on average since the server started; nothing removes old ones, and who may read the log \
              reads what clients send",
-            size::count((average * 86_400.0) as u64)
+            show::count((average * 86_400.0) as u64)
         ))
         .sql("SET GLOBAL general_log = OFF", Some("SET GLOBAL general_log = ON".into())),
     ))

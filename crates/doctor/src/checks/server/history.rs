@@ -1,7 +1,7 @@
 //! Old versions of rows that purge has not removed, and the transaction that keeps them.
 
 use drover_db::Vendor;
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
@@ -39,8 +39,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let number = |column| oldest.first(column).and_then(|value| value.parse::<u64>().ok());
     let (id, age) = (number("id"), number("age").unwrap_or(0));
     let kept =
-        length.map(|length| format!("{} transactions of which old rows are kept; ", size::count(length)));
-    let seen = format!("{}the oldest open one is {} old", kept.unwrap_or_default(), size::span(age));
+        length.map(|length| format!("{} transactions of which old rows are kept; ", show::count(length)));
+    let seen = format!("{}the oldest open one is {} old", kept.unwrap_or_default(), show::span(age));
     let outcome = match judge(length.unwrap_or(0), id, age) {
         Some(finding) => Outcome::found(finding.seen(seen)),
         None => Outcome::fine(seen),
@@ -55,7 +55,7 @@ fn judge(length: u64, id: Option<u64>, age: u64) -> Option<Finding> {
         Some(0) if age >= OLD => Some(
             Finding::observed(
                 if length >= LONG { Weight::Red } else { Weight::Yellow },
-                format!("a prepared XA transaction has been waiting for {}", size::span(age)),
+                format!("a prepared XA transaction has been waiting for {}", show::span(age)),
                 "XA RECOVER CONVERT XID shows it; ask its transaction manager whether to XA COMMIT or XA ROLLBACK it: all that \
                  others change meanwhile is kept, and it keeps its locks",
             )
@@ -64,7 +64,7 @@ fn judge(length: u64, id: Option<u64>, age: u64) -> Option<Finding> {
         Some(id) if age >= OLD => Some(
             Finding::observed(
                 if length >= LONG { Weight::Red } else { Weight::Yellow },
-                format!("session {id} has a transaction open for {}", size::span(age)),
+                format!("session {id} has a transaction open for {}", show::span(age)),
                 "end that transaction: all that others change meanwhile is kept, and read over",
             )
             .about(format!("session {id}"))

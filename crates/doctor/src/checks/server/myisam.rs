@@ -1,7 +1,7 @@
 //! Tables of engines that do not survive a crash.
 
 use drover_db::quote;
-use drover_report::size;
+use drover_units::show;
 
 use super::TOLD;
 use super::cluster::Cluster;
@@ -63,8 +63,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         let bytes = answer.rows.iter().map(|row| number(row, "bytes")).sum();
         let what = format!(
             "{} such tables in all, of {}",
-            size::count(answer.rows.len() as u64),
-            size::bytes(bytes)
+            show::count(answer.rows.len() as u64),
+            show::bytes(bytes)
         );
         let advice = "begin with those that are written most";
         outcome
@@ -118,8 +118,8 @@ impl Table<'_> {
         .about(format!("{schema}.{name}"))
         .seen(format!(
             "information_schema.TABLES: engine {engine}, {}, {}",
-            size::things(self.rows, "row"),
-            size::bytes(self.bytes)
+            show::things(self.rows, "row"),
+            show::bytes(self.bytes)
         ));
         // A table of MERGE holds no rows: those of MyISAM below it do.
         if obstacle.is_some() || self.is_merge() {

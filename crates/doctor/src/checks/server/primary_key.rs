@@ -1,7 +1,7 @@
 //! Tables without a key that tells each row.
 
 use drover_db::{Vendor, quote};
-use drover_report::size;
+use drover_units::show;
 
 use super::TOLD;
 use super::cluster::Cluster;
@@ -107,7 +107,7 @@ struct Table<'a> {
 impl Table<'_> {
     fn finding(&self, replicas: &Seen<Vec<String>>, cluster: Option<Cluster>, cure: Cure) -> Finding {
         let Self { schema, name, engine, rows, .. } = self;
-        let rows = size::things(*rows, "row");
+        let rows = show::things(*rows, "row");
         let search = match (self.is_bare, self.vendor) {
             (true, Vendor::MySql) => {
                 format!("a replica reads all of about {rows} for what is changed or deleted in one go")
@@ -210,7 +210,7 @@ fn has_invisible_columns(facts: &Facts) -> bool {
 
 fn more(all: usize, weight: Weight) -> Finding {
     let number =
-        if all < MOST { size::count(all as u64) } else { format!("{} or more", size::count(MOST as u64)) };
+        if all < MOST { show::count(all as u64) } else { format!("{} or more", show::count(MOST as u64)) };
     Finding::observed(
         weight,
         format!("{number} tables in all have no key that tells their rows apart"),

@@ -1,6 +1,6 @@
 //! A query cache that is on, and how often it helps.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;
@@ -42,8 +42,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         counts.what(),
         "turn it off, here and in the option file, and measure the load again",
     )
-    .seen(format!("query_cache_type is {kind}, query_cache_size {}", size::bytes(bytes as u64)))
-    .seen(format!("in {} since the server started: {}", size::seconds(uptime), counts.told()))
+    .seen(format!("query_cache_type is {kind}, query_cache_size {}", show::bytes(bytes as u64)))
+    .seen(format!("in {} since the server started: {}", show::seconds(uptime), counts.told()))
     .effect(mutex(facts))
     .sql(
         "SET GLOBAL query_cache_type = OFF, GLOBAL query_cache_size = 0",
@@ -92,7 +92,7 @@ impl Counts {
 
     fn told(self) -> String {
         let [hits, inserts, not_cached, prunes] =
-            [self.hits, self.inserts, self.not_cached, self.prunes].map(|number| size::count(number as u64));
+            [self.hits, self.inserts, self.not_cached, self.prunes].map(|number| show::count(number as u64));
         format!(
             "{hits} hits, {inserts} inserts, {prunes} of these pruned for lack of memory, {not_cached} not cached"
         )
@@ -108,8 +108,8 @@ fn mutex(facts: &Facts) -> String {
     match timed {
         Some((waits, seconds)) => format!(
             "its mutex was taken {} times, which took sessions {} since the server started",
-            size::count(waits as u64),
-            size::seconds(seconds)
+            show::count(waits as u64),
+            show::seconds(seconds)
         ),
         None => "each SELECT and each change of a table takes its one mutex; how long sessions wait for it is unknown, as \
                  performance_schema has not timed it"

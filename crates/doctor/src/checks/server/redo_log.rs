@@ -1,7 +1,7 @@
 //! A redo log that is turned over many times an hour.
 
 use drover_db::Vendor;
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Seen, Unseen};
@@ -41,8 +41,8 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let mut seen = vec![
         format!(
             "{end}: {} a second over {seconds:.1} s, which turns {} over {turns:.2} times an hour",
-            size::bytes(written as u64),
-            size::bytes(capacity.bytes as u64)
+            show::bytes(written as u64),
+            show::bytes(capacity.bytes as u64)
         ),
         format!("{} is {:.0}", capacity.name, capacity.value),
     ];

@@ -1,6 +1,6 @@
 //! Temporary tables of statements that go to disk.
 
-use drover_report::size;
+use drover_units::show;
 
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;
@@ -65,7 +65,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
     let ever = Rates { all: average("Created_tmp_tables")?, on_disk: average("Created_tmp_disk_tables")? };
     let seen = [
         format!("temporary tables over {seconds:.1} s: {}", now.told()),
-        format!("in {} since the server started: {}", size::seconds(uptime), ever.told()),
+        format!("in {} since the server started: {}", show::seconds(uptime), ever.told()),
     ];
     // What a server asks itself when it starts is no load.
     let lasting = (uptime >= LONG).then_some(ever);
@@ -78,7 +78,7 @@ fn look(facts: &Facts) -> Seen<Outcome> {
         "see which statements make them (performance_schema, or the slow log, tells): an index or fewer columns of BLOB and TEXT may spare \
          them; else a larger limit, if there is the memory for it in many sessions",
     )
-    .effect(format!("{} tables a day are written to and read from disk at that rate", size::count((high.on_disk * 86_400.0) as u64)));
+    .effect(format!("{} tables a day are written to and read from disk at that rate", show::count((high.on_disk * 86_400.0) as u64)));
     finding.seen = seen.into();
     let limits = limits(facts)?;
     Ok(Outcome::found(with_cause(facts, finding, &limits)))
@@ -96,12 +96,12 @@ fn limits(facts: &Facts) -> Seen<Vec<(&'static str, f64)>> {
 /// Newer MySQL counts why; elsewhere the limit may be why.
 fn with_cause(facts: &Facts, mut finding: Finding, limits: &[(&'static str, f64)]) -> Finding {
     for (name, bytes) in limits {
-        finding = finding.seen(format!("{name} is {}", size::bytes(*bytes as u64)));
+        finding = finding.seen(format!("{name} is {}", show::bytes(*bytes as u64)));
     }
     let by_size = facts.status("Count_hit_tmp_table_size");
     for name in ["Count_hit_tmp_table_size", "TempTable_count_hit_max_ram"] {
         if let Ok(count) = facts.status(name) {
-            finding = finding.seen(format!("{name} is {}", size::count(count as u64)));
+            finding = finding.seen(format!("{name} is {}", show::count(count as u64)));
         }
     }
     let least = limits.iter().map(|(_, bytes)| *bytes).fold(f64::MAX, f64::min);

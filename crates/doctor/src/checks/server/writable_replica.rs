@@ -1,7 +1,7 @@
 //! A replica that clients can write to.
 
 use drover_db::Vendor;
-use drover_report::size;
+use drover_units::show;
 
 use super::cluster::Cluster;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
@@ -95,7 +95,7 @@ fn own_transactions(facts: &Facts) -> Seen<Option<String>> {
     const SINCE: &str = "of now, or of when it was the source";
     let told = |count: u64, set: &str| {
         (count > 0)
-            .then(|| format!("{set} has {} that began on it, {SINCE}", size::things(count, "transaction")))
+            .then(|| format!("{set} has {} that began on it, {SINCE}", show::things(count, "transaction")))
     };
     match facts.vendor()? {
         Vendor::MySql => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use drover_report::size::things;
+use drover_units::show::things;
 
 use super::against::compare;
 use super::settings::settings;

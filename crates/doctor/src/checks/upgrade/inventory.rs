@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use drover_report::size::things;
+use drover_units::show::things;
 
 use crate::evidence::Answer;
 use crate::facts::Facts;

@@ -169,7 +169,7 @@ fn its_lock_is_lost(flavour: Flavour) {
          INSERT INTO cp_lock.keyless SELECT a.* FROM cp_lock.keyless a JOIN cp_lock.keyless b ON b.n <= 9",
     );
     let line = "cp_lock --threads 2 --chunk-size 64k";
-    let first = Running::start(&mut copy(source, target, &format!("{line} --rate 1M"), dir.path()));
+    let first = Running::start(&mut copy(source, target, &format!("{line} --max-rate 1M"), dir.path()));
     wait_until("rows are coming", || {
         try_sql(target, "SELECT n FROM cp_lock.keyless LIMIT 1").is_ok_and(|rows| !rows.is_empty())
     });

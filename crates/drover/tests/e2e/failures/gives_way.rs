@@ -14,7 +14,7 @@ on_both!(a_rename_that_waits, while_it_pauses);
 
 /// A dump of `big.wide` that takes long, frozen in the middle.
 fn frozen(server: &Server, options: &str, out: &Path) -> Running {
-    let line = format!("big --threads 1 --rate 4M --chunk-size 1M --compress none {options}");
+    let line = format!("big --threads 1 --max-rate 4M --chunk-size 1M --compress none {options}");
     let mut dump = Running::start(&mut dump(server, &line, out));
     dump.freeze_when("the first rows are written", || has_rows(out));
     dump

@@ -263,7 +263,7 @@ fn server_killed(flavour: Flavour) {
 fn connection_killed(flavour: Flavour) {
     let ((server, _turn), dir) = (server(flavour), tempfile::tempdir().unwrap());
     // Paced, so that it is still reading when it is killed.
-    let mut dump = Running::start(&mut dump(server, "big --threads 1 --rate 4M", dir.path()));
+    let mut dump = Running::start(&mut dump(server, "big --threads 1 --max-rate 4M", dir.path()));
     let reading = "SELECT ID FROM information_schema.PROCESSLIST \
                    WHERE INFO LIKE 'SELECT%`big`.`wide`%' AND ID <> CONNECTION_ID()";
     let mut found = Vec::new();

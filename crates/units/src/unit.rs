@@ -1,6 +1,6 @@
 //! What numbers are of.
 
-use crate::size;
+use crate::show;
 
 /// What a number is of, which says how it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Unit {
 }
 
 /// A larger or smaller unit: from where on numbers are written in it, how many of the smallest it is, what it is called.
-pub(crate) type Multiple = (f64, f64, &'static str);
+pub type Multiple = (f64, f64, &'static str);
 
 const BYTES: &[Multiple] = &[
     (0.0, 1.0, " B"),
@@ -56,12 +56,12 @@ impl Unit {
             return String::new();
         }
         match self {
-            Self::Bytes => size::bytes(value as u64),
-            Self::BytesPerSecond => format!("{}/s", size::bytes(value as u64)),
-            Self::Count if value.fract() == 0.0 && value >= 0.0 => size::count(value as u64),
+            Self::Bytes => show::bytes(value as u64),
+            Self::BytesPerSecond => format!("{}/s", show::bytes(value as u64)),
+            Self::Count if value.fract() == 0.0 && value >= 0.0 => show::count(value as u64),
             Self::Seconds if value.fract() == 0.0 && (0.0..60.0).contains(&value) => format!("{value} s"),
-            Self::Seconds if value >= 1.0 => size::seconds(value),
-            Self::PerSecond if value >= 1000.0 => format!("{}/s", size::count(value as u64)),
+            Self::Seconds if value >= 1.0 => show::seconds(value),
+            Self::PerSecond if value >= 1000.0 => format!("{}/s", show::count(value as u64)),
             Self::Share => share(value),
             Self::Seconds | Self::Count | Self::PerSecond => {
                 let (_, factor, name) = self.multiple(value);
@@ -71,7 +71,7 @@ impl Unit {
     }
 
     /// The unit in which numbers up to this one are written.
-    pub(crate) fn multiple(self, high: f64) -> Multiple {
+    pub fn multiple(self, high: f64) -> Multiple {
         let multiples = match self {
             Self::Bytes => BYTES,
             Self::BytesPerSecond => BYTES_PER_SECOND,
@@ -85,7 +85,7 @@ impl Unit {
     }
 
     /// The unit of so much in a second.
-    pub(crate) fn per_second(self) -> Option<Self> {
+    pub fn per_second(self) -> Option<Self> {
         match self {
             Self::Bytes => Some(Self::BytesPerSecond),
             Self::Count => Some(Self::PerSecond),
@@ -94,7 +94,7 @@ impl Unit {
     }
 
     /// Whether there is nothing between two whole numbers.
-    pub(crate) fn is_whole(self) -> bool {
+    pub fn is_whole(self) -> bool {
         matches!(self, Self::Bytes | Self::Count)
     }
 }

@@ -1,6 +1,75 @@
 //! Amounts as people write them.
 
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
+
+/// A number of bytes, such as `20M`; from 1k to 1T.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_within = |count: &u64| (1 << 10..=1 << 40).contains(count);
+        let count = Some(bytes(text)?).filter(is_within);
+        count.map(Self).ok_or_else(|| "write a size from 1k to 1T, such as 128M".into())
+    }
+}
+
+/// So many bytes a second, such as `20M` or `20M/s`; from 1k to 1T.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate(pub u64);
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let size = text.strip_suffix("/s").unwrap_or(text).parse::<Size>();
+        size.map(|Size(count)| Self(count))
+            .map_err(|_| "write bytes a second from 1k to 1T, such as 20M or 20M/s".into())
+    }
+}
+
+/// So many of something a second, such as `100`, `0.5` or `100/s`; more than none.
+///
+/// # Errors
+/// What to write instead.
+pub fn per_second(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text).parse().ok();
+    let number = number.filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "write how many a second, such as 100 or 0.5".into())
+}
+
+/// A length of time, such as `500ms`, `2s` or `2m`; from 1 ms to a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub Duration);
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const LIMITS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
+        let time = Some(duration(text)?).filter(|time| LIMITS.contains(time));
+        time.map(Self).ok_or_else(|| "write a time from 1ms to 1d, such as 500ms, 2s or 2m".into())
+    }
+}
+
+/// Reads a number of seconds between two limits, such as `10`, `10s` or `2m`, for what servers take in whole seconds.
+pub fn whole_seconds(
+    limits: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync {
+    move |text| {
+        let time = duration(text)?;
+        let seconds =
+            Some(time.as_secs()).filter(|seconds| time.subsec_nanos() == 0 && limits.contains(seconds));
+        let (least, most) = (limits.start(), limits.end());
+        seconds.ok_or_else(|| {
+            format!("write a time of whole seconds from {least}s to {most}s, such as 10s or 2m")
+        })
+    }
+}
 
 /// 2^53: up to there an f64 holds whole numbers exactly.
 const MOST_BYTES: f64 = 9_007_199_254_740_992.0;
@@ -90,6 +159,34 @@ fn number_and_unit(text: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn within_limits() {
+        assert_eq!(
+            ["128M", "2048", "1.5k"].map(str::parse),
+            [Ok(Size(128 << 20)), Ok(Size(2048)), Ok(Size(1536))]
+        );
+        for wrong in ["", "M", "1023", "5T", "99999999999G", "-1M"] {
+            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+        let time = |text: &str| text.parse::<Time>().map(|time| time.0.as_millis());
+        assert_eq!(["2s", "2", "1.5s", "500ms", "2m"].map(time), [2000, 2000, 1500, 500, 120_000].map(Ok));
+        for wrong in ["", "s", "0", "-1s", "2d", "nan", "inf", "1e9", "0.1ms"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(
+            ["20M", "20M/s", "1k/s"].map(str::parse),
+            [Ok(Rate(20 << 20)), Ok(Rate(20 << 20)), Ok(Rate(1024))]
+        );
+        assert!(["", "/s", "20M/h", "1/s"].iter().all(|wrong| wrong.parse::<Rate>().is_err()));
+        assert_eq!(["100", "0.5/s"].map(per_second), [Ok(100.0), Ok(0.5)]);
+        assert!(["", "0", "-1", "nan", "inf", "1/h"].iter().all(|wrong| per_second(wrong).is_err()));
+        let seconds = whole_seconds(1..=3600);
+        assert_eq!(["10", "10s", "2m", "1h"].map(&seconds), [10, 10, 120, 3600].map(Ok));
+        for wrong in ["", "0", "500ms", "1.5s", "61m", "-1"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn times() {

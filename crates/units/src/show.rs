@@ -54,6 +54,11 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
+/// A length of time as somebody has set it, with no more digits than it takes: `500 ms`, `2 s`, `90 s`.
+pub fn limit(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{} ms", seconds * 1e3) } else { format!("{seconds} s") }
+}
+
 /// A length of time as it stands after "each": `second`, `5 min`, `day`.
 pub fn span(seconds: u64) -> String {
     const UNITS: [(u64, &str, &str); 4] =
@@ -105,6 +110,7 @@ mod tests {
             ["0.42 s", "12.3 s", "4 min 05 s", "2 h 03 min"]
         );
         assert_eq!(rate(1000, 0.5), "2.00 kB/s");
+        assert_eq!([limit(0.5), limit(2.0), limit(2.5), limit(90.0)], ["500 ms", "2 s", "2.5 s", "90 s"]);
     }
 
     #[test]
