@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use drover_db::{ErrorKind, er};
+
 /// An error that ends the command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -218,11 +220,11 @@ const NO_LOG: &str = "the server writes no binary log: it has to be started with
 
 fn server_hint(error: &drover_db::Error) -> Option<String> {
     let hint = match error {
-        drover_db::Error::Server(error) => match error.code {
-            1044 | 1045 | 1227 => {
+        drover_db::Error::Server(error) => match error.kind() {
+            ErrorKind::Denied => {
                 "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the account, or use another"
             }
-            1381 => NO_LOG,
+            _ if error.code == er::NO_BINARY_LOGGING => NO_LOG,
             _ => {
                 let text = error.message.to_lowercase();
                 let fits = |(texts, _): &&(&[&str], &str)| texts.iter().any(|part| text.contains(part));
@@ -237,22 +239,34 @@ fn server_hint(error: &drover_db::Error) -> Option<String> {
 
 fn target_hint(error: &drover_db::Error) -> Option<String> {
     let hint = match error.code() {
-        Some(1032 | 1062 | 1050 | 1051 | 1146 | 1049 | 1007) => {
+        Some(
+            er::KEY_NOT_FOUND
+            | er::DUP_ENTRY
+            | er::TABLE_EXISTS
+            | er::BAD_TABLE
+            | er::NO_SUCH_TABLE
+            | er::BAD_DB
+            | er::DB_CREATE_EXISTS,
+        ) => {
             "the target is not what the logs' server was where the logs begin: restore the dump, then give the position \
              that its manifest tells as --start-position"
         }
-        Some(1044 | 1045 | 1142 | 1227) => {
+        _ if error.is_denied() => {
             "the account needs all rights on what is changed, and BINLOG_ADMIN or REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN (MySQL) or \
              BINLOG REPLAY, BINLOG ADMIN (MariaDB); SET_ANY_DEFINER or SET USER for programs of other definers; and may make the schema \
              drover. Where nobody gets these, as on managed servers: drover binlog sql --columns-of URL LOG | mysql"
         }
-        Some(1418 | 1419) => "SET GLOBAL log_bin_trust_function_creators = ON on the target, then --resume",
-        Some(1148 | 3948 | 4166) => "SET GLOBAL local_infile = ON on the target",
+        Some(er::BINLOG_UNSAFE_ROUTINE | er::BINLOG_CREATE_ROUTINE_NEED_SUPER) => {
+            "SET GLOBAL log_bin_trust_function_creators = ON on the target, then --resume"
+        }
+        Some(
+            er::NOT_ALLOWED_COMMAND | er::CLIENT_LOCAL_FILES_DISABLED | er::LOAD_INFILE_CAPABILITY_DISABLED,
+        ) => "SET GLOBAL local_infile = ON on the target",
         // MariaDB `sql/sql_binlog.cc`, `mysql_client_binlog_statement()`: of what applying an event reports it keeps the text for its log.
-        Some(1105) => {
+        Some(er::UNKNOWN_ERROR) => {
             "the target's error log tells why: it may be that a column has another type there than where the log was written"
         }
-        Some(1153) => "SET GLOBAL max_allowed_packet on the target, to 1G at most",
+        Some(er::NET_PACKET_TOO_LARGE) => "SET GLOBAL max_allowed_packet on the target, to 1G at most",
         Some(_) if error.hint().is_none() => PAST,
         _ => return error.hint(),
     };

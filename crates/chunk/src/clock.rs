@@ -1,6 +1,6 @@
 //! How many bytes the server has written to its binary log, counted over its files.
 
-use drover_db::{Connection, server};
+use drover_db::{Connection, er, server};
 
 use crate::Result;
 use crate::error::Doing;
@@ -63,7 +63,7 @@ impl LogClock {
         let rows = match self.statement {
             Some(statement) => connection.query(statement).doing(doing)?,
             None => match connection.query(STATEMENTS[0]) {
-                Err(error) if error.code() == Some(1064) => {
+                Err(error) if error.code() == Some(er::PARSE_ERROR) => {
                     self.statement = Some(STATEMENTS[1]);
                     connection.query(STATEMENTS[1]).doing(doing)?
                 }

@@ -56,17 +56,20 @@ impl Error {
         }
     }
 
+    /// Whether another session was in the way of a statement.
+    pub(crate) fn is_contended(&self) -> bool {
+        matches!(self, Self::Server { source, .. } if source.is_contended())
+    }
+
     /// What a person can do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         const GO_ON: &str = "the same command goes on where it was";
         match self {
             Self::Server { source: drover_db::Error::Lost { .. }, .. } | Self::Stopped => Some(GO_ON.into()),
-            Self::Server { source, .. } => match source.code() {
-                Some(1044 | 1142 | 1143 | 1227) => {
-                    Some("grant the account that privilege, or use another account".into())
-                }
-                _ => source.hint(),
-            },
+            Self::Server { source, .. } if source.is_denied() => {
+                Some("grant the account that privilege, or use another account".into())
+            }
+            Self::Server { source, .. } => source.hint(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some(format!("free some space there; {GO_ON}"))
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
 use drover_db::wire::Rows;
-use drover_db::{Connection, Stop, Watched, health, server};
+use drover_db::{Connection, Stop, Watched, er, health, server};
 
 use crate::args::LagBy;
 use crate::clock::{LogClock, Place};
@@ -202,7 +202,7 @@ impl<'a> Watcher<'a> {
             How::Heartbeat(state) => match self.session.ask(|connection| state.last_beat(connection)) {
                 Ok(number) => self.flow.seen(self.replica, number, Instant::now()),
                 // ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR
-                Err(error) if matches!(error.code(), Some(1146 | 1049)) => {
+                Err(error) if matches!(error.code(), Some(er::NO_SUCH_TABLE | er::BAD_DB)) => {
                     return Err(Error::found("it has not heard of this run yet"));
                 }
                 Err(error) => return Err(error),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use drover_db::table::Name;
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -15,10 +15,6 @@ use crate::{Error, Result};
 
 /// How long to wait for the session of a run that was killed, in seconds: it may be at its last part still.
 const PATIENCE: u32 = 10;
-
-/// ER_DUP_ENTRY, and ER_LOCK_DEADLOCK: so a cluster refuses what was changed on another node meanwhile.
-const DUPLICATE: u16 = 1062;
-const DEADLOCK: u16 = 1213;
 
 /// What a run is about; it stays the same from its beginning to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +134,7 @@ impl State {
         let sql =
             format!("SELECT part, number, document FROM {} WHERE part IN ('task', 'state')", self.table);
         let rows = match connection.query(sql) {
-            Err(error) if error.code() == Some(1146) => return Ok(None),
+            Err(error) if error.code() == Some(er::NO_SUCH_TABLE) => return Ok(None),
             other => other.doing(|| format!("reading {}", self.table))?,
         };
         let find = |part: &str| rows.rows.iter().find(|row| row.string(0) == part);
@@ -176,10 +172,12 @@ impl State {
         ));
         match begun {
             // A lock by name keeps others out on one server only: another one has begun it on another node of the cluster.
-            Err(error) if matches!(error.code(), Some(DUPLICATE | DEADLOCK)) => Err(Error::with_hint(
-                "this statement was begun by another drover at the same time, on another node of the cluster",
-                "wait until it ends; if it was killed, the same command resumes it",
-            )),
+            Err(error) if matches!(error.code(), Some(er::DUP_ENTRY | er::LOCK_DEADLOCK)) => {
+                Err(Error::with_hint(
+                    "this statement was begun by another drover at the same time, on another node of the cluster",
+                    "wait until it ends; if it was killed, the same command resumes it",
+                ))
+            }
             other => other.map(drop).doing(doing),
         }
     }

@@ -35,9 +35,6 @@ const WANTED: [&str; 8] = [
     "SET SESSION idle_write_transaction_timeout = 0",
 ];
 
-/// ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD (MariaDB: a row changed since it was read): the part is tried again.
-const TRY_AGAIN: [u16; 3] = [1205, 1213, 1020];
-
 /// Opens a session.
 ///
 /// # Errors
@@ -129,7 +126,7 @@ impl Worker<'_> {
                 if let Some(archive) = &mut self.archive {
                     archive.cut(before.archived_bytes)?;
                 }
-                match error.code().is_some_and(|code| TRY_AGAIN.contains(&code)) {
+                match error.is_contended() {
                     true => undone.map(|()| Attempt::Locked(error.to_string())),
                     false => Err(error),
                 }

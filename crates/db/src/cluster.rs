@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Connection, Error, Result, server};
+use crate::{Connection, Error, Result, er, server};
 
 const NEEDS: &str = "Group Replication takes changes of InnoDB tables with a primary key only";
 
@@ -38,8 +38,8 @@ impl Cluster {
     /// # Errors
     /// If the server refuses a DELETE without rows for another reason, or the connection is lost.
     pub fn refuses(self, connection: &mut Connection, name: &str, engine: &str) -> Result<Option<String>> {
-        // ER_BEFORE_DML_VALIDATION_ERROR, and ER_ILLEGAL_HA: an ARCHIVE table takes no DELETE in the first place.
-        const REFUSED: [u16; 2] = [3098, 1031];
+        // An ARCHIVE table takes no DELETE in the first place.
+        const REFUSED: [u16; 2] = [er::BEFORE_DML_VALIDATION_ERROR, er::ILLEGAL_HA];
         match self {
             Self::GroupReplication => match connection.execute(format!("DELETE FROM {name} WHERE FALSE")) {
                 Err(Error::Server(error)) if REFUSED.contains(&error.code) => {
@@ -71,13 +71,12 @@ impl Cluster {
     /// If the connection is lost.
     pub fn refuses_xa(connection: &mut Connection) -> Result<Option<String>> {
         // ER_NOT_SUPPORTED_YET
-        const REFUSED: u16 = 1235;
         let name = format!("'drover_{}'", connection.id());
         for verb in ["START", "END", "ROLLBACK"] {
             match connection.execute(format!("XA {verb} {name}")) {
                 Ok(_) => {}
                 Err(Error::Server(error)) => {
-                    return Ok((error.code == REFUSED).then(|| error.to_string()));
+                    return Ok((error.code == er::NOT_SUPPORTED_YET).then(|| error.to_string()));
                 }
                 Err(error) => return Err(error),
             }

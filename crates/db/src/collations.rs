@@ -5,10 +5,7 @@ pub mod defaults;
 
 use std::collections::BTreeSet;
 
-use crate::{Connection, Result};
-
-/// ER_BAD_FIELD_ERROR
-const NO_COLUMN: u16 = 1054;
+use crate::{Connection, Result, er};
 
 /// The nearest collation and what changes with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +27,7 @@ pub fn all(connection: &mut Connection) -> Result<BTreeSet<String>> {
     const TABLE: &str = "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY";
     // MariaDB lists some once for all the character sets that they serve, and their full names in a column of its own.
     let rows = match connection.query(format!("SELECT FULL_COLLATION_NAME FROM {TABLE}")) {
-        Err(error) if error.code() == Some(NO_COLUMN) => {
+        Err(error) if error.code() == Some(er::BAD_FIELD) => {
             connection.query(format!("SELECT COLLATION_NAME FROM {TABLE}"))?
         }
         other => other?,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Cluster;
+use crate::er;
 
 /// An error the server sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +18,80 @@ pub struct ServerError {
     pub state: String,
     /// The server's words.
     pub message: String,
+}
+
+/// What an error of a server is about, whatever its number: who asks for a kind counts the same numbers as everybody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The account lacks a privilege.
+    Denied,
+    /// Another session was in the way, or was chosen to go first: tried again, the same may go well.
+    Contended,
+    /// The statement took longer than it may.
+    TimedOut,
+    /// Somebody ended the statement or the session, or the server is being shut down.
+    Ended,
+    /// The server has no memory for it at the moment.
+    OutOfMemory,
+    /// The server's disk, or a table, is full.
+    Full,
+    /// The server has no such schema, table, column, variable or routine.
+    Missing,
+    /// A key has that value already.
+    Duplicate,
+    /// The server takes no changes.
+    ReadOnly,
+    /// The server does not understand the statement.
+    Syntax,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// Of what kind an error number is.
+    pub fn of(code: u16) -> Self {
+        match code {
+            er::DBACCESS_DENIED
+            | er::ACCESS_DENIED
+            | er::TABLEACCESS_DENIED
+            | er::COLUMNACCESS_DENIED
+            | er::SPECIFIC_ACCESS_DENIED
+            | er::PROCACCESS_DENIED => Self::Denied,
+            er::CHECKREAD
+            | er::LOCK_WAIT_TIMEOUT
+            | er::LOCK_DEADLOCK
+            | er::TIDB_TRANSACTION_RETRY
+            | er::TIDB_TRANSACTION_RETRIED_OUT
+            | er::TIDB_SCHEMA_CHANGED
+            | er::TIDB_PD_TIMEOUT..=er::TIDB_REGION_UNAVAILABLE
+            | er::TIDB_WRITE_CONFLICT => Self::Contended,
+            er::STATEMENT_TIMEOUT | er::QUERY_TIMEOUT => Self::TimedOut,
+            er::SERVER_SHUTDOWN | er::QUERY_INTERRUPTED | er::CONNECTION_KILLED => Self::Ended,
+            er::OUTOFMEMORY | er::OUT_OF_RESOURCES => Self::OutOfMemory,
+            er::DISK_FULL | er::RECORD_FILE_FULL => Self::Full,
+            // NO_DB is what MySQL from 5.7 on says of a function where no schema is chosen.
+            er::NO_DB
+            | er::BAD_DB
+            | er::BAD_FIELD
+            | er::UNKNOWN_TABLE
+            | er::NO_SUCH_TABLE
+            | er::UNKNOWN_SYSTEM_VARIABLE
+            | er::SP_DOES_NOT_EXIST => Self::Missing,
+            er::DUP_ENTRY => Self::Duplicate,
+            er::OPTION_PREVENTS_STATEMENT
+            | er::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
+            | er::READ_ONLY_MODE => Self::ReadOnly,
+            er::PARSE_ERROR => Self::Syntax,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl ServerError {
+    /// What it is about.
+    pub fn kind(&self) -> Kind {
+        Kind::of(self.code)
+    }
 }
 
 /// An error of a connection or of a statement sent over it.
@@ -160,20 +235,35 @@ impl Error {
         }
     }
 
+    /// What it is about, if the server sent it as the answer to a statement.
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Server(error) => Some(error.kind()),
+            _ => None,
+        }
+    }
+
+    /// Whether the account lacks a privilege.
+    pub fn is_denied(&self) -> bool {
+        self.kind() == Some(Kind::Denied)
+    }
+
+    /// Whether another session was in the way: tried again, the same may go well.
+    pub fn is_contended(&self) -> bool {
+        self.kind() == Some(Kind::Contended)
+    }
+
     /// Whether the server gives out no connection now: it is full, or the account has as many as it may have at once.
     pub fn is_full(&self) -> bool {
-        const TOO_MANY: u16 = 1040;
-        const TOO_MANY_OF_ALL_ACCOUNTS: u16 = 1203;
-        const LIMIT_REACHED: u16 = 1226;
         let error = match self {
             Self::Server(error) => error,
             Self::Login { source, .. } => source,
             _ => return false,
         };
         match error.code {
-            TOO_MANY | TOO_MANY_OF_ALL_ACCOUNTS => true,
+            er::CON_COUNT_ERROR | er::TOO_MANY_USER_CONNECTIONS => true,
             // Others are so many in an hour.
-            LIMIT_REACHED => error.message.contains("max_user_connections"),
+            er::USER_LIMIT_REACHED => error.message.contains("max_user_connections"),
             _ => false,
         }
     }
@@ -182,8 +272,7 @@ impl Error {
     /// four bytes is enough (ER_CANNOT_CONVERT_STRING, seen with 9.7.4). It passes with that statement, of which the error's own text
     /// quotes a part.
     pub fn hidden_transactions(&self) -> Option<&'static str> {
-        const CANNOT_CONVERT_STRING: u16 = 3854;
-        (self.code() == Some(CANNOT_CONVERT_STRING)).then_some(
+        (self.code() == Some(er::CANNOT_CONVERT_STRING)).then_some(
             "MySQL shows no transactions while one of them runs a statement with characters of four bytes (error 3854)",
         )
     }
@@ -200,7 +289,9 @@ impl Error {
                 "the server may be overloaded, or something else listens there; --connect-timeout allows more seconds"
             }
             // 1698 is how MariaDB refuses an account that is bound to a user of the system.
-            Self::Login { source, .. } if matches!(source.code, 1045 | 1698) => {
+            Self::Login { source, .. }
+                if matches!(source.code, er::ACCESS_DENIED | er::ACCESS_DENIED_NO_PASSWORD) =>
+            {
                 "check --user and --password (-p asks for it); the account may also be limited to other hosts"
             }
             Self::Tls { .. } => {

@@ -2,7 +2,7 @@
 
 use crate::options::Address;
 use crate::wire::Rows;
-use crate::{Connection, Result, Row, quote};
+use crate::{Connection, Result, Row, er, quote};
 
 /// What a server says of its replication from others, a row for each source; no rows if it is no replica. The columns have
 /// the names of the server's vendor and version.
@@ -42,7 +42,7 @@ fn replica(rows: &Rows, row: &Row) -> Replica {
 fn first_known(connection: &mut Connection, newer: &[&str], oldest: &str) -> Result<Rows> {
     for statement in newer {
         match connection.query(statement) {
-            Err(error) if error.code() == Some(1064) => {} // ER_PARSE_ERROR
+            Err(error) if error.code() == Some(er::PARSE_ERROR) => {} // ER_PARSE_ERROR
             other => return other,
         }
     }

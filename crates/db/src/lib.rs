@@ -4,6 +4,7 @@
 
 mod cluster;
 pub mod collations;
+pub mod er;
 mod error;
 pub mod grants;
 pub mod health;
@@ -17,7 +18,7 @@ pub mod table;
 pub mod wire;
 
 pub use cluster::{Cluster, Substitutes};
-pub use error::{Error, Exposure, Result, ServerError};
+pub use error::{Error, Exposure, Kind as ErrorKind, Result, ServerError};
 pub use server::{Server, Vendor};
 pub use stop::{Stop, Watched};
 pub use wire::{Connection, Row};

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Connection, Result};
+use crate::{Connection, Result, er};
 
 /// Who makes the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +97,11 @@ pub fn variable(connection: &mut Connection, name: &str) -> Result<Option<String
     match connection.first(format!("SELECT @@{name}")) {
         Ok(row) => Ok(row.and_then(|row| row.text(0))),
         // ER_UNKNOWN_SYSTEM_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR
-        Err(error) if matches!(error.code(), Some(1193 | 1238)) => Ok(None),
+        Err(error)
+            if matches!(error.code(), Some(er::UNKNOWN_SYSTEM_VARIABLE | er::INCORRECT_GLOBAL_LOCAL_VAR)) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -106,7 +110,7 @@ pub fn variable(connection: &mut Connection, name: &str) -> Result<Option<String
 /// looks for a stored one.
 pub fn has_no_function(error: &crate::Error) -> bool {
     // ER_SP_DOES_NOT_EXIST, ER_NO_DB_ERROR
-    matches!(error.code(), Some(1305 | 1046))
+    matches!(error.code(), Some(er::SP_DOES_NOT_EXIST | er::NO_DB))
 }
 
 /// Whether it is TiDB: only that has time stamps of transactions. The server is asked once.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use drover_db::grants::Held;
-use drover_db::{Connection, Row};
+use drover_db::{Connection, ErrorKind, Row};
 use drover_host::{Clock, Files, Here, Space, Tree};
 use serde::{Deserialize, Serialize};
 
@@ -380,14 +380,6 @@ fn unseen(path: &Path, error: &io::Error) -> Unseen {
     }
 }
 
-/// Numbers of errors that say that a statement took longer than it may: MariaDB's and MySQL's.
-const TOO_LONG: [u16; 2] = [1969, 3024];
-/// Numbers of errors that say that an account may not see something.
-const DENIED: [u16; 5] = [1044, 1045, 1142, 1143, 1227];
-/// Numbers of errors that say that the server does not have something: database, column, table, variable, function; the first one is what
-/// MySQL from 5.7 on says of a function where no schema is chosen.
-const MISSING: [u16; 7] = [1046, 1049, 1054, 1109, 1146, 1193, 1305];
-
 /// How often it is asked again for what the server cannot show at the moment.
 const TRIES: usize = 5;
 /// When it is asked again. What InnoDB tells of its transactions is of one moment for all that ask within 100 ms
@@ -409,15 +401,11 @@ fn query(connection: &mut Connection, sql: &str) -> Seen<Answer> {
 
 /// Why the server did not tell.
 fn untold(error: &drover_db::Error) -> Unseen {
-    let is_one_of = |codes: &[u16]| error.code().is_some_and(|code| codes.contains(&code));
-    if is_one_of(&DENIED) {
-        Unseen::Denied(error.to_string())
-    } else if is_one_of(&MISSING) {
-        Unseen::Missing
-    } else if is_one_of(&TOO_LONG) {
-        Unseen::Failed("the server takes too long to tell".into())
-    } else {
-        Unseen::Failed(error.hidden_transactions().map_or_else(|| error.to_string(), str::to_owned))
+    match error.kind() {
+        Some(ErrorKind::Denied) => Unseen::Denied(error.to_string()),
+        Some(ErrorKind::Missing) => Unseen::Missing,
+        Some(ErrorKind::TimedOut) => Unseen::Failed("the server takes too long to tell".into()),
+        _ => Unseen::Failed(error.hidden_transactions().map_or_else(|| error.to_string(), str::to_owned)),
     }
 }
 

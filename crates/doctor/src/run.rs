@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use drover_db::Connection;
+use drover_db::er;
 use drover_db::options::{ConnectOptions, OneServer};
 
 use crate::args::{CollectArgs, ExamineArgs, PlaceArgs};
@@ -141,7 +142,7 @@ fn open(options: &ConnectOptions) -> drover_db::Result<Connection> {
     {
         match connection.execute(format!("SET SESSION {setting}")) {
             // ER_UNKNOWN_SYSTEM_VARIABLE
-            Err(error) if error.code() == Some(1193) => {}
+            Err(error) if error.code() == Some(er::UNKNOWN_SYSTEM_VARIABLE) => {}
             other => drop(other?),
         }
     }

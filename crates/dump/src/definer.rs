@@ -11,16 +11,12 @@ use std::str::FromStr;
 use drover_db::grants::{Held, Who};
 use drover_db::sql::Dialect;
 use drover_db::sql::program::Program;
-use drover_db::{Connection, server};
+use drover_db::{Connection, er, server};
 
 use crate::error::Doing;
 use crate::translate::Refusal;
 use crate::{Error, Result};
 
-/// "Access denied; you need (at least one of) the … privilege(s)".
-pub(crate) const ER_SPECIFIC_ACCESS_DENIED: u16 = 1227;
-/// Functions and triggers are for accounts with SUPER, as there is a binary log.
-const ER_BINLOG_CREATE_ROUTINE_NEED_SUPER: u16 = 1419;
 /// How many objects an error lists that are refused for one reason.
 const SHOWN: usize = 5;
 
@@ -248,14 +244,14 @@ impl Asked {
 /// it is looked for, and behind the definer. Source: `sql/sql_parse.cc`, `sql/events.cc`, `Events::update_event()`.
 fn definer_refusal(connection: &mut Connection, who: &Who) -> Result<Option<String>> {
     let sql = format!("ALTER DEFINER={who} EVENT drover_no_schema.none ON SCHEDULE EVERY 0 SECOND");
-    refusal(connection, &sql, ER_SPECIFIC_ACCESS_DENIED)
+    refusal(connection, &sql, er::SPECIFIC_ACCESS_DENIED)
 }
 
 /// Why the account may create neither functions nor triggers, in the server's words. Whether there is the table of a trigger is looked at
 /// after that. Source: `sql/sql_trigger.cc`, `mysql_create_or_drop_trigger()`.
 fn trust_refusal(connection: &mut Connection) -> Result<Option<String>> {
     let sql = "CREATE TRIGGER drover_no_schema.none BEFORE INSERT ON drover_no_schema.none FOR EACH ROW SET @drover = 1";
-    refusal(connection, sql, ER_BINLOG_CREATE_ROUTINE_NEED_SUPER)
+    refusal(connection, sql, er::BINLOG_CREATE_ROUTINE_NEED_SUPER)
 }
 
 /// The server's words against a statement, if it has this against it.

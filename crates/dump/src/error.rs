@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::definer::TRUST;
 use crate::store;
 
-/// Lock wait timeout, deadlock, limits on a statement's time, interrupted, out of memory, shutdown.
-const PASSING: [u16; 8] = [1205, 1213, 1969, 3024, 1317, 1037, 1041, 1053];
-/// Connection killed; table or disk full.
-const ENDED_OR_FULL: [u16; 3] = [1927, 1114, 1021];
+use drover_db::{ErrorKind, er};
+
+/// Whether it says nothing of what was tried: another time that may go well.
+fn is_passing(kind: ErrorKind) -> bool {
+    use ErrorKind::{Contended, Ended, OutOfMemory, TimedOut};
+    matches!(kind, Contended | TimedOut | Ended | OutOfMemory)
+}
 
 /// An error that ends the command.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +64,7 @@ impl Error {
     /// Whether the server has something against what was tried. That a lock was waited for in vain, that a statement was ended or that
     /// memory was short says nothing of it: another time it may go well.
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Server { source: drover_db::Error::Server(error), .. } if !PASSING.contains(&error.code))
+        matches!(self, Self::Server { source: drover_db::Error::Server(error), .. } if !is_passing(error.kind()))
     }
 
     /// Whether there was no space left for a file of this side.
@@ -76,7 +79,7 @@ impl Error {
             Self::Stopped => true,
             Self::Server { source: drover_db::Error::Lost { .. }, .. } => true,
             Self::Server { source, .. } => {
-                source.code().is_some_and(|code| PASSING.contains(&code) || ENDED_OR_FULL.contains(&code))
+                source.kind().is_some_and(|kind| is_passing(kind) || kind == ErrorKind::Full)
             }
             _ => false,
         }
@@ -96,10 +99,9 @@ impl Error {
         if self.is_denied() { Err(self) } else { self.refusal() }
     }
 
-    /// Whether the account lacks a privilege on a schema, table or column: ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
-    /// ER_COLUMNACCESS_DENIED_ERROR.
+    /// Whether the account lacks a privilege on a schema, table or column.
     pub(crate) fn is_denied(&self) -> bool {
-        matches!(self, Self::Server { source, .. } if matches!(source.code(), Some(1044 | 1142 | 1143)))
+        matches!(self, Self::Server { source, .. } if matches!(source.code(), Some(er::DBACCESS_DENIED | er::TABLEACCESS_DENIED | er::COLUMNACCESS_DENIED)))
     }
 
     /// What a person can do about it, where that is known.
@@ -116,13 +118,13 @@ impl Error {
 
 fn server_hint(error: &drover_db::Error) -> Option<String> {
     match error.code() {
-        Some(1044 | 1142 | 1143 | 1227 | 1370) => {
-            Some("grant the account that privilege, or use another account".into())
-        }
-        Some(1418 | 1419) => {
+        _ if error.is_denied() => Some("grant the account that privilege, or use another account".into()),
+        Some(er::BINLOG_UNSAFE_ROUTINE | er::BINLOG_CREATE_ROUTINE_NEED_SUPER) => {
             Some(format!("the server writes a binary log and trusts no such functions or triggers: {TRUST}"))
         }
-        Some(1114 | 1021) => Some("the server's disk or tablespace is full: free some space there".into()),
+        Some(er::RECORD_FILE_FULL | er::DISK_FULL) => {
+            Some("the server's disk or tablespace is full: free some space there".into())
+        }
         _ => error.hint(),
     }
 }

@@ -3,7 +3,7 @@
 
 use drover_db::options::{ConnectOptions, Logged};
 use drover_db::table::column::SET_NEVER;
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use crate::Result;
 use crate::error::Doing;
@@ -149,7 +149,7 @@ pub(crate) const BEGIN_SNAPSHOT_WRITABLE: &str = "START TRANSACTION WITH CONSIST
 pub(crate) fn begin_snapshot(connection: &mut Connection) -> Result<()> {
     // ER_PARSE_ERROR, ER_NOT_SUPPORTED_YET
     let begun = match connection.execute(BEGIN_SNAPSHOT) {
-        Err(error) if matches!(error.code(), Some(1064 | 1235)) => {
+        Err(error) if matches!(error.code(), Some(er::PARSE_ERROR | er::NOT_SUPPORTED_YET)) => {
             connection.execute(BEGIN_SNAPSHOT_WRITABLE)
         }
         begun => begun,

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use drover_db::er;
+
 /// An error that ends the command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -69,9 +71,7 @@ impl Error {
 
     /// Whether the same may go well if it is tried again: another session was in the way, or was chosen to go first.
     pub(crate) fn is_passing(&self) -> bool {
-        // 1020 the row changed (MariaDB's snapshot isolation), 1205 lock wait timeout, 1213 deadlock; of TiDB (its manual, Error Codes):
-        // 8002, 8022 and 9007 another transaction was first, 8028 the schema changed, 9001 to 9005 a part of the store is busy or moving
-        matches!(self.code(), Some(1020 | 1205 | 1213 | 8002 | 8022 | 8028 | 9001..=9005 | 9007))
+        matches!(self, Self::Server { source, .. } if source.is_contended())
     }
 
     /// Whether a signal ended a login.
@@ -83,14 +83,14 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Server { source, .. } => match source.code() {
-                Some(1146) => Some("`drover queue init` makes the queue's tables".into()),
+                Some(er::NO_SUCH_TABLE) => Some("`drover queue init` makes the queue's tables".into()),
                 // ER_BAD_DB_ERROR
-                Some(1049) => Some(
+                Some(er::BAD_DB) => Some(
                     "is the schema's name right? `drover queue init` makes it, and the queue's tables".into(),
                 ),
                 // ER_BINLOG_STMT_MODE_AND_ROW_ENGINE
-                Some(1665) => Some(crate::probe::STATEMENTS.into()),
-                Some(1044 | 1142 | 1143 | 1227) => {
+                Some(er::BINLOG_STMT_MODE_AND_ROW_ENGINE) => Some(crate::probe::STATEMENTS.into()),
+                _ if source.is_denied() => {
                     Some("grant the account that privilege, or use another account".into())
                 }
                 _ => source.hint(),

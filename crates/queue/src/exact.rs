@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use drover_db::Connection;
+use drover_db::er;
 
 /// Where keys have to be written as one SELECT each, so many come in one statement.
 const UNION: usize = 100;
@@ -46,7 +47,7 @@ fn by_points<const N: usize>(table: &str, columns: [&str; N], keys: &[[u64; N]])
 
 /// Whether the server does not know the syntax (ER_PARSE_ERROR).
 pub(crate) fn is_unknown_syntax(error: &drover_db::Error) -> bool {
-    error.code() == Some(1064)
+    error.code() == Some(er::PARSE_ERROR)
 }
 
 /// Keys as a table, for servers that read JSON as one: MySQL 8.0 and MariaDB 10.6.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use drover_db::{Connection, quote, server};
+use drover_db::{Connection, er, quote, server};
 
 use crate::Result;
 use crate::claims::Claimant;
@@ -154,8 +154,8 @@ fn without_skipping(connection: &mut Connection, tasks: &[Incoming]) -> Result<H
         let sql = format!("SELECT id FROM queue_inbox WHERE id IN ({ids}) FOR UPDATE NOWAIT");
         match connection.query(sql) {
             Ok(rows) => free.extend(rows.rows.iter().filter_map(|row| row.parse::<u64>(0))),
-            Err(error) if error.code() == Some(ER_LOCK_NOWAIT) && part.len() == 1 => {}
-            Err(error) if error.code() == Some(ER_LOCK_NOWAIT) => {
+            Err(error) if error.code() == Some(er::LOCK_NOWAIT) && part.len() == 1 => {}
+            Err(error) if error.code() == Some(er::LOCK_NOWAIT) => {
                 let (low, high) = part.split_at(part.len() / 2);
                 parts.extend([high, low]);
             }
@@ -164,9 +164,6 @@ fn without_skipping(connection: &mut Connection, tasks: &[Incoming]) -> Result<H
     }
     Ok(free)
 }
-
-/// A row is locked, and NOWAIT was asked for.
-const ER_LOCK_NOWAIT: u16 = 3572;
 
 /// The tasks of the inbox from a number on; whether there are more than these.
 pub(crate) fn read_inbox(

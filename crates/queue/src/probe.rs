@@ -1,6 +1,7 @@
 //! Whether a server can hold a queue at all: rather a refusal than tasks that run twice.
 
 use drover_db::Connection;
+use drover_db::er;
 
 use crate::error::Doing;
 use crate::shard::{Shard, Shards};
@@ -102,7 +103,7 @@ fn locks(connection: &mut Connection, shard: &Shard) -> Result<()> {
         tried = other.query(lock);
     }
     let locked = match tried {
-        Err(error) if matches!(error.code(), Some(1205 | 3572)) => Ok(true),
+        Err(error) if matches!(error.code(), Some(er::LOCK_WAIT_TIMEOUT | er::LOCK_NOWAIT)) => Ok(true),
         Err(source) => Err(Error::Server { doing: doing(), source }),
         Ok(_) => Ok(false),
     };

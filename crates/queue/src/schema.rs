@@ -5,6 +5,7 @@
 //! lane's row, and when all is done the segment is dropped whole.
 
 use drover_db::Connection;
+use drover_db::er;
 
 use crate::error::Doing;
 use crate::{Error, Result, session};
@@ -29,9 +30,6 @@ const CHANGES: [&[&str]; 2] = [
          SET intake.origin = GREATEST(given.task, COALESCE(intake.origin, 0), COALESCE(intake.first_task, 0)) WHERE intake.lane = 0",
     ],
 ];
-
-/// What a server says of a column that is there already.
-const HAS_COLUMN: u16 = 1060;
 
 /// What a task is, in every table that holds tasks.
 const TASK: &str = "object_id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
@@ -218,7 +216,7 @@ fn try_upgrade(connection: &mut Connection) -> Result<()> {
         let doing = || format!("bringing the queue's tables to version {next}");
         for change in changes {
             match connection.execute(*change) {
-                Err(error) if error.code() == Some(HAS_COLUMN) => {}
+                Err(error) if error.code() == Some(er::DUP_FIELDNAME) => {}
                 done => drop(done.doing(doing)?),
             }
         }

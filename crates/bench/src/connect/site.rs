@@ -7,16 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use drover_db::options::{Address, ConnectOptions, Secret, ServerKey, SslMode};
-use drover_db::{Connection, Error as DbError, Stop, Watched, quote, server};
+use drover_db::{Connection, Error as DbError, Stop, Watched, er, quote, server};
 use drover_sandbox::Flavour;
 
 use super::process::Process;
 use super::work::SCHEMA;
 use crate::private::{Plan, Private};
 use crate::{Error, Result};
-
-/// ER_PLUGIN_IS_NOT_LOADED
-const NOT_LOADED: u16 = 1524;
 
 /// How sessions come to a private server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,7 +157,7 @@ impl Site {
     /// If the server refuses it: such as where it has no such plugin.
     pub(super) fn create(&mut self, account: &Account, plugin: Option<&str>, flavour: Flavour) -> Result<()> {
         match self.try_create(account, plugin, flavour) {
-            Err(source) if source.code() == Some(NOT_LOADED) => {
+            Err(source) if source.code() == Some(er::PLUGIN_IS_NOT_LOADED) => {
                 let plugin = plugin.unwrap_or_default();
                 self.load(plugin, flavour, source)?;
                 let doing = format!("making an account that logs in by {plugin}");

@@ -1,5 +1,6 @@
 //! The kinds of sessions that are compared: alike in all but one thing.
 
+use drover_db::er;
 use drover_db::options::ConnectOptions;
 use drover_db::quote;
 use serde::Serialize;
@@ -8,9 +9,6 @@ use super::bed::Bed;
 use super::site::{Account, Site};
 use super::vary::Vary;
 use crate::{Error, Result};
-
-/// ER_INCORRECT_GLOBAL_LOCAL_VAR: read only, as far as it can be set at all.
-const READ_ONLY: u16 = 1238;
 
 /// How the kinds of sessions differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -204,7 +202,7 @@ fn of_value(error: Error, name: &str, value: &str) -> Error {
 fn is_settable(site: &mut Site, name: &str, value: &str) -> Result<bool> {
     let before = site.variable(name)?;
     match set(site, name, value) {
-        Err(error) if error.code() == Some(READ_ONLY) => Ok(false),
+        Err(error) if error.code() == Some(er::INCORRECT_GLOBAL_LOCAL_VAR) => Ok(false),
         Err(error) => Err(error),
         Ok(()) => site.run(&restored(name, before.as_deref())).map(|()| true),
     }

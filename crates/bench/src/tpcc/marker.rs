@@ -1,15 +1,11 @@
 //! What a load leaves beside the tables, in a small table of its own: whether it was finished, and what a run and a check have to know.
 
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use crate::{Error, Result};
 
 /// The table's name.
 pub(super) const NAME: &str = "drover_tpcc";
-/// ER_NO_SUCH_TABLE.
-const NO_SUCH_TABLE: u16 = 1146;
-/// ER_BAD_DB_ERROR.
-const NO_SUCH_SCHEMA: u16 = 1049;
 
 /// What is noted of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +55,7 @@ impl Marker {
     /// What is noted in the connection's schema; none if there is no such table.
     pub(super) fn find(connection: &mut Connection) -> Result<Option<Self>> {
         let rows = match connection.query(format!("SELECT name, value FROM {NAME}")) {
-            Err(error) if error.code() == Some(NO_SUCH_TABLE) => return Ok(None),
+            Err(error) if error.code() == Some(er::NO_SUCH_TABLE) => return Ok(None),
             rows => rows.map_err(Error::server(format!("reading table {NAME}")))?,
         };
         let value = |name: &str| rows.rows.iter().find(|row| row.string(0) == name).map(|row| row.string(1));
@@ -113,5 +109,5 @@ fn set(connection: &mut Connection, name: &str, value: &str) -> Result<()> {
 
 /// Whether the error is that there is no such schema.
 pub(super) fn is_no_schema(error: &drover_db::Error) -> bool {
-    error.code() == Some(NO_SUCH_SCHEMA)
+    error.code() == Some(er::BAD_DB)
 }

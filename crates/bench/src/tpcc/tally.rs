@@ -9,6 +9,8 @@ use super::kind::Kind;
 use super::latency::Latencies;
 use super::terminal::Done;
 
+use drover_db::er;
+
 /// When is measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
@@ -72,9 +74,9 @@ impl Retries {
     /// Counts one, if an error with this number is one to try again after.
     pub(super) fn note(&mut self, code: Option<u16>) -> bool {
         match code {
-            Some(1213) => self.deadlock += 1,
-            Some(1205) => self.lock_wait_timeout += 1,
-            Some(1020) => self.changed_since_read += 1,
+            Some(er::LOCK_DEADLOCK) => self.deadlock += 1,
+            Some(er::LOCK_WAIT_TIMEOUT) => self.lock_wait_timeout += 1,
+            Some(er::CHECKREAD) => self.changed_since_read += 1,
             _ => return false,
         }
         true

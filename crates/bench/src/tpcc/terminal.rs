@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use drover_db::wire::{Answer, Batch, Prepared, Value};
-use drover_db::{Connection, Stop, Watched};
+use drover_db::{Connection, Stop, Watched, er};
 
 use super::input::{District, Input, Who};
 use super::kind::Kind;
@@ -35,10 +35,6 @@ pub(super) struct Done {
     /// Districts that had nothing to deliver.
     pub(super) skipped: u32,
 }
-
-/// InnoDB refuses changes at READ COMMITTED if they are to be logged as statements: ER_BINLOG_STMT_MODE_AND_ROW_ENGINE.
-const NEEDS_ROWS: u16 = 1665;
-const TOO_MANY_PREPARED: u16 = 1461;
 
 impl Terminal {
     /// Opens a session.
@@ -142,11 +138,11 @@ impl Terminal {
 
 fn explained(doing: &str, source: drover_db::Error) -> Error {
     match source.code() {
-        Some(NEEDS_ROWS) => Error::with_hint(
+        Some(er::BINLOG_STMT_MODE_AND_ROW_ENGINE) => Error::with_hint(
             format!("{doing}: {source}"),
             "set the server's binlog_format to MIXED or ROW for this measurement",
         ),
-        Some(TOO_MANY_PREPARED) => Error::with_hint(
+        Some(er::MAX_PREPARED_STMT_COUNT_REACHED) => Error::with_hint(
             format!("{doing}: {source}"),
             "raise max_prepared_stmt_count: a connection prepares up to 50 statements",
         ),

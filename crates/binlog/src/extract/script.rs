@@ -10,6 +10,8 @@ use crate::log::Header;
 use crate::sql::{Before, Session, push_statement};
 use crate::time::shown;
 
+use drover_db::ErrorKind;
+
 /// What goes before a statement: where it comes from, and how it is run.
 pub(super) fn head(what: &str, start: &Spot, end: &Spot, header: &Header, out: &mut Vec<u8>) {
     let time = shown(header.timestamp, &TimeZone::system());
@@ -45,12 +47,10 @@ pub(super) fn of_load(
     Ok(out)
 }
 
-/// Errors that come from outside, not from a row: shutdown, KILL, limits of time of MariaDB and of MySQL.
-const STOPPED: [u16; 5] = [1053, 1317, 1927, 1969, 3024];
-
 /// What to know of a load that failed: LOCAL makes warnings of errors in rows.
 fn push_failure(code: u16, statement: &Statement, name: &[u8], out: &mut Vec<u8>) {
-    if STOPPED.contains(&code) {
+    // From outside, not from a row.
+    if matches!(ErrorKind::of(code), ErrorKind::Ended | ErrorKind::TimedOut) {
         out.extend_from_slice(
             format!(
                 "-- It was STOPPED (error {code}) after some of the rows had come in, and the server read the file up to there only. The log\n\

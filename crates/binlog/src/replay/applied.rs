@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use drover_db::{Connection, server};
+use drover_db::{Connection, er, server};
 
 use crate::chain::Item;
 use crate::event::{Gtid, MariadbGtid};
@@ -238,13 +238,13 @@ impl Known {
 
 /// The target's logs and when each was begun; none if it writes none.
 fn own_logs(destination: &Destination) -> Result<Vec<(String, u32)>> {
-    /// No log, or no right to see it: ER_NO_BINARY_LOGGING, and what a missing privilege gives.
-    const NONE: [u16; 4] = [1381, 1044, 1045, 1227];
     let target = destination.as_origin();
     let begun = |name: String| ServerLogs::begun(&target, &name).map(|begun| (name, begun));
     let listed = ServerLogs::names(&target).and_then(|names| names.into_iter().map(begun).collect());
     match listed {
-        Err(Error::Server { source, .. }) if source.code().is_some_and(|code| NONE.contains(&code)) => {
+        Err(Error::Server { source, .. })
+            if source.is_denied() || source.code() == Some(er::NO_BINARY_LOGGING) =>
+        {
             Ok(Vec::new())
         }
         Err(Error::Found { .. }) => Ok(Vec::new()),

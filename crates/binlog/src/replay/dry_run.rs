@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use drover_db::sql::Dialect;
-use drover_db::{Connection, quote, server};
+use drover_db::{Connection, er, quote, server};
 
 use crate::Result;
 use crate::event::Query;
@@ -14,7 +14,7 @@ use super::definitions::stands_in;
 use super::programs::Rights;
 use super::sink::{Goes, MOST_DEFINED, Sink};
 use super::transaction::Start;
-use super::trial::{NO_FUNCTION, Trial};
+use super::trial::Trial;
 use super::worker::shortened;
 
 /// A statement, and how its session is set.
@@ -92,7 +92,7 @@ impl<'a> Sink<'a> {
     fn is_of_the_logs(&self, source: &drover_db::Error) -> bool {
         let drover_db::Error::Server(error) = source else { return false };
         let name = error.message.split(' ').nth(1).and_then(|name| name.rsplit('.').next());
-        error.code == NO_FUNCTION && name.is_none_or(|name| self.may_be_made(&name.to_lowercase()))
+        error.code == er::SP_DOES_NOT_EXIST && name.is_none_or(|name| self.may_be_made(&name.to_lowercase()))
     }
 
     fn refused(&mut self, at: &Start, what: &str, text: &[u8], source: drover_db::Error) -> Result<()> {

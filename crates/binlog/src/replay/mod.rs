@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::thread;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Connection, Stop, Watched, server};
+use drover_db::{Connection, Stop, Watched, er, server};
 use drover_report::Progress;
 
 use crate::chain::{Chain, Item};
@@ -562,11 +562,11 @@ fn there_already(args: &ReplayArgs, found: &Found) -> Error {
 /// Rows that a later transaction changed cannot be undone before that one.
 fn not_undone(error: Error) -> Error {
     let hint = match &error {
-        Error::Target { source, .. } if source.code() == Some(1032) => {
+        Error::Target { source, .. } if source.code() == Some(er::KEY_NOT_FOUND) => {
             "a later transaction deleted or changed the row: undo that one too, or pass over what is missing with --skip-missing; \
              drover binlog sql --flashback prints what undoes it"
         }
-        Error::Target { source, .. } if source.code() == Some(1062) => {
+        Error::Target { source, .. } if source.code() == Some(er::DUP_ENTRY) => {
             "a later transaction made a row with that key: undo that one too; drover binlog sql --flashback prints what undoes it"
         }
         _ => return error,

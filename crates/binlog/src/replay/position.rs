@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use drover_db::replays::{FILLED, PROVENANCE, TABLE};
-use drover_db::{Connection, Row, quote};
+use drover_db::{Connection, Row, er, quote};
 
 use super::marks::{Mark, read_done};
 use super::provenance::Provenance;
@@ -101,9 +101,6 @@ pub(super) fn is_own_statement(text: &[u8]) -> bool {
 const ADD_NOTED: &str = "ALTER TABLE `drover`.`replay` ADD COLUMN `noted` BIGINT UNSIGNED";
 const CREATE_SCHEMA: &str = "CREATE DATABASE IF NOT EXISTS `drover`";
 
-/// ER_BAD_FIELD_ERROR.
-const NO_COLUMN: u16 = 1054;
-
 /// The lock under which a replay begins.
 const START: &str = "drover replay start";
 /// Seconds to wait for sessions of an earlier run to end, which were told to.
@@ -188,7 +185,7 @@ impl Positions {
         ))?;
         match connection.query(format!("SELECT `noted` FROM {TABLE} LIMIT 0")) {
             // An older release made the table.
-            Err(error) if error.code() == Some(NO_COLUMN) => {
+            Err(error) if error.code() == Some(er::BAD_FIELD) => {
                 connection.execute(ADD_NOTED)?;
             }
             there => drop(there?),
@@ -230,12 +227,12 @@ impl Positions {
             ))
         };
         let rows = match rows("`noted`") {
-            Err(error) if error.code() == Some(NO_COLUMN) => rows("NULL"),
+            Err(error) if error.code() == Some(er::BAD_FIELD) => rows("NULL"),
             rows => rows,
         };
         let rows = match rows {
             // No such table, no such schema.
-            Err(error) if matches!(error.code(), Some(1146 | 1049)) => return Ok(None),
+            Err(error) if matches!(error.code(), Some(er::NO_SUCH_TABLE | er::BAD_DB)) => return Ok(None),
             rows => rows?,
         };
         Ok(Found::read(rows))
@@ -248,7 +245,9 @@ impl Positions {
             self.quoted()
         ));
         let rows = match rows {
-            Err(error) if matches!(error.code(), Some(1146 | 1049)) => return Ok(BTreeMap::new()),
+            Err(error) if matches!(error.code(), Some(er::NO_SUCH_TABLE | er::BAD_DB)) => {
+                return Ok(BTreeMap::new());
+            }
             rows => rows?,
         };
         let mut named: BTreeMap<String, Vec<Row>> = BTreeMap::new();
@@ -345,7 +344,7 @@ impl Positions {
         let rows = connection
             .query(format!("SELECT `log` FROM {TABLE} WHERE `name` = {}", self.quoted_of_schemas()));
         match rows {
-            Err(error) if matches!(error.code(), Some(1146 | 1049)) => Ok(Vec::new()),
+            Err(error) if matches!(error.code(), Some(er::NO_SUCH_TABLE | er::BAD_DB)) => Ok(Vec::new()),
             rows => Ok(rows?.into_iter().map(|row| row.string(0)).collect()),
         }
     }
@@ -418,7 +417,7 @@ impl Positions {
             let Some(id) = holder.and_then(|row| row.text(0)) else { continue };
             match connection.execute(format!("KILL CONNECTION {id}")) {
                 // It has ended by itself.
-                Err(error) if error.code() == Some(1094) => {}
+                Err(error) if error.code() == Some(er::NO_SUCH_THREAD) => {}
                 killed => drop(killed?),
             }
             connection.execute(format!("DO GET_LOCK('{lock}', {PATIENCE}) AND RELEASE_LOCK('{lock}')"))?;

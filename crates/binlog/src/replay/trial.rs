@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
-use drover_db::{Connection, Watched, quote};
+use drover_db::{Connection, Watched, er, quote};
 use memchr::memmem;
 
 use super::Destination;
@@ -31,9 +31,13 @@ pub(super) struct Trial<'a> {
 
 /// Errors that tell that a server cannot read a statement, whatever definitions there are: syntax, character set, a collation of another
 /// one, collation, type. Source: MySQL `share/messages_to_clients.txt`, MariaDB `sql/share/errmsg-utf8.txt`.
-const UNREADABLE: [u16; 5] = [1064, 1115, 1253, 1273, 4161];
-/// ER_SP_DOES_NOT_EXIST: no function of that name, of the server's own or stored. MySQL 8.0 went without ENCODE and others, 9.6 without MD5 and SHA1.
-pub(super) const NO_FUNCTION: u16 = 1305;
+const UNREADABLE: [u16; 5] = [
+    er::PARSE_ERROR,
+    er::UNKNOWN_CHARACTER_SET,
+    er::COLLATION_CHARSET_MISMATCH,
+    er::UNKNOWN_COLLATION,
+    er::UNKNOWN_DATA_TYPE,
+];
 
 impl<'a> Trial<'a> {
     pub(super) fn begin(destination: &'a Destination) -> Result<Self> {
@@ -89,7 +93,7 @@ impl<'a> Trial<'a> {
                 closed.map(|()| None).map_err(|source| self.failed(source))
             }
             Err(drover_db::Error::Server(error)) => {
-                let is_unreadable = UNREADABLE.contains(&error.code) || error.code == NO_FUNCTION;
+                let is_unreadable = UNREADABLE.contains(&error.code) || error.code == er::SP_DOES_NOT_EXIST;
                 Ok(is_unreadable.then_some(drover_db::Error::Server(error)))
             }
             Err(source) => Err(self.failed(source)),
@@ -115,7 +119,7 @@ impl<'a> Trial<'a> {
                 self.connection.close(statement).map_err(|source| self.failed(source))?;
                 false
             }
-            Err(drover_db::Error::Server(error)) => error.code == NO_FUNCTION,
+            Err(drover_db::Error::Server(error)) => error.code == er::SP_DOES_NOT_EXIST,
             Err(source) => return Err(self.failed(source)),
         };
         self.lacking.insert(word.to_vec(), lacks);

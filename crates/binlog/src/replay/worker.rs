@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use drover_db::{Connection, Watched};
+use drover_db::{Connection, Watched, er};
 
 use super::Destination;
 use super::definitions::{ALREADY_SO, fingerprint};
@@ -59,8 +59,7 @@ struct Work<'a> {
     missing: Vec<String>,
 }
 
-/// Deadlocks and lock timeouts: what was done is rolled back, and can be done again.
-const TRANSIENT: [u16; 2] = [1205, 1213];
+/// What others were in the way of is rolled back, and done again.
 const ATTEMPTS: u32 = 20;
 /// Blocks of files are sent in so many bytes.
 const BLOCK: usize = 64 << 10;
@@ -103,9 +102,7 @@ impl<'a> Worker<'a> {
         loop {
             match self.attempt(&mut transaction) {
                 Err(Error::Target { source, .. })
-                    if can_repeat
-                        && attempts < ATTEMPTS
-                        && source.code().is_some_and(|code| TRANSIENT.contains(&code)) =>
+                    if can_repeat && attempts < ATTEMPTS && source.is_contended() =>
                 {
                     attempts += 1;
                     self.clear();
@@ -233,7 +230,7 @@ impl<'a> Worker<'a> {
         self.flush(work.at)?;
         match self.session.0.execute(text) {
             Ok(_) => Ok(()),
-            Err(source) if source.code() == Some(KEY_NOT_FOUND) => {
+            Err(source) if source.code() == Some(er::KEY_NOT_FOUND) => {
                 work.missing.push(name.to_owned());
                 Ok(())
             }
@@ -254,7 +251,8 @@ impl<'a> Worker<'a> {
                 .0
                 .query("SHOW WARNINGS")
                 .map_err(|source| self.context.destination.failed(name, source))?;
-            let of_values = warnings.into_iter().filter(|row| row.parse(1) != Some(UNSAFE_STATEMENT));
+            let of_values =
+                warnings.into_iter().filter(|row| row.parse(1) != Some(er::BINLOG_UNSAFE_STATEMENT));
             let words: Vec<_> = of_values.map(|row| row.string(2)).collect();
             if !words.is_empty() {
                 return Err(Error::found(format!(
@@ -514,14 +512,13 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// A row is not there, as a server says it of an event of rows.
-const KEY_NOT_FOUND: u16 = 1032;
-/// ER_BINLOG_UNSAFE_STATEMENT, which says how the target logs, and nothing of the row.
-const UNSAFE_STATEMENT: u16 = 1592;
-
 fn missing_row() -> drover_db::Error {
     let message = "the target has no such row".into();
-    drover_db::Error::Server(drover_db::ServerError { code: KEY_NOT_FOUND, state: "HY000".into(), message })
+    drover_db::Error::Server(drover_db::ServerError {
+        code: er::KEY_NOT_FOUND,
+        state: "HY000".into(),
+        message,
+    })
 }
 
 /// Settings that are in no log. What a statement did under them on the logs' server it does under these too: with others it failed there,

@@ -2,7 +2,7 @@
 
 use super::Name;
 use crate::wire::Rows;
-use crate::{Connection, Result, Row};
+use crate::{Connection, Result, Row, er};
 
 /// A column as the catalogue describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,14 +67,12 @@ pub fn columns(connection: &mut Connection, table: &Name) -> Result<Vec<ColumnFa
     };
     let rows = match connection.query(sql("GENERATION_EXPRESSION")) {
         // MySQL before 5.7 has no generated columns, and MariaDB before 10.2 names them in EXTRA.
-        Err(error) if error.code() == Some(UNKNOWN_COLUMN) => connection.query(sql(OLD_GENERATION))?,
+        Err(error) if error.code() == Some(er::BAD_FIELD) => connection.query(sql(OLD_GENERATION))?,
         rows => rows?,
     };
     Ok(rows.into_iter().filter(|row| table.begins(row)).map(|row| column(&row)).collect())
 }
 
-/// ER_BAD_FIELD_ERROR
-const UNKNOWN_COLUMN: u16 = 1054;
 /// What stands for the expression where the catalogue has none.
 const OLD_GENERATION: &str = "IF(EXTRA IN ('VIRTUAL', 'PERSISTENT'), EXTRA, '')";
 

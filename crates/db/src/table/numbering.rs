@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Name;
 use crate::wire::Rows;
-use crate::{Connection, Error, Result, Row, quote};
+use crate::{Connection, Error, Result, Row, er, quote};
 
 /// A view in which the server numbers InnoDB's tables, or the files that hold one each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Numbering {
         // MariaDB does not look at the privilege for LIMIT 0.
         for numbering in Self::ALL {
             match connection.query(format!("{} LIMIT 1", numbering.all())) {
-                Err(error) if is_hidden(&error) => return Ok(true),
+                Err(error) if error.is_denied() => return Ok(true),
                 Err(error) if !is_refused(&error) => return Err(error),
                 _ => {}
             }
@@ -112,13 +112,13 @@ impl Numbering {
 
 /// Whether the server does not have a view, or does not show it this account.
 fn is_refused(error: &Error) -> bool {
-    // ER_UNKNOWN_TABLE, ER_NO_SUCH_TABLE; 1235, 1290 not here
-    is_hidden(error) || matches!(error.code(), Some(1109 | 1146 | 1235 | 1290))
-}
-
-/// Whether the account lacks a privilege.
-fn is_hidden(error: &Error) -> bool {
-    matches!(error.code(), Some(1044 | 1045 | 1142 | 1227))
+    error.is_denied()
+        || matches!(
+            error.code(),
+            Some(
+                er::UNKNOWN_TABLE | er::NO_SUCH_TABLE | er::NOT_SUPPORTED_YET | er::OPTION_PREVENTS_STATEMENT
+            )
+        )
 }
 
 /// What a file of that name is called on the server: all but ASCII letters, digits and the underscore stands for itself as a code.
@@ -126,11 +126,10 @@ fn file_name(connection: &mut Connection, name: &str) -> Result<Option<String>> 
     if let Some(plain) = ascii_file_name(name) {
         return Ok(Some(plain));
     }
-    const ER_UNKNOWN_CHARACTER_SET: u16 = 1115;
     let sql = format!("SELECT CAST(CONVERT({} USING filename) AS BINARY)", quote::string(name));
     match connection.first(sql) {
         // MySQL from 8.0 on
-        Err(error) if error.code() == Some(ER_UNKNOWN_CHARACTER_SET) => Ok(None),
+        Err(error) if error.code() == Some(er::UNKNOWN_CHARACTER_SET) => Ok(None),
         other => Ok(other?.and_then(|row| row.text(0))),
     }
 }
@@ -216,7 +215,7 @@ pub fn mark(connection: &mut Connection, table: &Name) -> Result<Mark> {
         for is_partitioned in [false, true] {
             let rows = match connection.query(numbering.of(&key, is_partitioned)) {
                 Err(error) if is_refused(&error) => {
-                    if is_hidden(&error) {
+                    if error.is_denied() {
                         none = Mark::Hidden;
                     }
                     break;

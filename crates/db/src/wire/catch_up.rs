@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::connection::Connection;
 use super::stream::Deadline;
-use crate::{Cluster, Error, Result};
+use crate::{Cluster, Error, Result, er};
 
 /// What has a transaction wait at its beginning. Galera waits as long as `repl.causal_read_timeout` says, which is 30 s by default; Group
 /// Replication as long as `wait_timeout`.
@@ -23,13 +23,6 @@ const WAITS: [(Cluster, &str, &str); 2] = [
 
 /// A member of a group that has lost its majority asks the others first, and waits for that for ever.
 const PATIENCE: Duration = Duration::from_secs(40);
-
-/// ER_LOCK_WAIT_TIMEOUT: no lock is waited for at the beginning of a transaction. It is what Galera says when the time is over.
-const GALERA_TIMED_OUT: u16 = 1205;
-/// ER_GRP_TRX_CONSISTENCY_BEFORE: the wait for the transactions of the group ended without them.
-const GROUP_TIMED_OUT: u16 = 3797;
-/// ER_GRP_TRX_CONSISTENCY_NOT_ALLOWED: the member recovers, or was expelled.
-const NO_MEMBER: u16 = 3796;
 
 impl Connection {
     /// Waits until the server has applied all that its cluster has committed so far; at once where it is in none.
@@ -58,7 +51,12 @@ impl Connection {
         let waited = self.execute("START TRANSACTION").and_then(|_| self.execute("COMMIT"));
         match waited {
             Err(Error::Server(error))
-                if matches!(error.code, GALERA_TIMED_OUT | GROUP_TIMED_OUT | NO_MEMBER) =>
+                if matches!(
+                    error.code,
+                    er::LOCK_WAIT_TIMEOUT
+                        | er::GRP_TRX_CONSISTENCY_BEFORE
+                        | er::GRP_TRX_CONSISTENCY_NOT_ALLOWED
+                ) =>
             {
                 Err(behind(&self.to, error.to_string()))
             }

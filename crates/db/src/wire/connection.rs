@@ -11,7 +11,7 @@ use super::reply::{Outcome, outcome, server_error};
 use super::result::{Row, Rows};
 use super::rows::{MAX_RESULT, RowStream};
 use super::stream::Breaker;
-use crate::{Error, Result, ServerError};
+use crate::{Error, Result, ServerError, er};
 
 pub(super) const COM_QUERY: u8 = 0x03;
 const COM_SET_OPTION: u8 = 0x1b;
@@ -88,7 +88,7 @@ impl Connection {
         match self.in_transaction {
             true => Ok(()),
             false => Err(ServerError {
-                code: 1213,
+                code: er::LOCK_DEADLOCK,
                 state: "40001".into(),
                 message: "the server has rolled the transaction back without an error".into(),
             }
@@ -531,7 +531,7 @@ pub(super) mod tests {
         let refusal = b"\xff\x7a\x04#42S02none";
         for packets in [&[&[2][..], &column, refusal][..], &[&[1], &column, refusal]] {
             let mut connection = answered_with(packets);
-            assert_eq!(connection.query("SELECT 1").unwrap_err().code(), Some(1146));
+            assert_eq!(connection.query("SELECT 1").unwrap_err().code(), Some(er::NO_SUCH_TABLE));
             assert_eq!(connection.state, State::Ready);
         }
         let mut unended = answered_with(&[&[1], &column, &column]);

@@ -2,7 +2,7 @@
 //! these can lose rows, repeat them, or end the work in statements that are right. `DEFAULT` would take the global value.
 
 use super::connection::Connection;
-use crate::{Error, Result};
+use crate::{Error, Result, er};
 
 /// Name and value, with what another value does.
 const SETTINGS: [(&str, &str); 9] = [
@@ -34,16 +34,13 @@ const BY_VENDOR: &str = "/*!50720 , transaction_read_only = 0 */ /*M!100001 , tx
 /// it is done once, by [`Connection::catch_up`]. Servers that were built without Galera do not know it.
 const CLUSTER: &str = "/*M!100101 , wsrep_sync_wait = 0 */";
 
-/// ER_UNKNOWN_SYSTEM_VARIABLE
-const UNKNOWN: u16 = 1193;
-
 impl Connection {
     /// Makes the session independent of global settings, in one round trip.
     pub(super) fn set_defaults(&mut self) -> Result<()> {
         let all: Vec<_> = SETTINGS.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         for cluster in [CLUSTER, ""] {
             match self.execute(format!("SET SESSION {} {BY_VENDOR} {cluster}", all.join(", "))) {
-                Err(error) if error.code() == Some(UNKNOWN) => {}
+                Err(error) if error.code() == Some(er::UNKNOWN_SYSTEM_VARIABLE) => {}
                 other => return other.map(drop),
             }
         }
@@ -52,7 +49,7 @@ impl Connection {
 
     fn set_if_known(&mut self, setting: &str) -> Result<()> {
         match self.execute(format!("SET SESSION {setting}")) {
-            Err(Error::Server(error)) if error.code == UNKNOWN => Ok(()),
+            Err(Error::Server(error)) if error.code == er::UNKNOWN_SYSTEM_VARIABLE => Ok(()),
             other => other.map(drop),
         }
     }

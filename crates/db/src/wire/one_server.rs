@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::result::Row;
 use super::stream::Deadline;
 use crate::options::{Address, ConnectOptions};
-use crate::{Error, Result, server};
+use crate::{Error, Result, er, server};
 
 /// What connections with the same options share: those of clones too. By default it proves nothing.
 #[derive(Clone, Default)]
@@ -59,9 +59,6 @@ struct Traits {
     /// When it was started, by its own clock, in seconds; each reading of it may differ by one.
     started: i64,
 }
-
-/// ER_SUBQUERY_NO_1_ROW
-const TWO_ROWS: u16 = 1242;
 
 impl OneServer {
     /// All connections must lead to the server of the first, and no new one is taken where that was lost.
@@ -205,7 +202,7 @@ impl Connection {
         let two_rows_if_not =
             format!("DO (SELECT 1 UNION ALL SELECT 1 FROM DUAL WHERE IS_USED_LOCK({lock}) IS NULL)");
         match self.execute(two_rows_if_not) {
-            Err(Error::Server(error)) if error.code == TWO_ROWS => Ok(false),
+            Err(Error::Server(error)) if error.code == er::SUBQUERY_NO_1_ROW => Ok(false),
             other => other.map(|_| true),
         }
     }

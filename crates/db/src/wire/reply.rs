@@ -2,6 +2,7 @@
 
 use super::fields::next_integer;
 use crate::ServerError;
+use crate::er;
 
 /// What the server said of a statement that returns no rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,11 +54,9 @@ pub(super) fn server_error(payload: &[u8]) -> ServerError {
         _ => (&b"HY000"[..], rest),
     };
     let message = String::from_utf8_lossy(&message[..message.len().min(MAX_MESSAGE)]).into_owned();
-    let code = if code == ER_UNKNOWN_ERROR { code_inside(&message).unwrap_or(code) } else { code };
+    let code = if code == er::UNKNOWN_ERROR { code_inside(&message).unwrap_or(code) } else { code };
     ServerError { code, state: String::from_utf8_lossy(state).into_owned(), message }
 }
-
-const ER_UNKNOWN_ERROR: u16 = 1105;
 
 /// The code that TiDB writes into the text of an error that it has no number of MySQL's for: `[kv:9007]Write conflict, …`, or
 /// `ERROR 1231 (42000): Variable 'sql_mode' can't be set …`.
@@ -71,7 +70,7 @@ fn code_inside(message: &str) -> Option<u16> {
         let (class, code) = inside.split_once(':')?;
         let is_class =
             !class.is_empty() && class.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-        code.parse().ok().filter(|code| is_class && *code != ER_UNKNOWN_ERROR)
+        code.parse().ok().filter(|code| is_class && *code != er::UNKNOWN_ERROR)
     });
     codes.next()
 }

@@ -3,7 +3,7 @@
 
 use drover_db::table::{self, UniqueKey};
 use drover_db::wire::Rows;
-use drover_db::{Connection, Row, quote, server};
+use drover_db::{Connection, Row, er, quote, server};
 
 pub(crate) use drover_db::table::{ColumnFacts, Name};
 
@@ -191,14 +191,11 @@ pub(crate) fn partitions(connection: &mut Connection, table: &Name) -> Result<Ve
     let probe = format!("SELECT 1 FROM {table} PARTITION ({}) LIMIT 0", quote::identifier(&first.name));
     match connection.query(probe) {
         // MySQL before 5.6 reads a table as a whole only.
-        Err(error) if error.code() == Some(PARSE_ERROR) => Ok(Vec::new()),
+        Err(error) if error.code() == Some(er::PARSE_ERROR) => Ok(Vec::new()),
         Err(error) => Err(error).doing(|| format!("reading a partition of {table}")),
         Ok(_) => Ok(parts),
     }
 }
-
-/// ER_PARSE_ERROR
-pub(crate) const PARSE_ERROR: u16 = 1064;
 
 /// The statement that creates a table, as the server gives it.
 pub(crate) fn create_table(connection: &mut Connection, table: &Name) -> Result<Vec<u8>> {

@@ -3,7 +3,7 @@
 //! ones are had from a temporary table with the same columns, which takes a row for each member.
 
 use drover_db::sql::{Kind, Token};
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use super::catalog::{ColumnFacts, Name};
 use crate::Result;
@@ -99,7 +99,7 @@ fn truth(connection: &mut Connection, temporary: &str, facts: &ColumnFacts) -> d
     let default =
         connection.first(format!("SELECT CONVERT(DEFAULT({name}) USING utf8mb4) FROM {temporary} LIMIT 1"));
     let default = match default {
-        Err(error) if error.code() == Some(ER_NO_DEFAULT_FOR_FIELD) => None,
+        Err(error) if error.code() == Some(er::NO_DEFAULT_FOR_FIELD) => None,
         other => other?.and_then(|row| row.text(0)),
     };
     if count == 0 {
@@ -110,6 +110,3 @@ fn truth(connection: &mut Connection, temporary: &str, facts: &ColumnFacts) -> d
     let members: Vec<_> = rows.into_iter().map(|row| row.string(0)).collect();
     Ok(Truth { members: members.into_iter(), default })
 }
-
-/// "Field doesn't have a default value".
-const ER_NO_DEFAULT_FOR_FIELD: u16 = 1364;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drover_db::{Connection, Server, Vendor, quote, server};
+use drover_db::{Connection, Server, Vendor, er, quote, server};
 
 use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
@@ -203,7 +203,9 @@ impl<'a> Scripts<'a> {
         );
         let rows = match connection.query(sql) {
             // ER_UNKNOWN_TABLE, and ER_NO_SUCH_TABLE of TiDB
-            Err(error) if matches!(error.code(), Some(1109 | 1146)) => return Ok(Vec::new()),
+            Err(error) if matches!(error.code(), Some(er::UNKNOWN_TABLE | er::NO_SUCH_TABLE)) => {
+                return Ok(Vec::new());
+            }
             other => other.doing(|| format!("listing the libraries of schema '{}'", self.schema))?,
         };
         let wanted = rows.into_iter().filter(|row| row.string(1) == self.schema);

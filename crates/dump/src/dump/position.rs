@@ -3,7 +3,7 @@
 
 use drover_db::server::variable;
 use drover_db::wire::{Batch, Rows};
-use drover_db::{Connection, Vendor};
+use drover_db::{Connection, Vendor, er};
 
 use super::snapshot::is_refusal;
 use crate::Result;
@@ -140,7 +140,7 @@ fn first_that_is_known(
         match connection.query(statement) {
             Ok(_) => return Ok(Some(statement)),
             // ER_PARSE_ERROR, ER_UNKNOWN_SYSTEM_VARIABLE
-            Err(error) if matches!(error.code(), Some(1064 | 1193)) => {}
+            Err(error) if matches!(error.code(), Some(er::PARSE_ERROR | er::UNKNOWN_SYSTEM_VARIABLE)) => {}
             Err(error) if is_refusal(&error) => return Ok(None),
             Err(error) => return Err(error).doing(|| *statement),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use drover_db::table::Column;
-use drover_db::{Connection, Vendor};
+use drover_db::{Connection, Vendor, er};
 
 use super::by_hand;
 use super::catalog::{self, Name};
@@ -305,9 +305,9 @@ fn check_count(connection: &mut Connection, job: &Job<'_>, rows: u64) -> Result<
 pub(super) fn explain(error: Error, name: &Name) -> Error {
     let Error::Server { source, .. } = &error else { return error };
     let what = match source.code() {
-        Some(1146 | 1932) => "was dropped or renamed",
-        Some(1412) => "was altered, truncated or made anew",
-        Some(1054) => "lost a column",
+        Some(er::NO_SUCH_TABLE | er::NO_SUCH_TABLE_IN_ENGINE) => "was dropped or renamed",
+        Some(er::TABLE_DEF_CHANGED) => "was altered, truncated or made anew",
+        Some(er::BAD_FIELD) => "lost a column",
         _ => return error,
     };
     Error::with_hint(

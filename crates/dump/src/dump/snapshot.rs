@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
 use drover_db::wire::{Batch, Breaker};
-use drover_db::{Connection, Server, Stop, Vendor, Watched};
+use drover_db::{Connection, Server, Stop, Vendor, Watched, er};
 
 use super::catalog::{self, Name};
 use super::identity::{Identity, Numbering, Numbers};
@@ -68,8 +68,16 @@ pub(crate) struct Taken {
 
 /// Error numbers that say that the account may not do this, or the server does not have it: another way may work.
 pub(super) fn is_refusal(error: &drover_db::Error) -> bool {
-    // 1044, 1045, 1142, 1227 privileges; 1064 syntax; 1235 not supported; 3 and up are the vendors' own refusals
-    matches!(error.code(), Some(1044 | 1045 | 1142 | 1227 | 1064 | 1235 | 1290 | 1148))
+    error.is_denied()
+        || matches!(
+            error.code(),
+            Some(
+                er::PARSE_ERROR
+                    | er::NOT_SUPPORTED_YET
+                    | er::OPTION_PREVENTS_STATEMENT
+                    | er::NOT_ALLOWED_COMMAND
+            )
+        )
 }
 
 enum Lock {
@@ -365,9 +373,8 @@ fn global_read_lock(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opt
 /// Whether the server has MariaDB's own lock for backups, which came with 10.4, allowed or not: of a stage that was not begun only
 /// a server that knows none says that it cannot read the statement.
 fn knows_backup_stages(coordinator: &mut Connection) -> Result<bool> {
-    const PARSE_ERROR: u16 = 1064;
     match coordinator.execute("BACKUP STAGE END") {
-        Err(drover_db::Error::Server(error)) => Ok(error.code != PARSE_ERROR),
+        Err(drover_db::Error::Server(error)) => Ok(error.code != er::PARSE_ERROR),
         other => other.map(|_| true).doing(|| "BACKUP STAGE END"),
     }
 }

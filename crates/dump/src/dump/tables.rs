@@ -2,7 +2,7 @@
 
 use drover_db::table::{self, ColumnFacts, Literal, ReadColumn, ValueKind, keys};
 use drover_db::wire::BUFFER;
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use super::catalog::{self, Name, Partition, Relation, RelationKind};
 use super::{csv_columns, generated, members};
@@ -303,7 +303,7 @@ impl<'a> Bounds<'a> {
         let select = format!("SELECT 1 {}", self.hinted("USE", table, name));
         let plan = match connection.query(format!("EXPLAIN FORMAT=TRADITIONAL {select}")) {
             // MySQL before 5.6 and MariaDB before 10.1 have one format only.
-            Err(error) if error.code() == Some(catalog::PARSE_ERROR) => {
+            Err(error) if error.code() == Some(er::PARSE_ERROR) => {
                 connection.query(format!("EXPLAIN {select}"))
             }
             plan => plan,

@@ -1,7 +1,7 @@
 //! Who is in the way of a lock.
 
 use drover_db::server::Server;
-use drover_db::{Connection, Row};
+use drover_db::{Connection, ErrorKind, Row, er};
 
 use crate::error::Doing;
 use crate::{Error, Result};
@@ -29,8 +29,7 @@ const IDLE: &str = "SELECT ID, USER, HOST, TIME, 'nothing at the moment: it may 
 
 /// Whether somebody else's lock kept a statement waiting for as long as it may.
 pub(super) fn is_timeout(error: &drover_db::Error) -> bool {
-    // 1205 lock wait timeout; 1969 and 3024 statement time limits
-    matches!(error.code(), Some(1205 | 1969 | 3024))
+    error.code() == Some(er::LOCK_WAIT_TIMEOUT) || error.kind() == Some(ErrorKind::TimedOut)
 }
 
 /// Whether that is what ended the work.
@@ -40,7 +39,7 @@ pub(super) fn has_timed_out(error: &Error) -> bool {
 
 /// Whether the server ended a wait for a lock since others waited for what this session held: another time it may go well.
 pub(super) fn is_deadlock(error: &Error) -> bool {
-    matches!(error, Error::Server { source, .. } if source.code() == Some(1213))
+    matches!(error, Error::Server { source, .. } if source.code() == Some(er::LOCK_DEADLOCK))
 }
 
 /// Whether a session has waited for a lock on a table for so many seconds: for whichever table, since not every server tells, and as far

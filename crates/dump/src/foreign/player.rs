@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
-use drover_db::{Connection, Vendor};
+use drover_db::{Connection, Vendor, er};
 
 use super::context::Context;
 use super::history::RowEnd;
@@ -14,7 +14,7 @@ use super::input;
 use super::replicated;
 use super::script::{Statement, use_statement};
 use super::target::Made;
-use crate::definer::{CURRENT_USER, ER_SPECIFIC_ACCESS_DENIED};
+use crate::definer::CURRENT_USER;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::kind::Kind;
@@ -26,14 +26,19 @@ use crate::{Error, Result};
 pub(super) const BATCH: usize = 4 << 20;
 /// How often a batch that the server rolled back to end a deadlock is tried again.
 pub(super) const ATTEMPTS: u32 = 10;
-const ER_LOCK_DEADLOCK: u16 = 1213;
-const ER_TABLE_EXISTS: u16 = 1050;
-const ER_ERROR_DURING_COMMIT: u16 = 1180;
-/// "Some non-transactional changed tables couldn't be rolled back".
-const ER_WARNING_NOT_COMPLETE_ROLLBACK: u16 = 1196;
 /// Warnings that are not about what is kept: old ways of writing, index options that an engine passes over, and values of
 /// generated columns, which mariadb-dump writes and the server computes.
-const PASSED_OVER: [u16; 9] = [1031, 1287, 1478, 1681, 1906, 3135, 3719, 3720, 3778];
+const PASSED_OVER: [u16; 9] = [
+    er::ILLEGAL_HA,
+    er::WARN_DEPRECATED_SYNTAX,
+    er::ILLEGAL_HA_CREATE_OPTION,
+    er::WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
+    er::WARNING_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN,
+    er::SQL_MODE_MERGED,
+    er::DEPRECATED_UTF8_ALIAS,
+    er::DEPRECATED_NATIONAL,
+    er::DEPRECATED_UTF8MB3_COLLATION,
+];
 /// Warnings of values that were not kept as they were, among those of statements that also define something: NULL, out of range, cut
 /// off, of another type or character set, and in keys twice.
 const OF_VALUES: [u16; 15] =
@@ -310,7 +315,7 @@ impl Player<'_, '_> {
     /// Whether the last ROLLBACK left rows behind.
     fn is_incomplete(&mut self) -> bool {
         let said = self.connection.query("SHOW WARNINGS").map(|rows| rows.rows).unwrap_or_default();
-        said.iter().any(|row| row.parse(1) == Some(ER_WARNING_NOT_COMPLETE_ROLLBACK))
+        said.iter().any(|row| row.parse(1) == Some(er::WARNING_NOT_COMPLETE_ROLLBACK))
     }
 
     /// Sends the file that a LOAD DATA names, which lies beside the script.
@@ -404,14 +409,16 @@ fn row_file(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
 /// The error for a statement that the server did not take.
 pub(super) fn failed(statement: &Statement, source: drover_db::Error) -> Error {
     let hint = match source.code() {
-        Some(ER_TABLE_EXISTS) => Some("--drop-existing drops what the dump also holds"),
-        Some(ER_SPECIFIC_ACCESS_DENIED) if matches!(statement.program(), Ok(Some(_))) => Some(CURRENT_USER),
+        Some(er::TABLE_EXISTS) => Some("--drop-existing drops what the dump also holds"),
+        Some(er::SPECIFIC_ACCESS_DENIED) if matches!(statement.program(), Ok(Some(_))) => Some(CURRENT_USER),
         // So MariaDB says, while it fills an empty table and unique_checks is off, that a key is there twice.
-        Some(ER_ERROR_DURING_COMMIT) => {
+        Some(er::ERROR_DURING_COMMIT) => {
             Some("two of the rows have the same key: this server tells no more of it here")
         }
         // The dump holds it as it is; the server of another vendor or version does not.
-        Some(1064 | 1115 | 1273 | 1286) => Some(
+        Some(
+            er::PARSE_ERROR | er::UNKNOWN_CHARACTER_SET | er::UNKNOWN_COLLATION | er::UNKNOWN_STORAGE_ENGINE,
+        ) => Some(
             "this server does not understand the statement: was the dump made on another vendor's or a newer server?",
         ),
         _ => None,
@@ -450,7 +457,7 @@ pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
 }
 
 pub(super) fn is_deadlock(error: &Error) -> bool {
-    matches!(error, Error::Server { source, .. } if source.code() == Some(ER_LOCK_DEADLOCK))
+    matches!(error, Error::Server { source, .. } if source.code() == Some(er::LOCK_DEADLOCK))
 }
 
 #[cfg(test)]

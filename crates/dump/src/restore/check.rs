@@ -394,8 +394,7 @@ fn nowhere_to_try(lacks: &Error) -> Error {
 
 /// Whether the account lacks a privilege.
 fn is_denied(error: &Error) -> bool {
-    // ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR
-    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(1044 | 1142 | 1227)))
+    matches!(error, Error::Server { source, .. } if source.is_denied())
 }
 
 fn refusal(refused: &[Refusal]) -> Error {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use drover_db::table::ValueKind;
 use drover_db::wire::{Outcome, ParameterKind, Prepared};
-use drover_db::{Cluster, Connection, Row, Server, Vendor, quote, server};
+use drover_db::{Cluster, Connection, ErrorKind, Row, Server, Vendor, er, quote, server};
 
 use super::inserts::Inserts;
 use super::objects::OLD_FASHIONED;
@@ -270,14 +270,10 @@ enum Sending {
     Inserts(Box<Inserts>),
 }
 
-/// That a statement is logged as such which may not do the same everywhere (ER_BINLOG_UNSAFE_STATEMENT), as one that fills a column with
-/// AUTO_INCREMENT which no key begins with: the values are given here.
-const UNSAFE_STATEMENT: u16 = 1592;
-
 /// Whether a warning is about the statement, not about its rows. 5.7 says of each that fills a partitioned table of MyISAM that such tables
 /// go out of use.
 fn is_of_statement(code: u16) -> bool {
-    code == UNSAFE_STATEMENT || OLD_FASHIONED.contains(&code)
+    code == er::BINLOG_UNSAFE_STATEMENT || OLD_FASHIONED.contains(&code)
 }
 
 /// What the server did with lines.
@@ -424,9 +420,9 @@ impl Values {
 /// that was ended by somebody.
 pub(crate) fn is_refused(error: &Error) -> bool {
     match error {
-        Error::Server { source, .. } => {
-            source.code().is_some_and(|code| ![1053, 1213, 1317, 1927].contains(&code))
-        }
+        Error::Server { source, .. } => source
+            .code()
+            .is_some_and(|code| code != er::LOCK_DEADLOCK && ErrorKind::of(code) != ErrorKind::Ended),
         Error::Found { .. } => true,
         Error::File { .. } | Error::Stopped => false,
     }
@@ -435,8 +431,7 @@ pub(crate) fn is_refused(error: &Error) -> bool {
 /// Whether the server says of a file that it has no value for a column. MySQL 8.0 before 8.0.33 says so of a geometry that must not be NULL,
 /// though the file has one (found with 8.0.12).
 pub(crate) fn is_unfilled(error: &Error) -> bool {
-    const NO_DEFAULT_FOR_FIELD: u16 = 1364;
-    matches!(error, Error::Server { source, .. } if source.code() == Some(NO_DEFAULT_FOR_FIELD))
+    matches!(error, Error::Server { source, .. } if source.code() == Some(er::NO_DEFAULT_FOR_FIELD))
 }
 
 /// Whether lines can come as values.

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use drover_db::Connection;
+use drover_db::er;
 
 use super::inflow::{Loaded, Rows, Way};
 use super::parts::Parts;
@@ -24,12 +25,11 @@ use crate::{Error, Result};
 const PIECE: usize = 256 << 10;
 /// Where two that load into one table each wait for the other, one is told to try again, so many times at most.
 pub(crate) const ATTEMPTS: usize = 100;
-/// "Data truncated": what MariaDB says of an ENUM's error value.
-const WARN_DATA_TRUNCATED: u16 = 1265;
 
 /// What servers say of text that is invalid in its character set: "Incorrect string value", "Invalid … character string", and "Cannot
 /// convert string" from MySQL 8.0 on.
-pub(super) const OF_INVALID_TEXT: [u16; 3] = [staging::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, 1300, 3854];
+pub(super) const OF_INVALID_TEXT: [u16; 3] =
+    [er::TRUNCATED_WRONG_VALUE_FOR_FIELD, er::INVALID_CHARACTER_STRING, er::CANNOT_CONVERT_STRING];
 
 /// Why rows were not loaded.
 pub(crate) enum Refusal {
@@ -92,7 +92,7 @@ impl Expected {
         if *affected == rows && *warnings == 0 {
             return Ok(());
         }
-        let is_enum_error = |(code, _): &(u16, String)| *code == WARN_DATA_TRUNCATED;
+        let is_enum_error = |(code, _): &(u16, String)| *code == er::WARN_DATA_TRUNCATED;
         let expected = *warnings <= enum_errors && !said.is_empty() && said.iter().all(is_enum_error);
         if *affected == rows && expected {
             return Ok(());
@@ -118,12 +118,12 @@ impl Expected {
 fn why_refused(code: u16) -> Option<&'static str> {
     match code {
         // ER_DUP_ENTRY
-        1062 => Some(
+        er::DUP_ENTRY => Some(
             "a unique key of this server takes values for equal that are different where they come from, as a collation does that is another one \
              here (--check lists those); ",
         ),
         // ER_WARN_DATA_OUT_OF_RANGE
-        1264 => Some(
+        er::WARN_DATA_OUT_OF_RANGE => Some(
             "the column's type ends sooner on this server, as TIME does on MySQL, and TIMESTAMP there and on MariaDB before 11.5 (docs/translation.md); ",
         ),
         _ => None,
@@ -333,7 +333,7 @@ impl Load<'_> {
 /// Whether the server rolled back to end a deadlock, or as another transaction was first: the same may go well another time.
 pub(crate) fn is_deadlock(error: &Error) -> bool {
     // Of TiDB (its manual, Error Codes): 8022 and 9007 another transaction was first, 8028 the schema changed.
-    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(1213 | 8022 | 8028 | 9007)))
+    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(er::LOCK_DEADLOCK | er::TIDB_TRANSACTION_RETRIED_OUT | er::TIDB_SCHEMA_CHANGED | er::TIDB_WRITE_CONFLICT)))
 }
 
 /// A number in the server's summary, such as that behind `Warnings:`.

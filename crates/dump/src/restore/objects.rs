@@ -1,7 +1,7 @@
 //! Running the scripts of a dump against the target.
 
 use drover_db::sql::{Dialect, Kind, Token, tokens};
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use super::rename::Renames;
 use super::steps::is_note;
@@ -20,7 +20,14 @@ use crate::translate::Translator;
 
 /// Warnings that say only that an older way of writing is going out of use: integer display widths, names of character
 /// sets, collations, options and sql_modes. They come for nearly every object of an older server.
-pub(super) const OLD_FASHIONED: [u16; 6] = [1287, 1681, 3135, 3719, 3720, 3778];
+pub(super) const OLD_FASHIONED: [u16; 6] = [
+    er::WARN_DEPRECATED_SYNTAX,
+    er::WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
+    er::SQL_MODE_MERGED,
+    er::DEPRECATED_UTF8_ALIAS,
+    er::DEPRECATED_NATIONAL,
+    er::DEPRECATED_UTF8MB3_COLLATION,
+];
 
 /// A schema that no server makes under the name that it is to have: a directory had it that no CREATE DATABASE made.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::grants::Held;
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use super::dependents::parent;
 use super::objects::{Scripts, each};
@@ -163,7 +163,7 @@ impl Asking<'_> {
 
 /// Whether a privilege is missing, and it is this one: ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR.
 fn is_denial(code: u16, message: &str, privilege: &str) -> bool {
-    code == 1044 || code == 1142 && message.contains(privilege)
+    code == er::DBACCESS_DENIED || code == er::TABLEACCESS_DENIED && message.contains(privilege)
 }
 
 /// A statement that takes this privilege and comes to nothing; `None` if there is no such statement.

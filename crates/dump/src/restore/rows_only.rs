@@ -1,7 +1,7 @@
 //! A dump that holds rows only goes into tables that are there. Afterwards each holds just the dump's rows, which is what
 //! verification proves: so a table must be empty before, and nothing on the target may change the rows on their way in.
 
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use super::rename::Renames;
 use crate::dump::catalog::{self, Name, Relation, RelationKind};
@@ -95,11 +95,10 @@ pub(super) fn check(
 
 /// Empties a table of which nobody knows what it holds of the rows that are to come.
 pub(crate) fn empty(connection: &mut Connection, name: &Name, table: &Table) -> Result<()> {
-    const ER_VERS_NOT_SUPPORTED: u16 = 4137;
     let doing = || format!("emptying {name}");
     if !table.with_history {
         match connection.execute(format!("TRUNCATE TABLE {name}")) {
-            Err(error) if error.code() == Some(ER_VERS_NOT_SUPPORTED) => {}
+            Err(error) if error.code() == Some(er::VERS_NOT_SUPPORTED) => {}
             other => return other.map(drop).doing(doing),
         }
     }

@@ -13,9 +13,6 @@ use crate::format::digest::Digest;
 use crate::format::manifest::{Column, Table};
 use crate::{Error, Result};
 
-/// "Incorrect string value".
-pub(super) const ER_TRUNCATED_WRONG_VALUE_FOR_FIELD: u16 = 1366;
-
 /// The error for rows for which the way around failed too.
 pub(crate) fn also_failed(first: Error, second: Error) -> Error {
     let hint = match &second {

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use drover_db::{Cluster, Connection, quote};
+use drover_db::{Cluster, Connection, er, quote};
 
 use super::rename::Renames;
 use crate::dump::catalog::{self, Name};
@@ -216,7 +216,9 @@ impl Steps {
             self.table
         )) {
             // ER_TABLE_EXISTS_ERROR: it was not there a moment ago.
-            Err(error) if error.code() == Some(1050) => return Err(self.taken("this one has loaded nothing")),
+            Err(error) if error.code() == Some(er::TABLE_EXISTS) => {
+                return Err(self.taken("this one has loaded nothing"));
+            }
             made => drop(
                 made.doing(|| format!("creating {}, which notes how far the {} is", self.table, self.work))?,
             ),
@@ -261,7 +263,7 @@ impl Steps {
         let sql = format!("SELECT 1 FROM {} WHERE step = {}", self.table, quote::string(&self.own));
         match connection.first(sql) {
             // ER_NO_SUCH_TABLE, ER_BAD_DB_ERROR
-            Err(error) if matches!(error.code(), Some(1146 | 1049)) => Ok(false),
+            Err(error) if matches!(error.code(), Some(er::NO_SUCH_TABLE | er::BAD_DB)) => Ok(false),
             // Who may load need not be one who may read.
             Err(drover_db::Error::Server(_)) => Ok(true),
             row => Ok(row.doing(|| format!("reading {}", self.table))?.is_some()),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use drover_db::options::ConnectOptions;
-use drover_db::{Cluster, Connection, Stop, Vendor, quote};
+use drover_db::{Cluster, Connection, Stop, Vendor, er, quote};
 
 use super::dependents;
 use super::objects::{Scripts, each};
@@ -466,7 +466,14 @@ fn refuse(outcome: &mut Outcome, schema: &Schema, object: &Object, error: &Error
 /// view may have lacked its definer only.
 fn is_about_what_it_needs(error: &Error) -> bool {
     // ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST, ER_VIEW_INVALID, ER_NO_SUCH_USER
-    const LACKS: [u16; 6] = [1049, 1054, 1146, 1305, 1356, 1449];
+    const LACKS: [u16; 6] = [
+        er::BAD_DB,
+        er::BAD_FIELD,
+        er::NO_SUCH_TABLE,
+        er::SP_DOES_NOT_EXIST,
+        er::VIEW_INVALID,
+        er::NO_SUCH_USER,
+    ];
     matches!(error, Error::Server { source, .. } if source.code().is_some_and(|code| LACKS.contains(&code)))
 }
 

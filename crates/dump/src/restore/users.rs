@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::grants::{Grant, Scope, Who, like, parse};
 use drover_db::server::has_no_function;
-use drover_db::{Connection, ServerError, Vendor};
+use drover_db::{Connection, ServerError, Vendor, er};
 use serde::Serialize;
 
 use super::missing::There;
@@ -272,7 +272,7 @@ impl Users {
                 Ok(_) => {}
                 Err(error)
                     if !self.facts.makes_whole()
-                        && error.code() == Some(CANNOT_USER)
+                        && error.code() == Some(er::CANNOT_USER)
                         && statement.starts_with("CREATE ") => {}
                 Err(drover_db::Error::Server(error)) => {
                     let what = format!("it was not created: {}", without_secrets(&error, account));
@@ -521,18 +521,14 @@ fn refusal(connection: &mut Connection, statement: &str) -> Result<Option<String
 
 /// The server's words, unless they quote the statement, which holds a hash.
 fn without_secrets(error: &ServerError, account: &Account) -> String {
-    const SYNTAX: u16 = 1064;
     let message = error.message.as_bytes();
     let shows =
         |secret: &[u8]| !secret.is_empty() && message.windows(secret.len()).any(|window| window == secret);
-    match error.code == SYNTAX || account.secrets().any(|secret| shows(&secret.0)) {
+    match error.code == er::PARSE_ERROR || account.secrets().any(|secret| shows(&secret.0)) {
         true => format!("the server does not take the statement (error {})", error.code),
         false => error.message.clone(),
     }
 }
-
-/// ER_CANNOT_USER: an account is there already, of which a server without IF NOT EXISTS says so.
-const CANNOT_USER: u16 = 1396;
 
 /// The statement that a person would need, with a password in place of the hashes.
 fn without_hashes(account: &Account, form: Form) -> String {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use drover_db::options::ConnectOptions;
 use drover_db::sql::Dialect;
 use drover_db::table::{ColumnFacts, columns};
-use drover_db::{Connection, Server, Stop, quote};
+use drover_db::{Connection, Server, Stop, er, quote};
 use serde::Serialize;
 
 use super::args::VerifyArgs;
@@ -436,9 +436,10 @@ impl Verify<'_> {
         then: &[Vec<u8>],
         now: &Result<Vec<Vec<u8>>>,
     ) -> Result<bool> {
-        const NO_SUCH_EVENT: u16 = 1539;
         match (now, End::of(then)) {
-            (Err(Error::Server { source, .. }), Some(end)) if source.code() == Some(NO_SUCH_EVENT) => {
+            (Err(Error::Server { source, .. }), Some(end))
+                if source.code() == Some(er::EVENT_DOES_NOT_EXIST) =>
+            {
                 end.has_dropped(connection)
             }
             _ => Ok(false),
@@ -557,7 +558,20 @@ fn defined(connection: &mut Connection, name: &Name, object: &Object) -> Result<
 /// Unknown schema, table, column or routine; no such index to force, or none of the partitions, the character set or the
 /// collation that a border is written with.
 fn is_missing(code: u16) -> bool {
-    matches!(code, 1049 | 1054 | 1115 | 1146 | 1176 | 1273 | 1305 | 1360 | 1539 | 1735 | 1747)
+    matches!(
+        code,
+        er::BAD_DB
+            | er::BAD_FIELD
+            | er::UNKNOWN_CHARACTER_SET
+            | er::NO_SUCH_TABLE
+            | er::KEY_DOES_NOT_EXIST
+            | er::UNKNOWN_COLLATION
+            | er::SP_DOES_NOT_EXIST
+            | er::TRG_DOES_NOT_EXIST
+            | er::EVENT_DOES_NOT_EXIST
+            | er::UNKNOWN_PARTITION
+            | er::PARTITION_CLAUSE_ON_NONPARTITIONED
+    )
 }
 
 fn read(connection: &mut Connection, part: &Part<'_>, meter: &mut Meter<'_>) -> Result<Sums> {

@@ -2,7 +2,7 @@
 //! users that they belong to.
 
 use drover_db::sql::{Dialect, tokens};
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use super::objects::{Scripts, each};
 use crate::error::Doing;
@@ -123,7 +123,7 @@ fn refused(failed: Failed<'_>, warnings: &mut Vec<String>) -> Result<()> {
 /// Whether a definer may be the reason: it does not exist (1449), or lacks a privilege on a schema, table, column or routine. The servers
 /// check the privileges of views and functions that a new view reads with those of their definers, and name these as the account.
 fn is_about_a_definer(error: &Error) -> bool {
-    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(1449 | 1356 | 1044 | 1142 | 1143 | 1370)))
+    matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(er::NO_SUCH_USER | er::VIEW_INVALID | er::DBACCESS_DENIED | er::TABLEACCESS_DENIED | er::COLUMNACCESS_DENIED | er::PROCACCESS_DENIED)))
 }
 
 /// The statement with CREATE OR REPLACE.

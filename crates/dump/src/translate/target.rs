@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::collations::defaults;
 use drover_db::sql::partitions;
-use drover_db::{Connection, Server, Vendor};
+use drover_db::{Connection, Server, Vendor, er};
 
 use crate::Result;
-use crate::dump::catalog::PARSE_ERROR;
 use crate::error::Doing;
 
 /// Modes that some version of either vendor lacks. Others are left as they are.
@@ -168,7 +167,7 @@ fn engines(connection: &mut Connection) -> Result<BTreeSet<String>> {
 fn reads_partitions(connection: &mut Connection) -> Result<bool> {
     match connection.query("SELECT 1 FROM information_schema.ENGINES PARTITION (p) LIMIT 0") {
         Ok(_) => Ok(true),
-        Err(error) if error.code().is_some() => Ok(error.code() != Some(PARSE_ERROR)),
+        Err(error) if error.code().is_some() => Ok(error.code() != Some(er::PARSE_ERROR)),
         Err(error) => Err(error).doing(|| "asking for partitions"),
     }
 }
@@ -197,7 +196,9 @@ fn unknown_modes(connection: &mut Connection) -> Result<BTreeSet<String>> {
         match connection.execute(format!("SET SESSION sql_mode = '{mode}'")) {
             Ok(_) => {}
             // ER_WRONG_VALUE_FOR_VAR, ER_UNSUPPORTED_SQL_MODE
-            Err(error) if matches!(error.code(), Some(1231 | 3867)) => {
+            Err(error)
+                if matches!(error.code(), Some(er::WRONG_VALUE_FOR_VAR | er::UNSUPPORTED_SQL_MODE)) =>
+            {
                 unknown.insert(mode.to_owned());
             }
             Err(error) => return Err(error).doing(|| format!("trying the sql_mode {mode}")),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::grants::{Line, Who};
 use drover_db::wire::Rows;
-use drover_db::{Connection, Row, Server, Vendor, quote, server};
+use drover_db::{Connection, Row, Server, Vendor, er, quote, server};
 use serde_json::Value;
 
 use super::model::{
@@ -56,11 +56,11 @@ pub(crate) fn settings(connection: &mut Connection) -> Result<BTreeMap<String, S
 
 pub(super) fn rows(connection: &mut Connection, sql: &str, what: &str) -> Result<Rows> {
     connection.query(sql).map_err(|error| match error.code() {
-        Some(1044 | 1142 | 1143 | 1227) => Error::with_hint(
+        _ if error.is_denied() => Error::with_hint(
             format!("accounts cannot be read: this account has no SELECT on {what}: {error}"),
             "GRANT SELECT ON mysql.* to the account, or leave --users away",
         ),
-        Some(1146) => Error::with_hint(
+        Some(er::NO_SUCH_TABLE) => Error::with_hint(
             format!("accounts cannot be read: the server has no {what}"),
             "of MariaDB they are read from 10.4 on; without --users the schemas are dumped",
         ),
@@ -318,7 +318,7 @@ fn read_roles(connection: &mut Connection, vendor: Vendor, accounts: &mut [Accou
 /// MySQL has roles from 8.0 on.
 fn rows_if_there(connection: &mut Connection, table: &str) -> Result<Rows> {
     match connection.query(format!("SELECT * FROM {table}")) {
-        Err(error) if error.code() == Some(1146) => Ok(Rows::default()),
+        Err(error) if error.code() == Some(er::NO_SUCH_TABLE) => Ok(Rows::default()),
         Err(_) => rows(connection, &format!("SELECT * FROM {table}"), table),
         Ok(rows) => Ok(rows),
     }
@@ -340,13 +340,10 @@ fn read_proxies(connection: &mut Connection, accounts: &mut [Account]) -> Result
     Ok(())
 }
 
-/// ER_NONEXISTING_GRANT
-const NO_SUCH_GRANT: u16 = 1141;
-
 fn read_grants(connection: &mut Connection, account: &mut Account) -> Result<()> {
     let what = format!("the grants of {}", account.who);
     let lines = match connection.query(format!("SHOW GRANTS FOR {}", account.who)) {
-        Err(error) if error.code() == Some(NO_SUCH_GRANT) => {
+        Err(error) if error.code() == Some(er::NONEXISTING_GRANT) => {
             return Err(Error::with_hint(
                 format!(
                     "accounts cannot be read: the server passes over {}, as one of a host by name where skip_name_resolve is ON: {error}",

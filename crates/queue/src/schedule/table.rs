@@ -1,15 +1,12 @@
 //! The table of schedules.
 
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 use super::Schedule;
 use crate::error::Doing;
 use crate::rows::{each, number, or_null};
 use crate::shard::Shard;
 use crate::{Error, Result};
-
-/// What a server says of a table that is not there.
-const NO_TABLE: u16 = 1146;
 
 const COLUMNS: &str = "name, cron, zone, kind, object_id, payload, priority, tenant, is_paused, next_ms, last_ms, fired, missed, error";
 
@@ -28,7 +25,7 @@ pub(crate) fn read(connection: &mut Connection, wants_payloads: bool) -> Result<
 
 /// Whether the queue was made before there were schedules.
 pub(super) fn is_too_old(error: &Error) -> bool {
-    error.code() == Some(NO_TABLE)
+    error.code() == Some(er::NO_SUCH_TABLE)
 }
 
 /// Those that are due, which nobody else changes before the transaction ends.

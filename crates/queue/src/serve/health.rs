@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use drover_db::wire::Rows;
-use drover_db::{Connection, Error};
+use drover_db::{Connection, Error, er};
 use serde::Serialize;
 
 /// The window of deadlocks a minute.
@@ -102,7 +102,7 @@ fn told<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(error) => match error.code() {
-            Some(1227) => Ok(Err(refused(&error))),
+            Some(er::SPECIFIC_ACCESS_DENIED) => Ok(Err(refused(&error))),
             Some(_) => Ok(Err(error.hidden_transactions().map_or_else(|| error.to_string(), str::to_owned))),
             None => Err(error),
         },
@@ -165,7 +165,7 @@ fn lag(connection: &mut Connection) -> Result<Reading, Error> {
     let mut last = String::new();
     for statement in statements {
         match told(connection.query(statement).map(Some).or_else(|error| match error.code() {
-            Some(1064) => Ok(None), // it knows the next one
+            Some(er::PARSE_ERROR) => Ok(None), // it knows the next one
             _ => Err(error),
         }))? {
             Ok(Some(rows)) => return Ok(most(&rows)),

@@ -6,6 +6,8 @@ use super::account::{Password, USER};
 use super::{Plan, wait};
 use crate::{Error, Flavour, Server, sql};
 
+use drover_db::er;
+
 const PRIVILEGES: &str = "REPLICATION SLAVE";
 
 /// Positions are kept so that a killed replica goes on where it was.
@@ -42,7 +44,7 @@ pub(super) fn form(nodes: &[Server], source_port: u16) -> Result<(), Error> {
         match sql::run(replica.socket(), &way) {
             Ok(()) => break,
             // ER_PARSE_ERROR: an older server has another way.
-            Err(error) if error.code() == Some(1064) && ways.peek().is_some() => {}
+            Err(error) if error.code() == Some(er::PARSE_ERROR) && ways.peek().is_some() => {}
             Err(error) => return Err(replica.refused(error)),
         }
     }
@@ -108,7 +110,9 @@ fn status(replica: &Server) -> drover_db::Result<Status> {
     let (rows, word) = match connection.query("SHOW REPLICA STATUS") {
         Ok(rows) => (rows, "Replica"),
         // ER_PARSE_ERROR: MySQL before 8.0.22.
-        Err(error) if error.code() == Some(1064) => (connection.query("SHOW SLAVE STATUS")?, "Slave"),
+        Err(error) if error.code() == Some(er::PARSE_ERROR) => {
+            (connection.query("SHOW SLAVE STATUS")?, "Slave")
+        }
         Err(error) => return Err(error),
     };
     // MariaDB takes both statements, and names the columns as it always did.
