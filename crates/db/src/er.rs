@@ -62,12 +62,14 @@ pub const UNKNOWN_STORAGE_ENGINE: u16 = 1286;
 pub const WARN_DEPRECATED_SYNTAX: u16 = 1287;
 pub const OPTION_PREVENTS_STATEMENT: u16 = 1290;
 pub const INVALID_CHARACTER_STRING: u16 = 1300;
+pub const TRUNCATED_WRONG_VALUE: u16 = 1292;
 /// No such function of the server's own either: MySQL 8.0 went without ENCODE and others, 9.6 without MD5 and SHA1.
 pub const SP_DOES_NOT_EXIST: u16 = 1305;
 pub const QUERY_INTERRUPTED: u16 = 1317;
 pub const VIEW_INVALID: u16 = 1356;
 pub const TRG_DOES_NOT_EXIST: u16 = 1360;
 pub const NO_DEFAULT_FOR_FIELD: u16 = 1364;
+pub const DIVISION_BY_ZERO: u16 = 1365;
 pub const TRUNCATED_WRONG_VALUE_FOR_FIELD: u16 = 1366;
 pub const PROCACCESS_DENIED: u16 = 1370;
 pub const NO_BINARY_LOGGING: u16 = 1381;
@@ -108,6 +110,7 @@ pub const LOAD_INFILE_CAPABILITY_DISABLED: u16 = 4166;
 pub const QUERY_TIMEOUT: u16 = 3024;
 pub const BEFORE_DML_VALIDATION_ERROR: u16 = 3098;
 pub const SQL_MODE_MERGED: u16 = 3135;
+pub const INVALID_JSON_TEXT_IN_PARAM: u16 = 3141;
 /// A row is locked, and NOWAIT was asked for.
 pub const LOCK_NOWAIT: u16 = 3572;
 pub const DEPRECATED_UTF8_ALIAS: u16 = 3719;

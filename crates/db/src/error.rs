@@ -92,6 +92,13 @@ impl ServerError {
     pub fn kind(&self) -> Kind {
         Kind::of(self.code)
     }
+
+    /// Whether the server takes no changes. With the same number it also says that other options of it prevent a statement.
+    fn is_read_only(&self) -> bool {
+        let text = self.message.to_lowercase();
+        self.kind() == Kind::ReadOnly
+            && ["read-only", "read_only", "read only"].iter().any(|word| text.contains(word))
+    }
 }
 
 /// An error of a connection or of a statement sent over it.
@@ -283,6 +290,9 @@ impl Error {
             _ if self.is_full() => {
                 "three connections at once are enough for a dump or a restore, which then has one worker; a dump of tables without transactions (MyISAM) \
                  needs four, and each guard one more; SHOW PROCESSLIST shows who has the others (max_user_connections, max_connections)"
+            }
+            Self::Server(error) if error.is_read_only() => {
+                "the server takes no changes: it is a replica, or read_only is set there; use the one that is written to"
             }
             Self::Connect { .. } => "is the server running, and are --host, --port and --socket right?",
             Self::TooSlow { .. } => {

@@ -46,6 +46,8 @@ pub(crate) struct Shape {
     pub(crate) twins: Vec<usize>,
     /// Fields of which something tells behind those whether loading loses some of their value, as 1 or 0.
     pub(crate) losses: Vec<usize>,
+    /// Fields of documents, of which none is empty.
+    pub(crate) documents: Vec<usize>,
     /// Fields whose values are replaced, in order.
     pub(crate) masks: Vec<(usize, Masker)>,
 }
@@ -178,6 +180,17 @@ impl<'a> Lines<'a> {
         if !self.shape.losses.is_empty() {
             self.count_losses(rest);
         }
+        if self.shape.documents.is_empty() { Ok(()) } else { self.see_documents(payload) }
+    }
+
+    fn see_documents(&self, mut payload: &[u8]) -> Result<()> {
+        let mut documents = self.shape.documents.iter().peekable();
+        for column in 0..self.shape.columns {
+            let field = next_field(&mut payload).ok_or_else(malformed)?;
+            if documents.next_if(|document| **document == column).is_some() && field == Field::Bytes(b"") {
+                return Err(cut_document());
+            }
+        }
         Ok(())
     }
 
@@ -239,6 +252,9 @@ impl<'a> Lines<'a> {
                 self.buffer.push(b'\t');
             }
             let length = row.next_field().map_err(broken)?;
+            if length == Some(0) && self.shape.documents.contains(&column) {
+                return Err(cut_document());
+            }
             let start = self.buffer.len();
             let masker = self.shape.masks.iter().find(|(masked, _)| *masked == column);
             if let Some((_, masker)) = masker {
@@ -386,6 +402,18 @@ fn whole_number(text: &[u8]) -> Option<i128> {
     }
     let number = i128::from(number);
     (!digits.is_empty()).then_some(if is_negative { -number } else { number })
+}
+
+/// What helps where the server gives an empty text for a document.
+pub(crate) const LARGER_PACKET: &str =
+    "SET GLOBAL max_allowed_packet = 1073741824 on the server that is read, and run the command again";
+
+/// MySQL gives an empty text, and a warning (1301), for a document whose text it has no room for.
+fn cut_document() -> Error {
+    Error::with_hint(
+        "the server gives an empty text for a document: its text is longer than max_allowed_packet",
+        LARGER_PACKET,
+    )
 }
 
 fn malformed() -> Error {

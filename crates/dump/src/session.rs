@@ -111,7 +111,7 @@ const RESTORE: &[Setting] = &[
     wanted("restrict_fk_on_non_standard_key", "OFF"),
     // A row format that the target no longer takes is a difference that verification reports, not a reason to stop.
     wanted("innodb_strict_mode", "OFF"),
-    wanted("max_error_count", "1000"),
+    wanted("max_error_count", "65535"),
     // Two that load into one table may come to wait for each other, however slow they are.
     wanted("innodb_lock_wait_timeout", "86400"),
     // A TIMESTAMP without a default has none, as every definition that a server prints says: where this is OFF, the first one of

@@ -46,13 +46,43 @@ pub struct ReadColumn {
     pub loses: Option<String>,
     /// Whether its zero may have a sign.
     pub signed_zero: bool,
+    /// Whether its values are documents (JSON of MySQL), of which none is an empty text.
+    pub is_document: bool,
 }
 
 impl ReadColumn {
     /// Reads a document as the text that the server prints: where it stays text, loading changes nothing in it.
     pub fn as_printed(&mut self) {
         if self.column.is_cast_to_json() {
-            (self.column.read, self.stored, self.loses) = (None, None, None);
+            let printed = format!("CAST({} AS CHAR)", quote::identifier(&self.column.name));
+            let text = self
+                .column
+                .read
+                .as_deref()
+                .and_then(|read| read.strip_prefix("CAST(")?.strip_suffix(" AS JSON)"));
+            // Only what mends the text is left of it.
+            self.column.read = text.filter(|text| *text != printed).map(str::to_owned);
+            (self.stored, self.loses) = (None, None);
+        }
+    }
+
+    /// Has newlines in documents written as JSON writes them: MySQL 5.7 puts them as they are into the base64 of more than 57 bytes, and reads
+    /// no such text. Where the server has no room for the text (`max_allowed_packet`), it is empty, as it is without this.
+    pub fn escape_newlines(&mut self) {
+        let name = quote::identifier(&self.column.name);
+        let printed = format!("CAST({name} AS CHAR)");
+        let escaped = format!(
+            "IF({name} IS NULL, NULL, COALESCE(REPLACE({printed}, _utf8mb4 X'0A', _utf8mb4 X'5C6E'), ''))"
+        );
+        if self.is_document && self.column.read.is_none() {
+            self.column.read = Some(escaped);
+            return;
+        }
+        for read in [&mut self.column.read, &mut self.loses].into_iter().flatten() {
+            *read = read.replace(&printed, &escaped);
+        }
+        if self.is_document {
+            self.stored = Some(escaped);
         }
     }
 
@@ -135,6 +165,7 @@ fn row_time(column: Column) -> ReadColumn {
         kind: ValueKind::Word,
         loses: None,
         signed_zero: false,
+        is_document: false,
     }
 }
 
@@ -176,7 +207,8 @@ pub fn read_column(facts: &ColumnFacts) -> ReadColumn {
     };
     let column = Column { name: facts.name.clone(), read, load };
     let signed_zero = matches!(facts.data_type.as_str(), "float" | "double");
-    ReadColumn { column, stored, error_mark, literal: literal(facts), kind, loses, signed_zero }
+    let is_document = facts.data_type == "json";
+    ReadColumn { column, stored, error_mark, literal: literal(facts), kind, loses, signed_zero, is_document }
 }
 
 /// Whether the servers may find text in that character set invalid. That of members is never.
@@ -197,10 +229,12 @@ fn double(name: &str) -> String {
 
 impl ReadColumn {
     /// Has documents told by their size too from what loading makes of them: MySQL 5.7 prints a DOUBLE without a fraction as a whole number.
+    /// Those of which loading makes other values are told apart anyway.
     pub fn tell_by_size(&mut self) {
         let read = self.column.read.as_deref().filter(|_| self.column.is_cast_to_json());
-        if let (Some(stored), Some(read)) = (&self.stored, read) {
-            let is_same = format!("JSON_STORAGE_SIZE({stored}) = JSON_STORAGE_SIZE({read})");
+        if let (Some(stored), Some(read), Some(loses)) = (&self.stored, read, &self.loses) {
+            let name = quote::identifier(&self.column.name);
+            let is_same = format!("{loses} OR JSON_STORAGE_SIZE({name}) = JSON_STORAGE_SIZE({read})");
             self.stored = Some(format!("IF({is_same}, {stored}, CONCAT({stored}, ' '))"));
         }
     }

@@ -9,7 +9,12 @@ use crate::drover::{Output, copy, copy_as, drover_on, dump, restore, run, verify
 use crate::reach;
 use crate::servers::{is_wanted, on_both, source, start, target};
 
-on_both!(definers_are_no_reason_to_refuse_views, no_definers, functions_that_no_log_takes);
+on_both!(
+    definers_are_no_reason_to_refuse_views,
+    no_definers,
+    functions_that_no_log_takes,
+    what_may_not_be_dropped_goes_first
+);
 
 /// The definer may do all in the schema of this name, and nothing in others.
 fn account(server: &Server, schema: &str) {
@@ -61,6 +66,26 @@ fn definers_are_no_reason_to_refuse_views(flavour: Flavour) {
     run(&mut verify(target, dir.path(), into)).done();
     sql(target, "GRANT ALL ON definers_new.* TO definers@localhost");
     assert_eq!(sums(target, "definers_new"), "20,40");
+}
+
+/// A view or program of a definer with SYSTEM_USER is dropped by no account without it (MySQL from 8.0.16 on): its tables are there then.
+fn what_may_not_be_dropped_goes_first(flavour: Flavour) {
+    let (target, dir) = (target(flavour), tempfile::tempdir().unwrap());
+    sql(
+        target,
+        "CREATE DATABASE df_kept; USE df_kept; CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2);
+         CREATE VIEW v AS SELECT id FROM t; CREATE PROCEDURE p() SELECT 1;
+         CREATE USER df_owner@localhost; GRANT ALL ON df_kept.* TO df_owner@localhost",
+    );
+    run(&mut dump(target, "df_kept", dir.path())).done();
+    let again = "--drop-existing --definer current-user -u df_owner";
+    let restored = run(&mut restore(target, dir.path(), again));
+    match flavour {
+        Flavour::MariaDb => drop(restored.done()),
+        Flavour::MySql => drop(restored.refused(&["SYSTEM_USER", "nothing was changed"])),
+    }
+    let there = "SELECT (SELECT COUNT(*) FROM df_kept.v) + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'df_kept')";
+    assert_eq!(value(target, there), "3");
 }
 
 #[test]

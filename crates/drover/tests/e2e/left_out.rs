@@ -18,8 +18,29 @@ on_both!(
     refused_by_the_same_vendor,
     directories_that_are_no_schemas,
     many_small_partitions,
+    keys_to_what_is_not_there,
     tables_that_a_cluster_does_not_replicate
 );
+
+/// A foreign key to another schema is made as it is; where that is not there, no row can be added.
+fn keys_to_what_is_not_there(flavour: Flavour) {
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    sql(
+        source,
+        "CREATE DATABASE lo_parents; CREATE TABLE lo_parents.p (id INT PRIMARY KEY); INSERT INTO lo_parents.p VALUES (1);
+         CREATE DATABASE lo_children; CREATE TABLE lo_children.c (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES lo_parents.p (id));
+         INSERT INTO lo_children.c VALUES (1)",
+    );
+    run(&mut dump(source, "lo_children", &dir.path().join("dump"))).done();
+    let says = "table `lo_children`.`c`: a foreign key refers to `lo_parents`.`p`";
+    let checked = run(&mut restore(target, &dir.path().join("dump"), "--check")).done();
+    let copied = run(&mut copy(source, target, "lo_children", &dir.path().join("state"))).done();
+    for output in [checked, copied] {
+        assert!(output.to_string().contains(says), "{output}");
+    }
+    let both = run(&mut copy(source, target, "lo_parents", &dir.path().join("parents"))).done();
+    assert!(!both.to_string().contains("foreign key"), "{both}");
+}
 
 /// What only the source has: an engine, a tablespace, a place for files, a reference system, a time zone.
 fn refused_by_the_same_vendor(flavour: Flavour) {

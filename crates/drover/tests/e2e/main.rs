@@ -10,6 +10,7 @@ mod chance;
 mod client;
 mod compare;
 mod doctor;
+mod documents;
 mod downgrade;
 mod drover;
 mod files;

@@ -224,13 +224,14 @@ fn what_it_takes_and_does_not_keep_is_said() {
         "DROP DATABASE IF EXISTS ignored; CREATE DATABASE ignored; USE ignored; CREATE TABLE words (id INT PRIMARY KEY, t TEXT, n INT, FULLTEXT KEY found (t), \
          KEY down (n DESC)); INSERT INTO words VALUES (1, 'a', 1); \
          CREATE TABLE parts (id INT PRIMARY KEY) PARTITION BY RANGE (id) SUBPARTITION BY HASH (id) SUBPARTITIONS 2 \
-         (PARTITION a VALUES LESS THAN (10), PARTITION b VALUES LESS THAN (20)); INSERT INTO parts VALUES (1), (2), (11)",
+         (PARTITION a VALUES LESS THAN (10), PARTITION b VALUES LESS THAN (20)); INSERT INTO parts VALUES (1), (2), (11);
+         CREATE VIEW checked AS SELECT id FROM parts WHERE id < 15 WITH CASCADED CHECK OPTION",
     );
     let out = dir.path().join("dump");
     run(&mut dump(source, "ignored", &out)).done();
     client::sql(source, "DROP DATABASE ignored");
     let restored = run(server.drover("restore").arg(&out)).found(&["verified  identical: 4 rows"]);
-    for lost in ["FULLTEXT KEY `found`", "SUBPARTITION BY"] {
+    for lost in ["FULLTEXT KEY `found`", "SUBPARTITION BY", "WITH CASCADED CHECK OPTION"] {
         assert!(restored.stderr.contains(lost), "no word of {lost}: {restored}");
     }
     assert!(!restored.stderr.contains("`down`"), "{restored}");

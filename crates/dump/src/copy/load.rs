@@ -146,7 +146,7 @@ impl<'a> Loads<'a> {
         let doing = self.doing();
         let loaded = inflow.end(self.connection, || doing.clone());
         let loaded = loaded.map_err(|error| Refusal::of(self.way, error))?;
-        Expected::of("chunk", chunk).check(&loaded, || doing.clone())?;
+        Expected::of("chunk", self.target.table, chunk).check(&loaded, || doing.clone())?;
         match &self.staging {
             Some(staging) => Ok(staging.copy(self.connection, chunk.rows)?),
             None => Ok(()),

@@ -22,7 +22,7 @@ use crate::dump::reader::Place;
 use crate::dump::snapshot::Taken;
 use crate::dump::source::{Holds, Source, View};
 use crate::dump::tables::TablePlan;
-use crate::dump::warnings::lost_zeros;
+use crate::dump::warnings::{lost_documents, lost_zeros};
 use crate::error::Doing;
 use crate::format::files::Compressor;
 use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table, TargetOutcome};
@@ -316,6 +316,7 @@ impl Copy<'_> {
         let mut report = restore.finish(target, &mut begun, &targets, &filled, loading, threads)?;
         report.rewrites.extend(history);
         report.rewrites.extend(zeros_lost(&plan.view.manifest));
+        report.rewrites.extend(lost_documents(&plan.view.manifest, &report.server));
         plan.view.manifest.target = Some(outcome(&report));
         report.warnings.extend(fewer);
         begun.steps.check_own(target)?;
@@ -399,6 +400,7 @@ impl Copy<'_> {
         let steps = state.steps(target)?;
         let mut report = restore.prove_again(target, &steps, self.source.threads)?;
         report.rewrites.extend(zeros_lost(&manifest));
+        report.rewrites.extend(lost_documents(&manifest, &server));
         add_earlier(&mut report, manifest.target.clone().unwrap_or_default());
         steps.end(target)?;
         journal::remove(self.store())?;

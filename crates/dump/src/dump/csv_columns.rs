@@ -70,7 +70,16 @@ fn csv_column(facts: &ColumnFacts) -> ReadColumn {
         _ => {}
     }
     let column = Column { name: facts.name.clone(), read, load: None };
-    ReadColumn { column, stored: None, error_mark: None, literal, kind, loses, signed_zero: false }
+    ReadColumn {
+        column,
+        stored: None,
+        error_mark: None,
+        literal,
+        kind,
+        loses,
+        signed_zero: false,
+        is_document: own.is_document,
+    }
 }
 
 #[cfg(test)]

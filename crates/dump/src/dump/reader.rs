@@ -23,7 +23,7 @@ use crate::format::manifest::{Chunk, RowFormat, Table};
 use crate::format::names;
 use crate::format::row_file::{Form, RowWriter};
 use crate::progress::{Progress, Share};
-use crate::rows::{self, Lines, Meter, Part, Shape, Sums};
+use crate::rows::{self, LARGER_PACKET, Lines, Meter, Part, Shape, Sums};
 use crate::store::Store;
 use crate::{Error, Result};
 
@@ -308,6 +308,8 @@ pub(super) fn explain(error: Error, name: &Name) -> Error {
         Some(er::NO_SUCH_TABLE | er::NO_SUCH_TABLE_IN_ENGINE) => "was dropped or renamed",
         Some(er::TABLE_DEF_CHANGED) => "was altered, truncated or made anew",
         Some(er::BAD_FIELD) => "lost a column",
+        // Of an empty text, as of a document that the server has no room for.
+        Some(er::INVALID_JSON_TEXT_IN_PARAM) => return Error::with_hint(error.to_string(), LARGER_PACKET),
         _ => return error,
     };
     Error::with_hint(

@@ -126,7 +126,8 @@ impl View {
                 table.files = chunks.remove(&Name::new(&schema.name, &table.name)).unwrap_or_default();
             }
         }
-        manifest.warnings.extend(about_rows(manifest.row_format, &manifest.server, &manifest.schemas));
+        let about_rows = about_rows(manifest);
+        manifest.warnings.extend(about_rows);
         if manifest.tables().flat_map(|(_, table)| &table.files).any(|chunk| chunk.earlier.is_some()) {
             manifest.earlier_snapshots = earlier;
         }

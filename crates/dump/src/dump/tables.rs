@@ -61,7 +61,11 @@ impl TablePlan {
         };
         let mut columns: Vec<_> =
             columns.into_iter().map(|column| as_written(column, format, &masks)).collect();
-        if columns.iter().any(|column| column.stored.is_some()) && hides_doubles(connection)? {
+        let has_documents = columns.iter().any(|column| column.is_document);
+        if has_documents && breaks_base64(connection)? {
+            columns.iter_mut().for_each(ReadColumn::escape_newlines);
+        }
+        if has_documents && hides_doubles(connection)? {
             columns.iter_mut().for_each(ReadColumn::tell_by_size);
         }
         // Rows of the past have the keys of living ones, and an engine that does not keep the rows in the order of a key is
@@ -182,6 +186,7 @@ impl TablePlan {
             masks: self.maskers(),
             twins: (0..self.columns.len()).filter(|&index| self.columns[index].stored.is_some()).collect(),
             losses: (0..self.columns.len()).filter(|&index| self.columns[index].loses.is_some()).collect(),
+            documents: (0..self.columns.len()).filter(|&index| self.columns[index].is_document).collect(),
             ..shape(table)
         }
     }
@@ -219,6 +224,16 @@ fn hides_doubles(connection: &mut Connection) -> Result<bool> {
     }
 }
 
+/// Whether the server prints newlines in documents as they are, which is no JSON: MySQL 5.7 does, in the base64 of bytes.
+fn breaks_base64(connection: &mut Connection) -> Result<bool> {
+    const SQL: &str = "SELECT INSTR(CAST(JSON_ARRAY(CAST(REPEAT('a', 100) AS BINARY)) AS CHAR), '\\n') > 0";
+    match connection.first(SQL) {
+        Ok(row) => Ok(row.is_some_and(|row| row.string(0) == "1")),
+        Err(error) if error.code().is_some() => Ok(false),
+        Err(error) => Err(error).doing(|| "trying how JSON is printed"),
+    }
+}
+
 /// Whether every row is sure to be handed out whole, whatever its values: see [`BUFFER`]. Text is read as it is.
 fn are_short(facts: &[ColumnFacts]) -> bool {
     /// What CHAR, VARCHAR, BINARY and VARBINARY columns add up to at most (both servers' limit of a row's size).
@@ -249,7 +264,7 @@ fn as_written(mut column: ReadColumn, format: RowFormat, masks: &[Masked]) -> Re
         column.loses = None; // lines hold any bytes
     }
     if is_masked {
-        (column.stored, column.error_mark) = (None, None);
+        (column.stored, column.error_mark, column.is_document) = (None, None, false);
     }
     if is_masked && column.kind == ValueKind::OtherText && format == RowFormat::Csv {
         column.column.read = None; // the same value has the same mask in all forms

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use drover_db::{Server, Vendor, quote};
+use drover_units::show::things;
 
 use super::catalog::Name;
 use super::select::LeftOut;
-use crate::format::manifest::{Chunk, RowFormat, Schema, Table};
+use crate::format::manifest::{Chunk, Manifest, RowFormat, Schema, Table};
 use crate::restore::steps::is_note;
+use crate::translate::Rewrite;
 
 /// What loading cannot keep is said for each table; of zeros a copy says more ([`lost_zeros`]).
 fn retyped(server: &Server, schemas: &[Schema]) -> Vec<String> {
@@ -21,7 +23,7 @@ fn retyped(server: &Server, schemas: &[Schema]) -> Vec<String> {
             if server.vendor == Vendor::MySql && server.numbers() < (8, 0, 0) { OR_DOUBLE } else { "" };
         let or_zero = if has_zeros_read(table) { "; or a negative zero" } else { "" };
         (rows > 0 && is_read(table, |read| read.ends_with(" AS JSON)")))
-            .then(|| format!("table {name}: {rows} rows hold {JSON}{or_double}{or_zero}"))
+            .then(|| format!("table {name}: {} with {JSON}{or_double}{or_zero}", things(rows, "row")))
     };
     tables(schemas).filter_map(say).collect()
 }
@@ -46,18 +48,41 @@ pub(crate) fn lost_zeros(schemas: &[Schema]) -> impl Iterator<Item = (Name, u64)
 }
 
 /// What is known of the rows when they have been read.
-pub(super) fn about_rows(format: RowFormat, server: &Server, schemas: &[Schema]) -> Vec<String> {
-    let invalid = invalid_text(format, schemas);
+pub(super) fn about_rows(manifest: &Manifest) -> Vec<String> {
+    let Manifest { schemas, row_format, server, copied, .. } = manifest;
+    let invalid = invalid_text(*row_format, schemas);
     let retyped = retyped(server, schemas).into_iter();
-    retyped.chain(untold_documents(schemas)).chain(invalid).chain(long_statements(schemas)).collect()
+    // A copy has lost them: that is said by itself.
+    let untold = untold_documents(schemas).filter(|_| !copied);
+    retyped.chain(untold).chain(invalid).chain(long_statements(schemas)).collect()
 }
+
+/// What loading makes of documents whose text does not tell all.
+const UNTOLD: &str = "text does not tell a DATE, TIME, DATETIME, BLOB or BIT, of which loading makes a string, or a DECIMAL of more digits than the \
+                      DOUBLE that becomes of it (JSON_TYPE tells)";
 
 /// Documents that are others when their text has been loaded, though that is the same.
 fn untold_documents(schemas: &[Schema]) -> impl Iterator<Item = String> {
-    const WHAT: &str = "hold values that text does not tell: loading makes a string of a DATE, TIME, DATETIME, BLOB or BIT, and a DOUBLE of \
-                        a DECIMAL of more digits than that has (JSON_TYPE tells)";
-    counted(schemas, |file| &file.untold_documents)
-        .map(|(table, column, count)| format!("table {table}: {count} documents of column {column} {WHAT}"))
+    counted(schemas, |file| &file.untold_documents).map(|(table, column, count)| {
+        format!(
+            "table {table}: {} of column {column} would be others when loaded: {UNTOLD}",
+            things(count, "document")
+        )
+    })
+}
+
+/// The same as what a restore or a copy into a server loses that has JSON as a type of its own: others keep the text.
+pub(crate) fn lost_documents(manifest: &Manifest, server: &Server) -> impl Iterator<Item = Rewrite> {
+    let has_types = server.vendor == Vendor::MySql;
+    counted(&manifest.schemas, |file| &file.untold_documents).filter(move |_| has_types).map(
+        |(table, column, count)| Rewrite {
+            object: format!("table {table}"),
+            from: format!("JSON in {column} (documents: {count})"),
+            to: "what its text tells".into(),
+            reason: UNTOLD.into(),
+            loses: true,
+        },
+    )
 }
 
 /// Columns with what the files count of each, if it is anything.

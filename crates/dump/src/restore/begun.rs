@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use drover_db::{Connection, Server, quote, replays};
 
+use super::dependents;
 use super::events::{self, Events};
 use super::global::{LocalInfile, RedoLog, redo_log_warning};
 use super::objects::Scripts;
@@ -90,6 +91,7 @@ impl<'a> Restore<'a> {
         if let Err(error) = self.take(coordinator, &mut steps, users.as_ref(), &mut warnings) {
             return Err(steps.maybe_of_others(coordinator, error));
         }
+        warnings.extend(dependents::keys_to_nowhere(&scripts, coordinator, self.manifest)?);
         if self.args.disable_redo {
             redo_log.disable()?;
         }
@@ -181,7 +183,7 @@ impl<'a> Restore<'a> {
             definers_changed: self.definers_changed,
             mixed: filled.mixed(),
             warnings: grouped(&begun.warnings),
-            rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
+            rewrites: self.rewrites(&begun.server),
             refused: self.translator.map(Translator::refused).unwrap_or_default(),
             users: users.map(Users::report),
             verify,

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
 use super::begun::NO_FILES;
+use super::dependents;
 use super::in_place::{self, InPlace};
 use super::objects::{ImpossibleSchema, Scripts, each};
 use super::privileges::{Lacking, programs};
@@ -19,6 +20,7 @@ use super::trial::{Outcome, Trial, both_mysql};
 use super::users::{Users, UsersReport};
 use crate::definer::{Asked, Definers};
 use crate::dump::catalog::Name;
+use crate::dump::warnings::lost_documents;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema};
 use crate::format::script::dialect;
@@ -135,18 +137,22 @@ pub(crate) fn try_on_target(
     warnings.retain(|warning| !is_to_come(warning));
     let mut warnings = grouped(&warnings);
     warnings.extend(asked.hints.iter().cloned());
+    let scripts = Scripts { store, renames, definers, translator: translator.as_ref() };
+    warnings.extend(dependents::keys_to_nowhere(&scripts, &mut connection, &manifest)?);
     let local_infile =
         server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
     let has_rows = manifest.contents.has_rows();
     if local_infile.as_deref() == Some("0") && has_rows && !args.enable_local_infile {
         warnings.push(NO_FILES.into());
     }
+    let mut rewrites = translator.map(|translator| translator.rewrites()).unwrap_or_default();
+    rewrites.extend(lost_documents(&manifest, &server));
     Ok(CheckReport {
         from: manifest.server,
         server,
         objects: outcome.tried,
         definers_changed: asked.changed,
-        rewrites: translator.map(|translator| translator.rewrites()).unwrap_or_default(),
+        rewrites,
         refused,
         users: accounts.map(Users::report),
         warnings,

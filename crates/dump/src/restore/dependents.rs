@@ -3,15 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use drover_db::quote;
 use drover_db::sql::{Dialect, Token, tokens};
+use drover_db::{Connection, quote};
 
 use super::objects::{Scripts, each};
 use super::rename::Renames;
-use super::trial::{Outcome, Trial};
+use super::trial::{Kind, Outcome, Trial, kind_of};
 use crate::Result;
+use crate::ddl::CreateTable;
 use crate::dump::catalog::Name;
-use crate::format::manifest::Schema;
+use crate::error::Doing;
+use crate::format::manifest::{Manifest, Schema};
 use crate::format::script::dialect;
 
 /// The table that a foreign key in a table of `schema` refers to.
@@ -23,6 +25,49 @@ pub(super) fn parent(item: &[u8], schema: &str) -> Option<Name> {
         true => Some(Name::new(&name(at + 1)?, &name(at + 3)?)),
         false => Some(Name::new(schema, &name(at + 1)?)),
     }
+}
+
+/// The foreign keys of the dump's tables, by their names on the target: whose it is, and to which table it refers.
+pub(super) fn foreign_keys(scripts: &Scripts<'_>, manifest: &Manifest) -> Result<Vec<(Name, Name)>> {
+    let mut found = Vec::new();
+    for (schema, table) in manifest.tables() {
+        let create = scripts.read(&table.script)?.pop().unwrap_or_default();
+        let items = CreateTable::parse(&create).map(|parts| parts.items).unwrap_or_default();
+        let child = scripts.renames.relation(&schema.name, &table.name);
+        let keys = items.iter().filter(|item| kind_of(item) == Kind::ForeignKey);
+        found.extend(
+            keys.filter_map(|item| parent(item, &child.schema)).map(|parent| (child.clone(), parent)),
+        );
+    }
+    Ok(found)
+}
+
+/// Warns of foreign keys to tables that are neither in the dump nor on the target: they are made, and take no rows until those are there.
+pub(super) fn keys_to_nowhere(
+    scripts: &Scripts<'_>,
+    connection: &mut Connection,
+    manifest: &Manifest,
+) -> Result<Vec<String>> {
+    let own: BTreeSet<_> = manifest
+        .tables()
+        .map(|(schema, table)| scripts.renames.relation(&schema.name, &table.name))
+        .collect();
+    let others: BTreeSet<_> =
+        foreign_keys(scripts, manifest)?.into_iter().filter(|(_, parent)| !own.contains(parent)).collect();
+    let mut warnings = Vec::new();
+    for (child, parent) in others {
+        let is_there = format!(
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            quote::string(&parent.schema),
+            quote::string(&parent.name)
+        );
+        if connection.first(is_there).doing(|| format!("looking for {parent}"))?.is_none() {
+            warnings.push(format!(
+                "table {child}: a foreign key refers to {parent}, which is neither here nor in the dump: until it is made, no row can be added"
+            ));
+        }
+    }
+    Ok(warnings)
 }
 
 /// Notes programs that name what is refused.

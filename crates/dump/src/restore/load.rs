@@ -3,8 +3,8 @@
 
 use std::cell::Cell;
 
-use drover_db::Connection;
-use drover_db::er;
+use drover_db::table::Column;
+use drover_db::{Connection, er};
 
 use super::inflow::{Loaded, Rows, Way};
 use super::parts::Parts;
@@ -13,7 +13,7 @@ use super::staging::{self, Staging};
 use super::steps::Steps;
 use super::targets::{Target, is_transactional};
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Manifest};
+use crate::format::manifest::{Chunk, Manifest, Table};
 use crate::format::row_file::RowReader;
 use crate::guard::Guard;
 use crate::progress::Progress;
@@ -68,17 +68,38 @@ impl From<Refusal> for Error {
 
 /// What a load is to come to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Expected {
+pub(crate) struct Expected<'a> {
     /// What is loaded: a file or a chunk.
     pub(crate) unit: &'static str,
     pub(crate) rows: u64,
     /// Values that are the error value of an ENUM.
     pub(crate) enum_errors: u64,
+    /// The columns that are loaded.
+    pub(crate) columns: &'a [Column],
 }
 
-impl Expected {
-    pub(crate) fn of(unit: &'static str, chunk: &Chunk) -> Self {
-        Self { unit, rows: chunk.rows, enum_errors: chunk.enum_errors }
+impl<'a> Expected<'a> {
+    pub(crate) fn of(unit: &'static str, table: &'a Table, chunk: &Chunk) -> Self {
+        Self { unit, rows: chunk.rows, enum_errors: chunk.enum_errors, columns: &table.columns }
+    }
+
+    /// Whether a warning is about what the server computes of the values, and not about a value that is loaded: of a generated column, a
+    /// CHECK, a key on an expression. It may have said so where the row came from, too.
+    fn is_computed(&self, (code, text): &(u16, String)) -> bool {
+        match *code {
+            er::TRUNCATED_WRONG_VALUE => {
+                text.starts_with("Truncated incorrect ") && !text.contains(" for column ")
+            }
+            er::DIVISION_BY_ZERO => true,
+            er::WARN_DATA_OUT_OF_RANGE | er::WARN_DATA_TRUNCATED | er::TRUNCATED_WRONG_VALUE_FOR_FIELD => {
+                // 'n' or `schema`.`table`.`n`
+                let named =
+                    text.rsplit_once(" for column ").and_then(|(_, rest)| rest.rsplit_once(" at row "));
+                let name = named.map(|(name, _)| name.trim_end_matches(['\'', '`']));
+                name.is_some_and(|name| !self.columns.iter().any(|column| name.ends_with(&column.name)))
+            }
+            _ => false,
+        }
     }
 
     /// Compares what the server did with what was sent.
@@ -87,9 +108,10 @@ impl Expected {
         loaded: &Loaded,
         doing: impl Fn() -> String,
     ) -> std::result::Result<(), Refusal> {
-        let Self { unit, rows, enum_errors } = self;
+        let Self { unit, rows, enum_errors, .. } = self;
         let Loaded { affected, warnings, said } = loaded;
-        if *affected == rows && *warnings == 0 {
+        let are_all_listed = said.len() as u64 == *warnings;
+        if *affected == rows && are_all_listed && said.iter().all(|warning| self.is_computed(warning)) {
             return Ok(());
         }
         let is_enum_error = |(code, _): &(u16, String)| *code == er::WARN_DATA_TRUNCATED;
@@ -272,7 +294,7 @@ impl Load<'_> {
         let refused = |error| Refusal::of(way, error);
         sent.map_err(refused)?;
         self.check_file(reader)?;
-        Expected::of("file", self.chunk).check(&loaded.map_err(refused)?, || self.doing())
+        Expected::of("file", self.target.table, self.chunk).check(&loaded.map_err(refused)?, || self.doing())
     }
 
     fn send(&self, connection: &mut Connection, parts: &mut Parts<'_>, reader: &mut RowReader) -> Result<()> {

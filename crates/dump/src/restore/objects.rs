@@ -1,12 +1,13 @@
 //! Running the scripts of a dump against the target.
 
+use std::collections::BTreeSet;
+
 use drover_db::sql::{Dialect, Kind, Token, tokens};
 use drover_db::{Connection, er, quote};
 
 use super::rename::Renames;
 use super::steps::is_note;
 use super::{typed, views};
-use crate::Result;
 use crate::definer::Definers;
 use crate::dump::programs::{alter_collation, schema_collation};
 use crate::error::Doing;
@@ -17,6 +18,7 @@ use crate::schema::SchemaOptions;
 use crate::session::{self, Purpose};
 use crate::store::Store;
 use crate::translate::Translator;
+use crate::{Error, Result};
 
 /// Warnings that say only that an older way of writing is going out of use: integer display widths, names of character
 /// sets, collations, options and sql_modes. They come for nearly every object of an older server.
@@ -259,35 +261,80 @@ impl Scripts<'_> {
         self.drop_routines_and_events(connection, manifest)
     }
 
-    /// Drops what the dump also holds.
+    /// Drops what the dump also holds. What the server may refuse comes first, and the rows last.
     pub(super) fn drop_existing(&self, connection: &mut Connection, manifest: &Manifest) -> Result<()> {
-        for (word, name) in self.existing(connection, manifest)? {
+        let (views, others): (Vec<_>, Vec<_>) =
+            self.existing(connection, manifest)?.into_iter().partition(|(word, _)| word == "VIEW");
+        let mut programs = views;
+        programs.extend(self.routines_and_events(connection, manifest)?);
+        let of_others = definers_of_others(connection)?;
+        programs.sort_by_key(|(_, name)| !of_others.contains(name));
+        let mut has_dropped = false;
+        for (word, name) in programs {
+            drop_program(connection, &word, &name, has_dropped)?;
+            has_dropped = true;
+        }
+        session::set(connection, Purpose::Restore)?;
+        for (word, name) in others {
             let sql = format!("DROP {word} IF EXISTS {name}");
             connection.execute(&sql).doing(|| sql.clone())?;
         }
-        self.drop_routines_and_events(connection, manifest)
+        Ok(())
     }
 
     fn drop_routines_and_events(&self, connection: &mut Connection, manifest: &Manifest) -> Result<()> {
-        let there = crate::dump::catalog::schemas(connection)?;
-        for schema in &manifest.schemas {
-            let target = self.renames.schema(&schema.name);
-            if !there.iter().any(|name| name == target) {
-                continue;
-            }
-            // A package takes its body with it; triggers went with their tables.
-            let objects = schema.routines.iter().rev().chain(&schema.events);
-            for object in objects.filter(|object| object.kind != "PACKAGE BODY") {
-                if object.kind == "PACKAGE" {
-                    connection.execute("SET SESSION sql_mode = 'ORACLE'").doing(|| "setting sql_mode")?;
-                }
-                let sql =
-                    format!("DROP {} IF EXISTS {}", object.kind, quote::qualified(target, &object.name));
-                connection.execute(&sql).doing(|| sql.clone())?;
-            }
+        for (word, name) in self.routines_and_events(connection, manifest)? {
+            drop_program(connection, &word, &name, true)?;
         }
         session::set(connection, Purpose::Restore)
     }
+
+    /// Those of the dump in schemas that are there, as [`Scripts::existing`].
+    fn routines_and_events(
+        &self,
+        connection: &mut Connection,
+        manifest: &Manifest,
+    ) -> Result<Vec<(String, String)>> {
+        let there = crate::dump::catalog::schemas(connection)?;
+        let mut found = Vec::new();
+        for schema in &manifest.schemas {
+            let target = self.renames.schema(&schema.name);
+            // A package takes its body with it; triggers go with their tables.
+            let objects = schema.routines.iter().rev().chain(&schema.events);
+            let objects = objects
+                .filter(|object| there.iter().any(|name| name == target) && object.kind != "PACKAGE BODY");
+            found.extend(objects.map(|object| (object.kind.clone(), quote::qualified(target, &object.name))));
+        }
+        Ok(found)
+    }
+}
+
+/// Drops a view, routine or event, if it is there.
+fn drop_program(connection: &mut Connection, word: &str, name: &str, has_dropped: bool) -> Result<()> {
+    if word == "PACKAGE" {
+        connection.execute("SET SESSION sql_mode = 'ORACLE'").doing(|| "setting sql_mode")?;
+    }
+    let sql = format!("DROP {word} IF EXISTS {name}");
+    match connection.execute(&sql) {
+        // MySQL from 8.0.16 on, of what an account with SYSTEM_USER has made.
+        Err(error) if error.is_denied() && !has_dropped => Err(Error::with_hint(
+            format!("{sql}: {error}: nothing was changed"),
+            "grant the account what the server names, or have somebody with it drop it",
+        )),
+        dropped => dropped.map(drop).doing(|| sql.clone()),
+    }
+}
+
+/// The views, routines and events whose definer is another account: the server may refuse to drop them.
+fn definers_of_others(connection: &mut Connection) -> Result<BTreeSet<String>> {
+    let of = |view: &str, word: &str| {
+        format!(
+            "SELECT {word}_SCHEMA, {word}_NAME FROM information_schema.{view} WHERE DEFINER <> CURRENT_USER()"
+        )
+    };
+    let sql = [of("VIEWS", "TABLE"), of("ROUTINES", "ROUTINE"), of("EVENTS", "EVENT")].join(" UNION ALL ");
+    let rows = connection.query(sql).doing(|| "asking for definers")?;
+    Ok(rows.into_iter().map(|row| quote::qualified(&row.string(0), &row.string(1))).collect())
 }
 
 /// Whether something in a schema has the name of what the dump has there, or of a note of how far a restore is.

@@ -6,11 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use drover_db::grants::Held;
 use drover_db::{Connection, er, quote};
 
-use super::dependents::parent;
+use super::dependents;
 use super::objects::{Scripts, each};
 use super::rename::Renames;
-use super::trial::{Kind, kind_of};
-use crate::ddl::CreateTable;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema};
 use crate::users::translate::escaped;
@@ -41,7 +39,8 @@ impl Lacking {
         let held = Held::of(connection).doing(|| "reading the account's privileges")?;
         let mut lacking = Self { account, ..Self::default() };
         let mut asking = Asking { connection, held, renames: scripts.renames };
-        let with_parents = parents(scripts, manifest)?;
+        let keys = dependents::foreign_keys(scripts, manifest)?;
+        let with_parents: BTreeSet<_> = keys.into_iter().map(|(_, parent)| parent.schema).collect();
         let programs: BTreeSet<_> =
             programs(manifest).map(|(schema, _, privilege)| (schema.name.as_str(), privilege)).collect();
         for schema in &manifest.schemas {
@@ -110,19 +109,6 @@ pub(super) fn programs(manifest: &Manifest) -> impl Iterator<Item = (&Schema, &O
         .chain(of(|schema| &schema.routines, "CREATE ROUTINE"))
         .chain(of(|schema| &schema.triggers, "TRIGGER"))
         .chain(of(|schema| &schema.events, "EVENT"))
-}
-
-/// The schemas of the target in which there are tables that foreign keys refer to.
-fn parents(scripts: &Scripts<'_>, manifest: &Manifest) -> Result<BTreeSet<String>> {
-    let mut schemas = BTreeSet::new();
-    for (schema, table) in manifest.tables() {
-        let create = scripts.read(&table.script)?.pop().unwrap_or_default();
-        let items = CreateTable::parse(&create).map(|parts| parts.items).unwrap_or_default();
-        let keys = items.iter().filter(|item| kind_of(item) == Kind::ForeignKey);
-        let target = scripts.renames.schema(&schema.name);
-        schemas.extend(keys.filter_map(|item| parent(item, target)).map(|name| name.schema));
-    }
-    Ok(schemas)
 }
 
 struct Asking<'a> {

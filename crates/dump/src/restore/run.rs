@@ -20,6 +20,7 @@ use super::targets::{Coming, Target, is_transactional, kill};
 use super::users::{Users, UsersReport};
 use super::verify::{self, VerifyReport};
 use crate::definer::Definers;
+use crate::dump::warnings::lost_documents;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, RowFormat};
 use crate::format::row_file;
@@ -249,8 +250,10 @@ impl Restore<'_> {
         let verify = Some(verify);
         let mut warnings = vec!["all of it was there already: nothing was loaded".into()];
         let events_off = self.events_of_earlier(coordinator, verify.as_ref(), &mut warnings)?;
+        let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
         Ok(RestoreReport {
-            server: Server::of(coordinator).doing(|| "asking for the server's version")?,
+            rewrites: self.rewrites(&server),
+            server,
             tables: self.manifest.tables().count(),
             rows: self.manifest.rows(),
             bytes: self.manifest.bytes(),
@@ -264,10 +267,16 @@ impl Restore<'_> {
             users: users.map(Users::report),
             events_off,
             events_unsure: None,
-            rewrites: self.translator.map(Translator::rewrites).unwrap_or_default(),
             refused: self.translator.map(Translator::refused).unwrap_or_default(),
             verify,
         })
+    }
+
+    /// What the target has otherwise than the dump. Of a copy it is known what its rows have lost when they have been read.
+    pub(super) fn rewrites(&self, server: &Server) -> Vec<Rewrite> {
+        let mut rewrites = self.translator.map(Translator::rewrites).unwrap_or_default();
+        rewrites.extend(lost_documents(self.manifest, server).filter(|_| !self.manifest.copied));
+        rewrites
     }
 
     fn expect(&self, targets: &[Target<'_>]) {

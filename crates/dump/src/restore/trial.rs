@@ -144,9 +144,12 @@ impl Trial<'_> {
             let Err(error) = result else { continue };
             let reason = error.refusal()?;
             let name = quote::identifier(scripts.renames.schema(&schema.name));
-            connection.execute(format!("CREATE DATABASE {name}")).doing(|| {
-                format!("making a schema to try things in ({reason}); the account needs all privileges on `drover\\_check\\_%`.*")
-            })?;
+            let made = connection.execute(format!("CREATE DATABASE {name}"));
+            let needs = match &made {
+                Err(error) if !error.is_denied() => String::new(),
+                _ => format!(" ({reason}); the account needs all privileges on `drover\\_check\\_%`.*"),
+            };
+            made.doing(|| format!("making a schema to try things in{needs}"))?;
             let label = format!("schema {}", quote::identifier(&schema.name));
             outcome.refused.push((schema.script.file.clone(), label, reason));
         }

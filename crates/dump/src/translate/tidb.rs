@@ -58,6 +58,16 @@ pub(super) fn schema(create: &[u8], notes: &mut Notes) -> Vec<u8> {
     format!("{before}{SET}{right}{collation}{rest}").into_bytes()
 }
 
+/// Takes `WITH … CHECK OPTION` off a view.
+pub(super) fn without_check_option(statement: &mut Vec<u8>, notes: &mut Notes) {
+    for option in [" WITH CASCADED CHECK OPTION", " WITH LOCAL CHECK OPTION"] {
+        if let Some(rest) = statement.strip_suffix(option.as_bytes()) {
+            notes.add(option.trim_start(), "", Why::lost("views of TiDB take no rows"));
+            statement.truncate(rest.len());
+        }
+    }
+}
+
 /// The script of a sequence. MariaDB's makes a table of one row, which says what the sequence is and where it goes on; TiDB takes neither.
 pub(super) fn sequence(script: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let Some(sequence) = script.iter().find_map(|statement| Sequence::of_row(statement)) else {

@@ -157,10 +157,14 @@ impl Translator {
             false if origin.is_table => statement.clone(),
             false => settings::rewrite(statement, dialect, servers, &self.target, &mut notes),
         };
-        let rewritten: Vec<_> = match self.is_for_tidb() && origin.label.starts_with("sequence ") {
+        let is_for_tidb = |kind: &str| self.is_for_tidb() && origin.label.starts_with(kind);
+        let mut rewritten: Vec<_> = match is_for_tidb("sequence ") {
             true => tidb::sequence(&statements),
             false => statements.iter().map(rewrite).collect(),
         };
+        if is_for_tidb("view ") {
+            rewritten.iter_mut().for_each(|statement| tidb::without_check_option(statement, &mut notes));
+        }
         state.rewrites.extend(notes.rewrites);
         state.scripts.insert(file.to_owned(), rewritten.clone());
         rewritten

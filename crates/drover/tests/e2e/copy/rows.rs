@@ -4,7 +4,7 @@ use drover_sandbox::Flavour;
 
 use super::{assert_finished, assert_same, assert_same_rows, make, recursion};
 use crate::client::{sql, value};
-use crate::drover::{copy, dump, run, verify};
+use crate::drover::{copy, dump, restore, run, verify};
 use crate::servers::{on_both, source, target};
 
 on_both!(
@@ -12,6 +12,7 @@ on_both!(
     large_rows,
     invalid_text,
     documents_that_text_does_not_tell,
+    computed_values_that_warn,
     one_table_and_all_workers,
     keys_that_numbers_need
 );
@@ -66,16 +67,46 @@ fn documents_that_text_does_not_tell(flavour: Flavour) {
     if flavour == Flavour::MySql {
         sql(source, typed);
     }
-    let copied = run(&mut copy(source, target, "cp_untold --chunk-size 64k", dir.path())).done();
-    let dumped = run(&mut dump(source, "cp_untold --chunk-size 64k", &dir.path().join("dump"))).done();
-    for output in [copied, dumped] {
-        for (table, column, count) in lost(flavour) {
-            let expected = format!(
-                "table `cp_untold`.`{table}`: {count} documents of column `{column}` hold values that text does not tell"
-            );
-            assert!(output.stderr.contains(&expected), "{expected}: {output}");
+    let copied = run(&mut copy(source, target, "cp_untold --chunk-size 64k", dir.path()));
+    let out = dir.path().join("dump");
+    let dumped = run(&mut dump(source, "cp_untold --chunk-size 64k", &out)).done();
+    let restored = run(&mut restore(target, &out, "--into cp_untold=cp_untold_back"));
+    let checked = run(&mut restore(target, &out, "--into cp_untold=cp_untold_more --check"));
+    for output in [&copied, &restored, &checked] {
+        assert_eq!(output.code, Some(i32::from(flavour == Flavour::MySql)), "{output}");
+    }
+    for (table, column, count) in lost(flavour) {
+        let expected = format!("table `cp_untold`.`{table}`: {count} documents of column `{column}`");
+        assert!(dumped.stderr.contains(&expected), "{expected}: {dumped}");
+        for output in [&copied, &restored, &checked] {
+            let expected = format!("JSON in `{column}` (documents: {count})");
+            assert!(output.to_string().contains(&expected), "{expected}: {output}");
         }
-        assert_eq!(output.stderr.matches("text does not tell").count(), lost(flavour).len(), "{output}");
+    }
+    assert_eq!(dumped.stderr.matches("text does not tell").count(), lost(flavour).len(), "{dumped}");
+}
+
+/// A server warns of a generated column, too, whose expression cuts a value: as it did where the row was written.
+fn computed_values_that_warn(flavour: Flavour) {
+    let (source, target, dir) = (source(flavour), target(flavour), tempfile::tempdir().unwrap());
+    sql(
+        source,
+        "SET sql_mode = ''; CREATE DATABASE cp_warns; USE cp_warns;
+         CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20), n INT AS (CAST(v AS SIGNED)) VIRTUAL, s DOUBLE AS (v + 0) STORED, KEY (n));
+         INSERT INTO t (id, v) VALUES (1, '12abc'), (2, ''), (3, '7'), (4, NULL)",
+    );
+    run(&mut copy(source, target, "cp_warns", dir.path())).done();
+    let out = dir.path().join("dump");
+    run(&mut dump(source, "cp_warns", &out)).done();
+    for options in ["--into cp_warns=cp_warns_back", "--into cp_warns=cp_warns_more --threads 1 --no-verify"]
+    {
+        run(&mut restore(target, &out, options)).done();
+    }
+    let rows = |schema: &str| {
+        format!("SELECT GROUP_CONCAT(CONCAT_WS(',', id, v, n, s) ORDER BY id SEPARATOR ';') FROM {schema}.t")
+    };
+    for schema in ["cp_warns", "cp_warns_back", "cp_warns_more"] {
+        assert_eq!(value(target, rows(schema)), value(source, rows("cp_warns")));
     }
 }
 
