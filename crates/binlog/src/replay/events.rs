@@ -68,7 +68,7 @@ impl Target {
         };
         let is_in_galera = Cluster::of(connection)? == Some(Cluster::Galera);
         let collations = collations::all(connection)?;
-        let default_collations = collations::defaults::of_connection(connection)?;
+        let default_collations = collations::defaults::of_connection(connection, collations::defaults::SETS)?;
         let partitions_innodb_only =
             server.vendor == Vendor::MySql && partitions::only_of_some_engines(connection)?;
         let engines = connection.query(

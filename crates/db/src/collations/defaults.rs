@@ -7,15 +7,21 @@ use crate::sql::Kind;
 use crate::sql::phrase::Phrase;
 use crate::{Connection, Error, Result, Server, Vendor};
 
-/// The character sets whose default collation is not the same on all servers.
+/// The character sets whose default collation is not the same on all servers of the two vendors.
 pub const SETS: [&str; 5] = ["utf8mb4", "utf8mb3", "ucs2", "utf16", "utf32"];
 
+/// Those for which TiDB alone takes another one.
+pub const TIDB_SETS: [&str; 2] = ["ascii", "latin1"];
+
 /// What a server takes for such a character set. Sources: MySQL's manual, "What Is New in MySQL 8.0", for utf8mb4; MariaDB's
-/// documentation, `character_set_collations`, whose default names these sets from 11.5 on.
+/// documentation, `character_set_collations`, whose default names these sets from 11.5 on; TiDB's manual, "Character Set and Collation".
 pub fn of_server(server: &Server, set: &str) -> Option<String> {
     let set = full_name(set);
     let (major, minor, patch) = server.numbers();
     let rest = match server.vendor {
+        _ if TIDB_SETS.contains(&set.as_str()) && server.is_tidb() => "bin",
+        _ if set == "ascii" => "general_ci",
+        _ if set == "latin1" => "swedish_ci",
         _ if !SETS.contains(&set.as_str()) => return None,
         Vendor::MySql if set == "utf8mb4" && (major, minor, patch) >= (8, 0, 1) => "0900_ai_ci",
         Vendor::MariaDb if (major, minor) >= (11, 5) => "uca1400_ai_ci",
@@ -38,9 +44,12 @@ pub fn full_name(name: &str) -> String {
 ///
 /// # Errors
 /// If the connection is lost.
-pub fn of_connection(connection: &mut Connection) -> Result<BTreeMap<String, String>> {
+pub fn of_connection(
+    connection: &mut Connection,
+    sets: impl IntoIterator<Item = &'static str>,
+) -> Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
-    for set in SETS {
+    for set in sets {
         let name = if set == "utf8mb3" { "utf8" } else { set };
         match connection.first(format!("SELECT COLLATION(CONVERT('' USING {name}))")) {
             Err(Error::Server(_)) => {}

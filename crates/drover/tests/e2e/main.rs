@@ -37,6 +37,7 @@ mod globals_storm;
 mod guards;
 mod history;
 mod implied;
+mod kept;
 mod left_out;
 mod literals;
 mod managed;

@@ -382,7 +382,8 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         tally,
         target,
         references,
-        default_collations: defaults::of_connection(coordinator).doing(|| "asking for default collations")?,
+        default_collations: defaults::of_connection(coordinator, defaults::SETS)
+            .doing(|| "asking for default collations")?,
         partitions_innodb_only: server.vendor == Vendor::MySql
             && partitions::only_of_some_engines(coordinator)
                 .doing(|| "asking which tables may have partitions")?,

@@ -9,7 +9,7 @@ use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::manifest::Table;
 use crate::translate::defaults::full_name;
-use crate::translate::{Described, Translator, describe};
+use crate::translate::{Described, describe};
 
 /// What differs from the table's script, as that is written for this server.
 pub(super) fn differences(
@@ -22,8 +22,9 @@ pub(super) fn differences(
         return Ok(Vec::new());
     }
     let create = scripts.read(&table.script)?.pop().unwrap_or_default();
-    let of_set =
-        |set: &str| scripts.translator.and_then(|translator| Translator::default_collation(translator, set));
+    let of_set = |set: &str, is_generated: bool| {
+        scripts.translator.and_then(|translator| translator.default_collation(set, is_generated))
+    };
     let (own, columns) = describe(&create, of_set);
     let place = format!(
         "TABLE_SCHEMA = {} AND TABLE_NAME = {}",

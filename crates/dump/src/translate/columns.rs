@@ -6,8 +6,9 @@ use drover_db::Vendor;
 use drover_db::sql::Kind;
 use drover_db::sql::literals::value_end;
 
+use super::syntax::Syntax;
 use super::target::Target;
-use super::{Notes, Why, words};
+use super::{Notes, Why, generated, words};
 use drover_db::sql::phrase::Phrase;
 
 /// What becomes of a column.
@@ -67,11 +68,7 @@ fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
     if column.find(&["AS", "ROW", "START"]).or_else(|| column.find(&["AS", "ROW", "END"])).is_some() {
         return Fate::Gone;
     }
-    for words in [["WITHOUT", "SYSTEM", "VERSIONING"], ["WITH", "SYSTEM", "VERSIONING"]] {
-        if let Some(found) = column.find(&words) {
-            column.cut(found);
-        }
-    }
+    without_history(column, target);
     words::literals_in_char(column, notes);
     unknown_options(column, notes);
     if let Some(found) = column.find(&["COMPRESSED"]) {
@@ -80,7 +77,7 @@ fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
         notes.add("COMPRESSED", "", Why::kept("MySQL compresses pages, not columns; values stay the same"));
     }
     types(column, target, notes);
-    stored(column, notes);
+    generated::stored(column, notes);
     match target.takes_expressions() {
         true => default(column, notes),
         false => no_expression(column, notes),
@@ -88,8 +85,19 @@ fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
     Fate::Kept
 }
 
+/// Whether a column has a history of its own.
+fn without_history(column: &mut Phrase, target: &Target) {
+    for words in [["WITHOUT", "SYSTEM", "VERSIONING"], ["WITH", "SYSTEM", "VERSIONING"]] {
+        if let Some(found) = column.find(&words).filter(|_| !target.reads(Syntax::History)) {
+            column.cut(found);
+        }
+    }
+}
+
 /// Rewrites one column for another version of its vendor.
 pub(super) fn for_other_version(column: &mut Phrase, target: &Target, notes: &mut Notes) {
+    without_history(column, target);
+    words::functions(column, target, notes);
     types(column, target, notes);
     // From 8.0.11 on the shorter name is the one that is printed: manual, "Spatial Data Types".
     if target.is_mysql_before((8, 0, 11)) {
@@ -102,7 +110,7 @@ pub(super) fn for_other_version(column: &mut Phrase, target: &Target, notes: &mu
         shown(column, notes);
     }
     if target.is_mariadb_before((10, 2, 1)) {
-        persistent(column, notes);
+        generated::persistent(column, notes);
     }
     character_set(column, target, notes);
     timestamp(column, target, notes);
@@ -146,40 +154,26 @@ fn types(column: &mut Phrase, target: &Target, notes: &mut Notes) {
         vector(column, reason, notes);
     }
     if target.unknown_types.contains(type_of(column).as_str()) {
-        text_type(column, notes);
+        text_type(column, target, notes);
     }
 }
 
 /// UUID, INET and JSON become the text that clients saw all along.
-fn text_type(column: &mut Phrase, notes: &mut Notes) {
+fn text_type(column: &mut Phrase, target: &Target, notes: &mut Notes) {
     let at = column.code(1);
+    // TiDB has only this one.
+    let collation = if target.has_collation("ascii_general_ci") { "ascii_general_ci" } else { "ascii_bin" };
+    let ascii = |kind: &str| format!("{kind} CHARACTER SET ascii COLLATE {collation}");
     let to = match type_of(column).as_str() {
-        "uuid" => "char(36) CHARACTER SET ascii COLLATE ascii_general_ci",
-        "inet6" => "varchar(39) CHARACTER SET ascii COLLATE ascii_general_ci",
-        "inet4" => "varchar(15) CHARACTER SET ascii COLLATE ascii_general_ci",
-        "json" => "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        "uuid" => ascii("char(36)"),
+        "inet6" => ascii("varchar(39)"),
+        "inet4" => ascii("varchar(15)"),
+        "json" => "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin".to_owned(),
         _ => return,
     };
     let reason = "the target has no such type: the text that clients see is kept; it is sorted as text, and no longer checked";
-    notes.add(&type_of(column), to, Why::lost(reason));
+    notes.add(&type_of(column), &to, Why::lost(reason));
     column.replace(at..at + 1, to.as_bytes());
-}
-
-/// MariaDB's older word for a generated column that is kept.
-fn stored(column: &mut Phrase, notes: &mut Notes) {
-    rename_kept(column, ["PERSISTENT", "STORED"], notes);
-}
-
-/// MariaDB before 10.2 knows no other.
-fn persistent(column: &mut Phrase, notes: &mut Notes) {
-    rename_kept(column, ["STORED", "PERSISTENT"], notes);
-}
-
-fn rename_kept(column: &mut Phrase, [from, to]: [&str; 2], notes: &mut Notes) {
-    if let Some(found) = column.find(&[from]).filter(|_| column.find(&["AS"]).is_some()) {
-        notes.add(from, to, Why::kept("the same under the target's name"));
-        column.replace(found, to.as_bytes());
-    }
 }
 
 /// A default that is an expression, or of a long type, is cut.
@@ -272,7 +266,7 @@ fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate 
     words::functions(column, target, notes);
     geometry_collection(column, notes);
     if target.unknown_types.contains("json") {
-        text_type(column, notes);
+        text_type(column, target, notes);
     }
     if type_of(column) == "json" {
         let reason = "MariaDB keeps JSON as the text that MySQL prints, checked when it is written; it is compared as text";
@@ -302,9 +296,9 @@ fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate 
         no_expression(column, notes);
     }
     if target.is_mariadb_before((10, 2, 1)) {
-        persistent(column, notes);
+        generated::persistent(column, notes);
     }
-    generated(column, notes)
+    generated::not_null(column, notes)
 }
 
 /// No column is hidden.
@@ -350,18 +344,8 @@ fn invisible(column: &mut Phrase, notes: &mut Notes) {
     }
 }
 
-/// MariaDB takes no NOT NULL with a generated column, but a constraint of the table's.
-fn generated(column: &mut Phrase, notes: &mut Notes) -> Fate {
-    let not_null = column.find(&["NOT", "NULL"]).filter(|_| column.find(&["AS"]).is_some());
-    let Some(found) = not_null else { return Fate::Kept };
-    column.cut(found);
-    let check = format!("CHECK ({} is not null)", column.part(0..1));
-    notes.add("NOT NULL", &check, Why::kept("MariaDB takes it with a generated column only as a constraint"));
-    Fate::Checked(check)
-}
-
 /// Behind the type of a column, with what stands in its parentheses.
-fn type_end(column: &Phrase) -> usize {
+pub(super) fn type_end(column: &Phrase) -> usize {
     let at = column.code(1);
     let open = column.code(at + 1);
     if column.token(open).is_symbol(b'(') { column.closed(open) } else { at + 1 }

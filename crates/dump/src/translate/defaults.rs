@@ -2,7 +2,7 @@
 //! dumps hold.
 
 use drover_db::Server;
-use drover_db::collations::defaults::{self, Conversion};
+use drover_db::collations::defaults::{self, Conversion, SETS};
 pub(crate) use drover_db::collations::defaults::{full_name, of_server};
 use drover_db::sql::Dialect;
 use drover_db::sql::phrase::Phrase;
@@ -14,7 +14,8 @@ use super::{Notes, Why, words};
 pub(crate) fn in_full(create: &[u8], server: &Server) -> Vec<u8> {
     let mut phrase = Phrase::of(&words::open_comments(create, server), Dialect::default());
     let before = phrase.clone();
-    defaults::name_them(&mut phrase, |set| of_server(server, set), |_| Some(String::new()), false);
+    let names = |set: &str| SETS.contains(&set).then(String::new);
+    defaults::name_them(&mut phrase, |set| of_server(server, set), names, false);
     // What needs nothing stays as the server printed it.
     if phrase == before { create.to_vec() } else { phrase.to_text() }
 }

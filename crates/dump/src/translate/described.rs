@@ -3,6 +3,7 @@
 use drover_db::sql::Dialect;
 
 use super::columns::type_of;
+use super::generated::is_generated;
 use super::table::is_column;
 use crate::ddl::CreateTable;
 use drover_db::sql::phrase::Phrase;
@@ -17,22 +18,24 @@ pub(crate) struct Described {
     pub(crate) time: Option<(bool, bool)>,
 }
 
-/// The table's own collation, and its columns. `of_set` is what a character set means that is named alone.
+/// The table's own collation, and its columns. `of_set` is what a character set means that is named alone, and whether it is that of a generated
+/// column.
 pub(crate) fn describe(
     create: &[u8],
-    of_set: impl Fn(&str) -> Option<String>,
+    of_set: impl Fn(&str, bool) -> Option<String>,
 ) -> (Option<String>, Vec<Described>) {
     let Some(parts) = CreateTable::parse(create) else { return (None, Vec::new()) };
-    let own = collation(&Phrase::of(&parts.tail, Dialect::default()), &["CHARSET"], &of_set);
+    let own = of_table(&Phrase::of(&parts.tail, Dialect::default()), |set| of_set(set, false));
     let items = parts.items.iter().map(|item| Phrase::of(item, Dialect::default()));
     let columns = items.filter(is_column).filter_map(|column| {
         let name = String::from_utf8(column.token(column.code(0)).name()?).ok()?;
         let data_type = type_of(&column);
         let is_text =
             matches!(data_type.as_str(), "char" | "varchar" | "enum" | "set") || data_type.ends_with("text");
-        let collation = collation(&column, &["CHARACTER", "SET"], &of_set).or_else(|| own.clone());
-        let is_time =
-            matches!(data_type.as_str(), "timestamp" | "datetime") && column.find(&["AS"]).is_none();
+        let is_generated = is_generated(&column);
+        let collation = collation(&column, &["CHARACTER", "SET"], |set| of_set(set, is_generated));
+        let collation = collation.or_else(|| own.clone());
+        let is_time = matches!(data_type.as_str(), "timestamp" | "datetime") && !is_generated;
         Some(Described {
             name,
             collation: collation.filter(|_| is_text),
@@ -41,6 +44,11 @@ pub(crate) fn describe(
     });
     let columns = columns.collect();
     (own, columns)
+}
+
+/// What the options of a table say. One of another character set may be called `CHARACTER SET`, as drover writes it.
+pub(super) fn of_table(tail: &Phrase, of_set: impl Fn(&str) -> Option<String>) -> Option<String> {
+    collation(tail, &["CHARSET"], of_set)
 }
 
 fn has_default(column: &Phrase) -> bool {
@@ -54,9 +62,16 @@ fn collation(phrase: &Phrase, set: &[&str], of_set: impl Fn(&str) -> Option<Stri
         if phrase.token(at).is_symbol(b'=') {
             at = phrase.code(at + 1);
         }
-        Some(phrase.part(at..at + 1).to_ascii_lowercase())
+        Some((phrase.part(at..at + 1).to_ascii_lowercase(), phrase.code(at + 1)))
     };
-    value(&["COLLATE"]).or_else(|| value(set).map(|set| of_set(&set).unwrap_or(set)))
+    if let Some((collation, _)) = value(&["COLLATE"]) {
+        return Some(collation);
+    }
+    let (set, next) = value(set)?;
+    if phrase.token(next).is_word("BINARY") {
+        return Some(format!("{set}_bin"));
+    }
+    Some(of_set(&set).unwrap_or(set))
 }
 
 #[cfg(test)]
@@ -71,14 +86,20 @@ mod tests {
   `c` char(1) DEFAULT 'COLLATE x',
   `t` timestamp NOT NULL DEFAULT current_timestamp() ON UPDATE current_timestamp(),
   `n` timestamp NULL DEFAULT NULL,
+  `g` char(1) CHARACTER SET utf8 GENERATED ALWAYS AS (`c`) VIRTUAL,
+  `h` char(1) CHARACTER SET utf8 BINARY GENERATED ALWAYS AS (`c`) VIRTUAL,
   `i` int
 ) ENGINE=InnoDB DEFAULT CHARSET=latin1";
-        let of_set = |set: &str| (set == "utf8mb4").then(|| "utf8mb4_general_ci".to_owned());
+        let of_set = |set: &str, is_generated: bool| match is_generated {
+            true => Some(format!("{set}_x")),
+            false => (set == "utf8mb4").then(|| "utf8mb4_general_ci".to_owned()),
+        };
         let (own, columns) = describe(create, of_set);
         assert_eq!(own.as_deref(), Some("latin1"));
         let collations: Vec<_> = columns.iter().map(|column| column.collation.as_deref()).collect();
         let of_texts = [Some("utf8mb4_general_ci"), Some("latin1_bin"), Some("latin1")];
-        assert_eq!(collations, [&of_texts[..], &[None, None, None]].concat());
+        let of_generated = [Some("utf8_x"), Some("utf8_bin")];
+        assert_eq!(collations, [&of_texts[..], &[None, None], &of_generated, &[None]].concat());
         let times: Vec<_> = columns.iter().filter_map(|column| column.time).collect();
         assert_eq!(times, [(true, true), (false, false)]);
     }

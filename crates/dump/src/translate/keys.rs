@@ -1,10 +1,12 @@
 //! Keys, constraints and periods of a CREATE TABLE.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use drover_db::Vendor;
 use drover_db::sql::Kind;
 
+use super::syntax::Syntax;
 use super::target::Target;
 use super::{Notes, Why, columns, words};
 use drover_db::sql::phrase::Phrase;
@@ -26,6 +28,11 @@ pub(super) struct Around {
 }
 
 impl Around {
+    /// Whether a column is left out.
+    pub(super) fn lacks(&self, column: &Phrase) -> bool {
+        column.token(column.code(0)).name().is_some_and(|name| self.gone.contains(&name))
+    }
+
     /// Notes the column that a period begins with; whether the item is a period.
     pub(super) fn take_period(&mut self, item: &Phrase) -> bool {
         let Some(found) = item.find(&["PERIOD", "FOR"]).filter(|found| found.start == item.code(0)) else {
@@ -52,10 +59,61 @@ pub(super) fn rewrite(
         return check(item, target, checks, notes);
     }
     parser(item, notes);
-    match target.vendor {
-        Vendor::MySql => for_mysql(item, around, notes),
+    let stays = match target.vendor {
+        Vendor::MySql => for_mysql(item, around, target, notes),
         Vendor::MariaDb => for_mariadb(item, notes),
+    };
+    if stays {
+        hidden(item, target, notes);
     }
+    stays
+}
+
+/// A key that the optimizer does not use, under the target's word for it.
+fn hidden(item: &mut Phrase, target: &Target, notes: &mut Notes) {
+    let Some(found) = item.find(&["IGNORED"]).or_else(|| item.find(&["INVISIBLE"])) else { return };
+    if !target.reads(Syntax::HiddenKey) {
+        return shown(item, found, notes);
+    }
+    let own = if target.vendor == Vendor::MySql { "INVISIBLE" } else { "IGNORED" };
+    let word = item.part(found.clone());
+    if !word.eq_ignore_ascii_case(own) {
+        item.replace(found, own.as_bytes());
+        notes.add(&word, own, Why::kept("the same under the target's name"));
+    }
+}
+
+/// Takes such a word away.
+fn shown(item: &mut Phrase, word: Range<usize>, notes: &mut Notes) {
+    let before = item.part(0..item.len());
+    item.cut(word);
+    let reason = "the target hides no keys from its optimizer, which uses this one again";
+    notes.add(&before, &item.part(0..item.len()), Why::lost(reason));
+}
+
+/// The comment in which MySQL prints that word, where the target passes over it.
+fn hidden_in_comment(item: &Phrase) -> Option<Range<usize>> {
+    let is_it = |&at: &usize| {
+        let token = item.token(at);
+        let comment = (token.kind == Kind::Comment).then(|| words::version_comment(token.text)).flatten();
+        comment.is_some_and(|(_, version, code)| {
+            (version, String::from_utf8_lossy(code).trim()) == words::HIDDEN_KEY
+        })
+    };
+    (0..item.len()).find(is_it).map(|at| at..at + 1)
+}
+
+/// Whether the item is a period that the target has, too; what is lost without it is noted. That of system time goes with the history.
+pub(super) fn keeps_period(item: &Phrase, target: &Target, notes: &mut Notes) -> bool {
+    let Some(found) = item.find(&["PERIOD", "FOR"]) else { return true };
+    if item.token(item.code(found.end)).is_word("SYSTEM_TIME") {
+        return target.reads(Syntax::History);
+    }
+    if target.reads(Syntax::Period) {
+        return true;
+    }
+    let reason = "the target has no periods: nothing checks that one begins before it ends, and FOR PORTION OF is not there";
+    left_out(item, reason, notes)
 }
 
 fn check(item: &mut Phrase, target: &Target, checks: &mut BTreeSet<String>, notes: &mut Notes) -> bool {
@@ -134,18 +192,14 @@ fn left_out(item: &Phrase, reason: &str, notes: &mut Notes) -> bool {
     false
 }
 
-fn for_mysql(item: &mut Phrase, around: &Around, notes: &mut Notes) -> bool {
+fn for_mysql(item: &mut Phrase, around: &Around, target: &Target, notes: &mut Notes) -> bool {
     if item.token(item.code(0)).is_word("VECTOR") {
         return left_out(item, "MySQL has no index on vectors", notes);
     }
-    if !for_changed_columns(item, around, notes) {
+    if !for_changed_columns(item, around, target, notes) {
         return left_out(item, "none of its columns is kept", notes);
     }
     columns::unknown_options(item, notes);
-    if let Some(found) = item.find(&["IGNORED"]) {
-        item.replace(found, b"INVISIBLE");
-        notes.add("IGNORED", "INVISIBLE", Why::kept("the same under the target's name"));
-    }
     let is_primary = item.token(item.code(0)).is_word("PRIMARY");
     let is_foreign = item.find(&["FOREIGN"]).is_some();
     let key_parts = parts(item);
@@ -168,10 +222,18 @@ fn for_mysql(item: &mut Phrase, around: &Around, notes: &mut Notes) -> bool {
 }
 
 /// Takes columns that are gone out of a key, and puts the beginning of a period in its place. Whether anything is left.
-fn for_changed_columns(item: &mut Phrase, around: &Around, notes: &mut Notes) -> bool {
-    if item.find(&["FOREIGN"]).is_some() {
+fn for_changed_columns(item: &mut Phrase, around: &Around, target: &Target, notes: &mut Notes) -> bool {
+    if item.find(&["FOREIGN"]).is_some() || target.reads(Syntax::WithoutOverlaps) {
         return true;
     }
+    let reason = match target.vendor {
+        Vendor::MySql => {
+            "MySQL has no periods: a key with the beginning of each holds, that they overlap is not refused"
+        }
+        Vendor::MariaDb => {
+            "the target's version has no such keys: one with the beginning of each period holds, that they overlap is not refused"
+        }
+    };
     let (mut changed, mut kept) = (false, Vec::new());
     for (from, end) in parts(item) {
         let at = item.code(from);
@@ -179,7 +241,6 @@ fn for_changed_columns(item: &mut Phrase, around: &Around, notes: &mut Notes) ->
         let is_period = (from..end).any(|at| item.token(at).is_word("OVERLAPS"));
         match around.periods.get(&name).filter(|_| is_period) {
             Some(begin) => {
-                let reason = "MySQL has no periods: a key with the beginning of each holds, that they overlap is not refused";
                 notes.add(&item.part(from..end), begin, Why::lost(reason));
                 kept.push(begin.clone());
                 changed = true;
@@ -188,7 +249,7 @@ fn for_changed_columns(item: &mut Phrase, around: &Around, notes: &mut Notes) ->
             None => kept.push(item.part(from..end)),
         }
     }
-    if changed {
+    if changed && !kept.is_empty() {
         let Some(open) = (0..item.len()).find(|&at| item.token(at).is_symbol(b'(')) else { return true };
         let end = item.closed(open);
         item.replace(open..end, format!("({})", kept.join(",")).as_bytes());
@@ -208,15 +269,16 @@ fn for_mariadb(item: &mut Phrase, notes: &mut Notes) -> bool {
         };
         return left_out(item, reason, notes);
     }
-    if let Some(found) = item.find(&["INVISIBLE"]) {
-        item.replace(found, b"IGNORED");
-        notes.add("INVISIBLE", "IGNORED", Why::kept("the same under the target's name"));
-    }
     true
 }
 
-/// Notes what another version of the vendor does not do with a key or a constraint; whether it stays.
-pub(super) fn for_other_version(item: &Phrase, target: &Target, notes: &mut Notes) -> bool {
+/// Rewrites a key or constraint for another version of its vendor; whether it stays.
+pub(super) fn for_other_version(
+    item: &mut Phrase,
+    around: &Around,
+    target: &Target,
+    notes: &mut Notes,
+) -> bool {
     if item.token(item.code(0)).is_word("VECTOR") && !target.has_vectors {
         return left_out(item, "the target's version has no index on vectors", notes);
     }
@@ -225,6 +287,16 @@ pub(super) fn for_other_version(item: &Phrase, target: &Target, notes: &mut Note
     if forgets && item.find(&["CHECK"]).is_some() {
         let text = String::from_utf8_lossy(&item.to_text()).into_owned();
         notes.add(&text, "", Why::lost("the target's version reads a CHECK and does not keep it"));
+    }
+    let first = item.token(item.code(0));
+    if !["CONSTRAINT", "CHECK", "PERIOD"].iter().any(|word| first.is_word(word)) {
+        if !for_changed_columns(item, around, target, notes) {
+            return left_out(item, "none of its columns is kept", notes);
+        }
+        match hidden_in_comment(item).filter(|_| !target.reads(Syntax::HiddenKey)) {
+            Some(comment) => shown(item, comment, notes),
+            None => hidden(item, target, notes),
+        }
     }
     true
 }
@@ -272,6 +344,42 @@ mod tests {
         assert_eq!(mysql(fresh).as_deref(), Some(fresh));
         let foreign = "CONSTRAINT `f` FOREIGN KEY (`re`) REFERENCES `p` (`id`)";
         assert_eq!(mysql(foreign).as_deref(), Some(foreign));
+    }
+
+    #[test]
+    fn keys_that_the_optimizer_uses_again() {
+        let older = |vendor, text: &str| {
+            let target = Target { unknown_syntax: [Syntax::HiddenKey].into(), ..Target::of(vendor) };
+            let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+            assert!(for_other_version(&mut phrase, &Around::default(), &target, &mut notes));
+            let [note] = &notes.rewrites[..] else { panic!("{:?}", notes.rewrites) };
+            assert!(note.loses && note.from == text, "{note:?}");
+            assert_eq!(note.to.as_bytes(), phrase.to_text());
+            note.to.clone()
+        };
+        let kept = "UNIQUE KEY `k` (`a`) USING BTREE COMMENT 'INVISIBLE'";
+        assert_eq!(older(Vendor::MariaDb, &format!("{kept} IGNORED")), kept);
+        assert_eq!(older(Vendor::MySql, &format!("{kept} /*!80000 INVISIBLE */")), kept);
+        // The same where the other vendor's word was put.
+        let target = Target { unknown_syntax: [Syntax::HiddenKey].into(), ..Target::of(Vendor::MariaDb) };
+        let (mut phrase, mut notes) =
+            (Phrase::of(b"KEY `k` (`a`) INVISIBLE", Dialect::default()), Notes::new("x"));
+        assert!(rewrite(&mut phrase, &Around::default(), &target, &mut BTreeSet::new(), &mut notes));
+        assert_eq!((phrase.to_text(), notes.rewrites.len()), (b"KEY `k` (`a`)".to_vec(), 1));
+    }
+
+    #[test]
+    fn periods_are_noted() {
+        let keeps = |target: &Target, text: &str| {
+            let mut notes = Notes::new("x");
+            let phrase = Phrase::of(text.as_bytes(), Dialect::default());
+            (keeps_period(&phrase, target, &mut notes), notes.rewrites.len())
+        };
+        let (stay, time) = ("PERIOD FOR `stay` (`s`, `e`)", "PERIOD FOR SYSTEM_TIME (`s`, `e`)");
+        let (mysql, mariadb) = (Target::of(Vendor::MySql), Target::of(Vendor::MariaDb));
+        assert_eq!((keeps(&mysql, stay), keeps(&mysql, time)), ((false, 1), (false, 0)));
+        assert_eq!((keeps(&mariadb, stay), keeps(&mariadb, time)), ((true, 0), (true, 0)));
+        assert_eq!(keeps(&mysql, "KEY `k` (`a`)"), (true, 0));
     }
 
     #[test]

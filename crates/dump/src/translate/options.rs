@@ -5,6 +5,7 @@ use std::ops::Range;
 use drover_db::Vendor;
 use drover_db::sql::Kind;
 
+use super::syntax::Syntax;
 use super::target::Target;
 use super::{Notes, Why, columns};
 use crate::dump::catalog::has_rows_elsewhere;
@@ -13,9 +14,10 @@ use drover_db::sql::phrase::Phrase;
 /// Rewrites the options and partitions of a table.
 pub(super) fn rewrite(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
     match target.vendor {
-        Vendor::MySql => for_mysql(tail, notes),
+        Vendor::MySql => for_mysql(tail, target, notes),
         Vendor::MariaDb => for_mariadb(tail, notes),
     }
+    partitions(tail, target, notes);
     engines(tail, target, notes);
 }
 
@@ -74,29 +76,37 @@ pub(super) fn for_other_version(tail: &mut Phrase, target: &Target, notes: &mut 
             Why::kept("the target has no such tablespace: the table gets a file of its own"),
         );
     }
+    partitions(tail, target, notes);
     engines(tail, target, notes);
 }
 
 /// The same for another version of MariaDB.
 pub(super) fn for_other_mariadb(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
-    // Source: MariaDB's documentation, "System-Versioned Tables".
-    if target.is_mariadb_before((10, 3, 4)) {
-        without_history(tail, "MariaDB keeps history from 10.3 on", notes);
-    }
+    without_history(tail, target, notes);
+    partitions(tail, target, notes);
 }
 
-fn without_history(tail: &mut Phrase, reason: &str, notes: &mut Notes) {
-    if let Some(found) = tail.find(&["WITH", "SYSTEM", "VERSIONING"]) {
+fn without_history(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
+    let found = tail.find(&["WITH", "SYSTEM", "VERSIONING"]);
+    if let Some(found) = found.filter(|_| !target.reads(Syntax::History)) {
         tail.cut(found);
-        let reason =
-            format!("{reason}: the rows of now are restored, those of the past are only in the dump");
+        let reason = format!(
+            "{}: the rows of now are restored, those of the past are only in the dump",
+            lacks_history(target)
+        );
         notes.add("WITH SYSTEM VERSIONING", "", Why::lost(&reason));
     }
 }
 
-fn for_mysql(tail: &mut Phrase, notes: &mut Notes) {
-    without_history(tail, "MySQL keeps no history", notes);
-    partitions_for_mysql(tail, notes);
+fn lacks_history(target: &Target) -> &'static str {
+    match target.vendor {
+        Vendor::MySql => "MySQL keeps no history",
+        Vendor::MariaDb => "MariaDB keeps history from 10.3 on",
+    }
+}
+
+fn for_mysql(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
+    without_history(tail, target, notes);
     let own_checksums = "InnoDB has checksums and recovery of its own";
     option(tail, "PAGE_CHECKSUM", notes, |_| Some(Why::kept(own_checksums)));
     option(tail, "TRANSACTIONAL", notes, |_| Some(Why::kept(own_checksums)));
@@ -132,7 +142,8 @@ fn backquoted(text: &str) -> (&'static str, Why) {
     }
 }
 
-fn partitions_for_mysql(tail: &mut Phrase, notes: &mut Notes) {
+/// Partitions that the target does not know. Without them the table holds the same rows.
+fn partitions(tail: &mut Phrase, target: &Target, notes: &mut Notes) {
     let Some(found) = tail.find(&["PARTITION", "BY"]) else { return };
     let has_default = (found.end..tail.len()).any(|at| {
         tail.token(at).is_word("DEFAULT")
@@ -141,14 +152,16 @@ fn partitions_for_mysql(tail: &mut Phrase, notes: &mut Notes) {
             })
     });
     let by_time = tail.token(tail.code(found.end)).is_word("SYSTEM_TIME");
-    if has_default || by_time {
-        let reason = match by_time {
-            true => "MySQL keeps no history",
-            false => "MySQL has no partition for all other values: the table is not partitioned",
-        };
-        let text = tail.cut(found.start..tail.len());
-        notes.add(&text, "", Why::lost(reason));
-    }
+    let reason = match target.vendor {
+        _ if by_time && !target.reads(Syntax::History) => lacks_history(target),
+        _ if !has_default || target.reads(Syntax::DefaultPartition) => return,
+        Vendor::MySql => "MySQL has no partition for all other values: the table is not partitioned",
+        Vendor::MariaDb => {
+            "the target's version has no partition for all other values: the table is not partitioned"
+        }
+    };
+    let text = tail.cut(found.start..tail.len());
+    notes.add(&text, "", Why::lost(reason));
 }
 
 fn for_mariadb(tail: &mut Phrase, notes: &mut Notes) {
@@ -285,5 +298,29 @@ mod tests {
             ") ENGINE=InnoDB PAGE_COMPRESSED=1"
         );
         assert_eq!(to(") ENGINE=ARCHIVE"), ") ENGINE=InnoDB");
+    }
+
+    #[test]
+    fn partitions_that_older_versions_do_not_know() {
+        let to = |target: &Target, text: &str| {
+            let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+            match target.vendor {
+                Vendor::MySql => for_other_version(&mut phrase, target, &mut notes),
+                Vendor::MariaDb => for_other_mariadb(&mut phrase, target, &mut notes),
+            }
+            let loses = notes.rewrites.iter().map(|rewrite| rewrite.loses).collect::<Vec<_>>();
+            (String::from_utf8(phrase.to_text()).unwrap(), loses)
+        };
+        let unknown_syntax = [Syntax::History, Syntax::DefaultPartition].into();
+        let older = Target { unknown_syntax, ..Target::of(Vendor::MariaDb) };
+        let listed = ") ENGINE=InnoDB\n PARTITION BY LIST (`k`)\n(PARTITION `a` VALUES IN (1), PARTITION `r` DEFAULT ENGINE = InnoDB)";
+        let by_time = ") ENGINE=InnoDB WITH SYSTEM VERSIONING\n PARTITION BY SYSTEM_TIME \n(PARTITION `p0` HISTORY ENGINE = InnoDB)";
+        let none = (") ENGINE=InnoDB".to_owned(), vec![true]);
+        assert_eq!(to(&older, listed), none);
+        assert_eq!(to(&Target::of(Vendor::MySql), listed), none);
+        assert_eq!(to(&older, by_time), (none.0, vec![true, true]));
+        for same in [listed, by_time] {
+            assert_eq!(to(&Target::of(Vendor::MariaDb), same), (same.to_owned(), vec![]));
+        }
     }
 }

@@ -41,12 +41,19 @@ pub(super) fn rewrite(
     let mut phrase = read(text, notes);
     if !is_same_vendor && text.starts_with(b"CREATE ") {
         words::unwrap_comments(&mut phrase, old, new, notes);
+    }
+    if prints_regexp_like(old) && text.starts_with(b"CREATE ") {
         words::functions(&mut phrase, target, notes);
     }
     if target.names_replicas_slaves() && Program::parse(text, dialect).is_some_and(|it| it.word == "EVENT") {
         off_on_slave(&mut phrase, notes);
     }
     phrase.to_text()
+}
+
+/// Whether a server has that function of its own; elsewhere one of that name is a person's. Source: MySQL's manual, "Changes in MySQL 8.0.4".
+fn prints_regexp_like(server: &Server) -> bool {
+    server.vendor == Vendor::MySql && server.numbers() >= (8, 0, 4)
 }
 
 /// An event that is off as on a replica, where the target knows only the older word for one.

@@ -7,8 +7,9 @@ use drover_db::{Server, Vendor};
 
 use super::columns::{self, Fate};
 use super::keys::{self, Around};
+use super::syntax::Syntax;
 use super::target::Target;
-use super::{Notes, defaults, options, tidb, words};
+use super::{Notes, defaults, described, generated, options, tidb, words};
 use crate::ddl::CreateTable;
 use drover_db::sql::phrase::Phrase;
 
@@ -30,11 +31,12 @@ pub(super) fn rewrite(
     let mut tail = named(&parts.tail, old, target, notes);
     let mut items: Vec<_> = parts.items.iter().map(|item| named(item, old, target, notes)).collect();
     name_unknown_set(&mut items, &tail, target);
-    parts.items = rewrite_items(items, target, checks, notes);
     options::rewrite(&mut tail, target, notes);
     options::character_set(&mut tail, target, notes);
     words::collations(&mut tail, target, notes);
     parts.tail = tail.to_text();
+    let collation = described::of_table(&tail, |set| target.set_default(set));
+    parts.items = rewrite_items(items, collation.as_deref(), target, checks, notes);
     parts.to_text()
 }
 
@@ -52,7 +54,6 @@ fn for_other_version(text: &[u8], old: &Server, target: &Target, notes: &mut Not
     let mut tail = named(&parts.tail, old, target, notes);
     let mut items: Vec<_> = parts.items.iter().map(|item| named(item, old, target, notes)).collect();
     name_unknown_set(&mut items, &tail, target);
-    parts.items = items.into_iter().filter_map(|item| item_for_other_version(item, target, notes)).collect();
     options::character_set(&mut tail, target, notes);
     match target.vendor {
         Vendor::MySql => options::for_other_version(&mut tail, target, notes),
@@ -60,6 +61,12 @@ fn for_other_version(text: &[u8], old: &Server, target: &Target, notes: &mut Not
     }
     words::collations(&mut tail, target, notes);
     parts.tail = tail.to_text();
+    let collation = described::of_table(&tail, |set| target.set_default(set));
+    let mut around = around(&items, target);
+    let for_other_version =
+        |item| item_for_other_version(item, collation.as_deref(), &mut around, target, notes);
+    parts.items = items.into_iter().filter_map(for_other_version).collect();
+    parts.items.extend(around.checks.into_iter().map(String::into_bytes));
     parts.to_text()
 }
 
@@ -71,14 +78,29 @@ fn name_unknown_set(items: &mut [Phrase], tail: &Phrase, target: &Target) {
     }
 }
 
-fn item_for_other_version(mut phrase: Phrase, target: &Target, notes: &mut Notes) -> Option<Vec<u8>> {
+/// `collation` is the table's, `around` what the item may have to do with.
+fn item_for_other_version(
+    mut phrase: Phrase,
+    collation: Option<&str>,
+    around: &mut Around,
+    target: &Target,
+    notes: &mut Notes,
+) -> Option<Vec<u8>> {
+    if is_column(&phrase) && around.lacks(&phrase) {
+        return None;
+    }
     words::collations(&mut phrase, target, notes);
     let stays = match is_column(&phrase) {
         true => {
             columns::for_other_version(&mut phrase, target, notes);
+            generated::collation(&mut phrase, collation, target, notes);
+            around.checks.extend(generated::check(&mut phrase, target, notes));
             true
         }
-        false => keys::for_other_version(&phrase, target, notes),
+        false => {
+            keys::keeps_period(&phrase, target, notes)
+                && keys::for_other_version(&mut phrase, around, target, notes)
+        }
     };
     words::literals_of_four_bytes(&mut phrase, target, notes);
     stays.then(|| phrase.to_text())
@@ -93,11 +115,12 @@ fn named(text: &[u8], old: &Server, target: &Target, notes: &mut Notes) -> Phras
 
 fn rewrite_items(
     items: Vec<Phrase>,
+    collation: Option<&str>,
     target: &Target,
     checks: &mut BTreeSet<String>,
     notes: &mut Notes,
 ) -> Vec<Vec<u8>> {
-    let mut around = around(&items, target.vendor);
+    let mut around = around(&items, target);
     let (mut rewritten, mut more) = (Vec::new(), Vec::new());
     for mut item in items {
         words::collations(&mut item, target, notes);
@@ -106,7 +129,9 @@ fn rewrite_items(
             more.push(item);
             continue;
         }
-        match columns::rewrite(&mut item, target, notes) {
+        let fate = columns::rewrite(&mut item, target, notes);
+        generated::collation(&mut item, collation, target, notes);
+        match fate {
             Fate::Kept => rewritten.push(item.to_text()),
             Fate::Gone => {}
             Fate::Checked(check) => {
@@ -116,8 +141,9 @@ fn rewrite_items(
         }
     }
     for mut item in more {
-        let is_period = target.vendor == Vendor::MySql && item.find(&["PERIOD", "FOR"]).is_some();
-        if !is_period && keys::rewrite(&mut item, &around, target, checks, notes) {
+        if keys::keeps_period(&item, target, notes)
+            && keys::rewrite(&mut item, &around, target, checks, notes)
+        {
             rewritten.push(item.to_text());
         }
     }
@@ -125,13 +151,13 @@ fn rewrite_items(
     rewritten
 }
 
-fn around(items: &[Phrase], vendor: Vendor) -> Around {
+fn around(items: &[Phrase], target: &Target) -> Around {
     let mut around = Around::default();
     for item in items {
         let name = item.token(item.code(0)).name().unwrap_or_default();
         if is_column(item) {
             around.types.insert(name.clone(), columns::type_of(item));
-            if vendor == Vendor::MySql && is_row_time(item) {
+            if !target.reads(Syntax::History) && is_row_time(item) {
                 around.gone.insert(name);
             }
         } else {
@@ -263,6 +289,65 @@ PARTITION BY HASH (`id`)
 PARTITIONS 2";
         assert_eq!(to, expected);
         assert_eq!(rewrites.iter().filter(|rewrite| rewrite.loses).count(), 1, "{rewrites:?}");
+    }
+
+    /// For a MariaDB that has none of what 10.3 and later ones brought.
+    fn to_older_mariadb(text: &str) -> (String, Vec<super::super::Rewrite>) {
+        let server = |version: &str| Server {
+            vendor: Vendor::MariaDb,
+            version: version.into(),
+            comment: String::new(),
+        };
+        let unknown_syntax = [
+            Syntax::HiddenKey,
+            Syntax::DefaultPartition,
+            Syntax::Period,
+            Syntax::WithoutOverlaps,
+            Syntax::History,
+            Syntax::GeneratedCollation,
+        ]
+        .into();
+        let older = server("10.2.11-MariaDB");
+        let target = Target { server: older, unknown_syntax, ..Target::of(Vendor::MariaDb) };
+        let (old, mut notes) = (server("11.8.2-MariaDB"), Notes::new("table `s`.`t`"));
+        let text = rewrite(text.as_bytes(), &old, &target, &mut BTreeSet::new(), &mut notes);
+        (String::from_utf8(text).unwrap(), notes.rewrites)
+    }
+
+    #[test]
+    fn a_table_for_an_older_mariadb() {
+        let text = "CREATE TABLE `t` (
+  `id` int(11) NOT NULL,
+  `s` timestamp(6) GENERATED ALWAYS AS ROW START INVISIBLE,
+  `e` timestamp(6) GENERATED ALWAYS AS ROW END INVISIBLE,
+  `a` date NOT NULL,
+  `b` date NOT NULL WITHOUT SYSTEM VERSIONING,
+  `g` varchar(9) COLLATE utf8mb4_bin GENERATED ALWAYS AS (`id`) VIRTUAL,
+  PERIOD FOR `p` (`a`, `b`),
+  PRIMARY KEY (`id`,`e`),
+  UNIQUE KEY `u` (`id`,`p` WITHOUT OVERLAPS) IGNORED,
+  KEY `k` (`e`),
+  PERIOD FOR SYSTEM_TIME (`s`, `e`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci WITH SYSTEM VERSIONING
+ PARTITION BY SYSTEM_TIME
+(PARTITION `p0` HISTORY ENGINE = InnoDB)";
+        let (to, rewrites) = to_older_mariadb(text);
+        let expected = "CREATE TABLE `t` (
+  `id` int(11) NOT NULL,
+  `a` date NOT NULL,
+  `b` date NOT NULL,
+  `g` varchar(9) CHARACTER SET utf8mb4 BINARY GENERATED ALWAYS AS (`id`) VIRTUAL,
+  PRIMARY KEY (`id`),
+  UNIQUE KEY `u` (`id`,`a`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci";
+        assert_eq!(to, expected);
+        let lost: BTreeSet<_> =
+            rewrites.iter().filter(|one| one.loses).map(|one| one.from.as_str()).collect();
+        let hidden = "UNIQUE KEY `u` (`id`,`a`) IGNORED";
+        let partitions = "PARTITION BY SYSTEM_TIME (PARTITION `p0` HISTORY ENGINE = InnoDB)";
+        let (period, overlaps) = ("PERIOD FOR `p` (`a`, `b`)", "`p` WITHOUT OVERLAPS");
+        let history = "WITH SYSTEM VERSIONING";
+        assert_eq!(lost, [partitions, period, hidden, "KEY `k` (`e`)", history, overlaps].into());
     }
 
     #[test]

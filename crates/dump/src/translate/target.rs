@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drover_db::collations::defaults;
+use drover_db::collations::defaults::{self, SETS, TIDB_SETS};
 use drover_db::sql::partitions;
 use drover_db::{Connection, Server, Vendor, er};
 
 use crate::Result;
 use crate::error::Doing;
+
+use super::syntax::{self, Syntax};
 
 /// Modes that some version of either vendor lacks. Others are left as they are.
 const MODES: [&str; 22] = [
@@ -41,8 +43,9 @@ pub(crate) struct Target {
     pub(crate) vendor: Vendor,
     pub(super) server: Server,
     pub(super) collations: BTreeSet<String>,
-    pub(super) character_sets: BTreeSet<String>,
-    /// What it takes for a character set of [`defaults::SETS`] that is named without a collation.
+    /// Character sets, each with the collation that is its own.
+    pub(super) character_sets: BTreeMap<String, String>,
+    /// What it takes for a character set of [`SETS`] or [`TIDB_SETS`] that is named without a collation.
     pub(super) default_collations: BTreeMap<String, String>,
     /// Storage engines that are switched on, in capitals.
     pub(super) engines: BTreeSet<String>,
@@ -58,6 +61,10 @@ pub(crate) struct Target {
     pub(super) has_vectors: bool,
     /// Types of [`TYPES`] that it does not know.
     pub(super) unknown_types: BTreeSet<&'static str>,
+    /// Parts of CREATE TABLE that it does not read.
+    pub(super) unknown_syntax: BTreeSet<Syntax>,
+    /// Whether it has the function that MySQL from 8.0.4 on prints for REGEXP.
+    pub(super) has_regexp_like: bool,
     /// Whether it gives a TIMESTAMP that has no default one of its own.
     pub(super) implies_timestamps: bool,
     /// Whether it lets a session write rows of the past.
@@ -98,16 +105,15 @@ impl Target {
             reads_partitions: reads_partitions(connection)?,
             tablespaces: tablespaces(connection, server.vendor)?,
             collations: drover_db::collations::all(connection).doing(|| "listing collations")?,
-            character_sets: column(
-                connection,
-                "SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS",
-            )?,
-            default_collations: defaults::of_connection(connection)
+            character_sets: character_sets(connection)?,
+            default_collations: defaults::of_connection(connection, SETS.into_iter().chain(TIDB_SETS))
                 .doing(|| "asking for default collations")?,
             engines: engines(connection)?,
             unknown_modes: unknown_modes(connection)?,
             has_vectors: has_vectors(connection, server.vendor)?,
             unknown_types: unknown_types(connection)?,
+            unknown_syntax: syntax::unknown(connection, server.vendor)?,
+            has_regexp_like: is_taken(connection, "SELECT regexp_like('a', 'a')", "asking for regexp_like")?,
             implies_timestamps: implies_timestamps(connection)?,
             takes_history: takes_history(connection)?,
         })
@@ -118,7 +124,13 @@ impl Target {
     }
 
     pub(super) fn has_character_set(&self, name: &str) -> bool {
-        self.character_sets.contains(name) || matches!(name, "utf8" | "utf8mb3")
+        self.character_sets.contains_key(name) || matches!(name, "utf8" | "utf8mb3")
+    }
+
+    /// The collation of a character set that is named alone.
+    pub(super) fn set_default(&self, set: &str) -> Option<String> {
+        let named = self.default_collations.get(&defaults::full_name(set));
+        named.or_else(|| self.character_sets.get(set)).cloned()
     }
 
     /// Whether its events know replicas by the older word only. Sources: MySQL's manual, "What Is New in MySQL 8.2"; MariaDB's documentation,
@@ -136,6 +148,11 @@ impl Target {
     /// Whether a default may be an expression. Sources: MySQL's manual, "Data Type Default Values"; MariaDB's documentation, "CREATE TABLE".
     pub(super) fn takes_expressions(&self) -> bool {
         !self.is_mysql_before((8, 0, 13)) && !self.is_mariadb_before((10, 2, 1))
+    }
+
+    /// Whether it reads that part of CREATE TABLE.
+    pub(super) fn reads(&self, syntax: Syntax) -> bool {
+        !self.unknown_syntax.contains(&syntax)
     }
 
     /// Whether it is a MariaDB before that version.
@@ -156,6 +173,12 @@ impl Target {
 fn column(connection: &mut Connection, sql: &str) -> Result<BTreeSet<String>> {
     let rows = connection.query(sql).doing(|| sql)?;
     Ok(rows.into_iter().map(|row| row.string(0)).collect())
+}
+
+fn character_sets(connection: &mut Connection) -> Result<BTreeMap<String, String>> {
+    let sql = "SELECT CHARACTER_SET_NAME, DEFAULT_COLLATE_NAME FROM information_schema.CHARACTER_SETS";
+    let rows = connection.query(sql).doing(|| sql)?;
+    Ok(rows.into_iter().map(|row| (row.string(0), row.string(1))).collect())
 }
 
 fn engines(connection: &mut Connection) -> Result<BTreeSet<String>> {
@@ -267,10 +290,19 @@ impl Target {
             reads_partitions: true,
             tablespaces: set(&["innodb_system", "innodb_file_per_table"]),
             collations: set(&[&common, own].concat()),
-            character_sets: set(&["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"]),
-            default_collations: defaults::SETS
-                .iter()
-                .filter_map(|set| Some(((*set).to_owned(), defaults::of_server(&server, set)?)))
+            character_sets: [
+                ("utf8mb4", "utf8mb4_general_ci"),
+                ("utf8mb3", "utf8mb3_general_ci"),
+                ("latin1", "latin1_swedish_ci"),
+                ("ascii", "ascii_general_ci"),
+                ("binary", "binary"),
+            ]
+            .map(|(set, collation)| (set.to_owned(), collation.to_owned()))
+            .into(),
+            default_collations: SETS
+                .into_iter()
+                .chain(TIDB_SETS)
+                .filter_map(|set| Some((set.to_owned(), defaults::of_server(&server, set)?)))
                 .collect(),
             engines: set(match vendor {
                 Vendor::MySql => &["INNODB", "MYISAM", "MEMORY", "CSV", "MRG_MYISAM", "ARCHIVE", "BLACKHOLE"],
@@ -282,6 +314,14 @@ impl Target {
                 Vendor::MySql => BTreeSet::from(["uuid", "inet6", "inet4"]),
                 Vendor::MariaDb => BTreeSet::new(),
             },
+            unknown_syntax: match vendor {
+                Vendor::MySql => {
+                    [Syntax::DefaultPartition, Syntax::Period, Syntax::WithoutOverlaps, Syntax::History]
+                        .into()
+                }
+                Vendor::MariaDb => BTreeSet::new(),
+            },
+            has_regexp_like: vendor == Vendor::MySql,
             implies_timestamps: false,
             takes_history: vendor == Vendor::MariaDb,
         }

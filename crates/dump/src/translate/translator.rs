@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::{self, Finding};
 use super::rows::{self, Current};
+use super::syntax::Syntax;
 use super::target::{Target, implies_timestamps, no_history, takes_history};
 use super::{Ignored, Notes, Rewrite, Why, settings, table, tidb};
 use crate::ddl::CreateTable;
@@ -130,9 +131,13 @@ impl Translator {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the dumped server takes for a character set that is named alone.
-    pub(crate) fn default_collation(&self, set: &str) -> Option<String> {
-        super::defaults::of_server(&self.old, set)
+    /// What the dumped server takes for a character set that is named alone, and the target with a generated column that it takes no
+    /// collation with.
+    pub(crate) fn default_collation(&self, set: &str, is_generated: bool) -> Option<String> {
+        match is_generated && !self.target.reads(Syntax::GeneratedCollation) {
+            true => self.target.set_default(set),
+            false => super::defaults::of_server(&self.old, set),
+        }
     }
 
     /// The statements of a script as the target takes them.

@@ -10,7 +10,7 @@ use super::{Notes, Why};
 use drover_db::sql::phrase::Phrase;
 
 /// The version in a comment like `/*!80023 x */` and what is in it.
-fn version_comment(text: &[u8]) -> Option<(bool, u32, &[u8])> {
+pub(super) fn version_comment(text: &[u8]) -> Option<(bool, u32, &[u8])> {
     let inner = text.strip_prefix(b"/*")?.strip_suffix(b"*/")?;
     let (mariadb_only, rest) = match inner.strip_prefix(b"M!") {
         Some(rest) => (true, rest),
@@ -102,7 +102,7 @@ pub(super) fn literals_of_four_bytes(item: &mut Phrase, target: &Target, notes: 
 }
 
 fn keeper(target: &Target) -> Keeper<'static> {
-    let utf8mb3 = if target.character_sets.contains("utf8mb3") { "utf8mb3" } else { "utf8" };
+    let utf8mb3 = if target.character_sets.contains_key("utf8mb3") { "utf8mb3" } else { "utf8" };
     Keeper { version: target.server.numbers(), utf8mb3, reads_utf8mb4: true }
 }
 
@@ -173,12 +173,17 @@ pub(super) fn open_comments(text: &[u8], old: &Server) -> Vec<u8> {
     out
 }
 
+/// What MySQL prints in a comment behind a key that its optimizer does not use, with the comment's version; columns have another one.
+pub(super) const HIDDEN_KEY: (u32, &str) = (80_000, "INVISIBLE");
+
 /// Notes what stands in comments that only a later version of the same vendor reads.
 pub(super) fn unread_comments(text: &[u8], target: &Target, notes: &mut Notes) {
     for comment in tokens(text, Dialect::default()).filter(|token| token.kind == Kind::Comment) {
         let Some((only, version, code)) = version_comment(comment.text) else { continue };
         let code = String::from_utf8_lossy(code).trim().to_owned();
-        if executes(target.vendor, number(&target.server), only, version) {
+        // What is said of a key is said with its name.
+        let is_of_key = (version, code.as_str()) == HIDDEN_KEY;
+        if is_of_key || executes(target.vendor, number(&target.server), only, version) {
             continue;
         }
         let why = match code.ends_with("ENCRYPTION='N'") {
@@ -226,21 +231,23 @@ fn names_collation(phrase: &Phrase, at: usize) -> bool {
     ["COLLATE", "collation_connection"].iter().any(|word| phrase.token(before).is_word(word))
 }
 
-/// MySQL prints `a REGEXP b` as a function that MariaDB does not have.
+/// MySQL from 8.0.4 on prints `a REGEXP b` as a function that MariaDB and older versions of MySQL do not have.
 pub(super) fn functions(phrase: &mut Phrase, target: &Target, notes: &mut Notes) {
-    if target.vendor != Vendor::MariaDb {
+    if target.has_regexp_like {
         return;
     }
     let mut at = 0;
     while at < phrase.len() {
-        if phrase.token(at).is_word("regexp_like") && phrase.token(at + 1).is_symbol(b'(') {
-            regexp_like(phrase, at, notes);
+        let is_call = phrase.token(at).is_word("regexp_like") && phrase.token(at + 1).is_symbol(b'(');
+        // One behind a schema's name is a person's.
+        if is_call && !phrase.before(at).is_some_and(|before| phrase.token(before).is_symbol(b'.')) {
+            regexp_like(phrase, at, target, notes);
         }
         at += 1;
     }
 }
 
-fn regexp_like(phrase: &mut Phrase, at: usize, notes: &mut Notes) {
+fn regexp_like(phrase: &mut Phrase, at: usize, target: &Target, notes: &mut Notes) {
     let end = phrase.closed(at + 1);
     let (mut depth, mut commas) = (0usize, Vec::new());
     for inner in at + 1..end {
@@ -252,9 +259,47 @@ fn regexp_like(phrase: &mut Phrase, at: usize, notes: &mut Notes) {
         }
     }
     let [comma] = commas[..] else { return };
-    let with = format!("({} regexp {})", phrase.part(at + 2..comma), phrase.part(comma + 1..end - 1));
-    notes.add("regexp_like(a, b)", "a regexp b", Why::kept("the same under the target's name"));
+    let pattern = phrase.part(comma + 1..end - 1);
+    let with = format!("({} regexp {pattern})", phrase.part(at + 2..comma));
+    match target.vendor {
+        Vendor::MySql if !is_plain(&pattern) => {
+            let reason = "the target's patterns are of POSIX and compare bytes: \\d, \\b and (? mean something else, . and [^a] take one byte, \
+                          $ passes over no line break";
+            notes.add(&phrase.part(at..end), &with, Why::lost(reason));
+        }
+        _ => notes.add("regexp_like(a, b)", "a regexp b", Why::kept("the same under the target's name")),
+    }
     phrase.replace(at..end, with.as_bytes());
+}
+
+/// Whether a pattern is a literal that means the same to MySQL before 8.0.4, whose expressions are Henry Spencer's, and to later ones, which
+/// have those of ICU. Source: MySQL's manual, "Regular Expressions" of 5.7 and of 8.0.
+fn is_plain(pattern: &str) -> bool {
+    let literal = pattern.trim();
+    let literal = literal.strip_prefix('_').map_or(literal, |rest| {
+        rest.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric()).trim_start()
+    });
+    let Some(text) = literal.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) else {
+        return false;
+    };
+    let (mut in_list, mut before) = (false, b'(');
+    for byte in text.bytes() {
+        let is_letter = byte.is_ascii_alphanumeric();
+        let is_plain = match byte {
+            _ if in_list => is_letter || matches!(byte, b'-' | b']'),
+            b'[' => true,
+            // An empty part is an error to the older ones.
+            b'|' | b')' => !matches!(before, b'(' | b'|'),
+            b'*' | b'+' | b'?' => before.is_ascii_alphanumeric() || matches!(before, b')' | b']'),
+            _ => is_letter || b" ^(_-,:;@#/=".contains(&byte),
+        };
+        if !is_plain {
+            return false;
+        }
+        in_list = byte == b'[' || in_list && byte != b']';
+        before = byte;
+    }
+    !in_list && !matches!(before, b'(' | b'|')
 }
 
 #[cfg(test)]
@@ -318,5 +363,41 @@ mod tests {
         let to = |text: &str| changed(text, |phrase, notes| functions(phrase, &target, notes));
         assert_eq!(to("(regexp_like(f(a, b),'^x,') and 1)"), ("((f(a, b) regexp '^x,') and 1)".into(), 1));
         assert_eq!(to("regexp_like(a,'b','i')"), ("regexp_like(a,'b','i')".into(), 0));
+        assert_eq!(to("`s`.regexp_like(a,'b')"), ("`s`.regexp_like(a,'b')".into(), 0));
+    }
+
+    #[test]
+    fn patterns_mean_something_else_to_older_versions() {
+        let target = Target { has_regexp_like: false, ..Target::of(Vendor::MySql) };
+        let loses = |pattern: &str| {
+            let text = format!("regexp_like(`a`,{pattern})");
+            let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+            functions(&mut phrase, &target, &mut notes);
+            assert_eq!(String::from_utf8(phrase.to_text()).unwrap(), format!("(`a` regexp {pattern})"));
+            notes.rewrites[0].loses
+        };
+        for same in ["'^ab'", "_utf8mb4'a|b c'", "'^(ab)*c[a-z0-9]+d?'", "_latin1 'x'"] {
+            assert!(!loses(same), "{same}");
+        }
+        for other in [
+            "'a.b'",
+            "'a$'",
+            "'\\\\d'",
+            "'[^a]'",
+            "'[[:alpha:]]'",
+            "'(?i)a'",
+            "'a+?'",
+            "'^*a'",
+            "'é'",
+            "`b`",
+            "'a{2}'",
+            "''",
+            "'a''b'",
+            "'a|'",
+            "concat('a','b')",
+        ] {
+            assert!(loses(other), "{other}");
+        }
+        assert!(Target::of(Vendor::MySql).has_regexp_like);
     }
 }

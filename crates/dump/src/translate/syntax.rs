@@ -1,0 +1,72 @@
+//! What of CREATE TABLE not every server reads.
+
+use std::collections::BTreeSet;
+
+use drover_db::{Connection, Vendor};
+
+use crate::Result;
+use crate::dump::catalog::PARSE_ERROR;
+use crate::error::Doing;
+
+/// A part of CREATE TABLE that only some servers know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Syntax {
+    /// Keys that the optimizer does not use: `IGNORED` on MariaDB, `INVISIBLE` on MySQL.
+    HiddenKey,
+    /// The partition of all values that no other one lists.
+    DefaultPartition,
+    /// Periods of application time.
+    Period,
+    /// Keys in which the periods of a value do not overlap.
+    WithoutOverlaps,
+    /// Periods of system time and the rows of the past.
+    History,
+    /// COLLATE between the type of a generated column and its expression.
+    GeneratedCollation,
+}
+
+/// What stands in the parentheses of a table that has it, and behind them.
+fn examples(vendor: Vendor) -> [(Syntax, &'static str); 6] {
+    let hidden_key = match vendor {
+        Vendor::MySql => "(a INT, KEY k (a) INVISIBLE)",
+        Vendor::MariaDb => "(a INT, KEY k (a) IGNORED)",
+    };
+    [
+        (Syntax::HiddenKey, hidden_key),
+        (Syntax::DefaultPartition, "(a INT) PARTITION BY LIST (a) (PARTITION p DEFAULT)"),
+        (Syntax::Period, "(s DATE, e DATE, PERIOD FOR p (s, e))"),
+        (
+            Syntax::WithoutOverlaps,
+            "(a INT, s DATE, e DATE, PERIOD FOR p (s, e), UNIQUE (a, p WITHOUT OVERLAPS))",
+        ),
+        (Syntax::History, "(a INT) WITH SYSTEM VERSIONING"),
+        (
+            Syntax::GeneratedCollation,
+            "(a CHAR(9), b CHAR(9) CHARACTER SET latin1 COLLATE latin1_bin GENERATED ALWAYS AS (a) VIRTUAL)",
+        ),
+    ]
+}
+
+/// What the server does not read. Each is tried in a statement that is prepared and not run, in a schema that is not there.
+pub(super) fn unknown(connection: &mut Connection, vendor: Vendor) -> Result<BTreeSet<Syntax>> {
+    /// What a server without it says to a list without values.
+    const PARTITION_REQUIRES_VALUES: u16 = 1479;
+    const NAME: &str = "drover_syntax";
+    let mut unknown = BTreeSet::new();
+    for (syntax, example) in examples(vendor) {
+        let doing = || format!("asking whether the target reads {example}");
+        let sql = format!("PREPARE {NAME} FROM 'CREATE TABLE drover_syntax.t {example}'");
+        match connection.execute(sql) {
+            Ok(_) => {
+                connection.execute(format!("DEALLOCATE PREPARE {NAME}")).doing(doing)?;
+            }
+            Err(error) if matches!(error.code(), Some(PARSE_ERROR | PARTITION_REQUIRES_VALUES)) => {
+                unknown.insert(syntax);
+            }
+            // What it says of the schema or of privileges comes after the syntax.
+            Err(error) if error.code().is_some() => {}
+            Err(error) => return Err(error).doing(doing),
+        }
+    }
+    Ok(unknown)
+}
