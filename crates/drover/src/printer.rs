@@ -107,8 +107,12 @@ impl Printer {
     pub(crate) fn foreign(self, restore: &ForeignReport) -> Result<Outcome, Failure> {
         restore.left_out.iter().for_each(|what| self.warning(&format!("left out: {what}")));
         self.server_warnings(&restore.warnings);
+        let changed = translation::changed(&restore.rewrites);
+        changed.iter().for_each(|line| self.warning(line));
         self.result(restore, report::foreign(restore))?;
-        let found = restore.row_warnings > 0 || !restore.differences.is_empty();
+        let found = restore.row_warnings > 0
+            || !restore.differences.is_empty()
+            || restore.rewrites.iter().any(|rewrite| rewrite.loses);
         Ok(if found { Outcome::Found } else { Outcome::Done })
     }
 

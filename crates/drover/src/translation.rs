@@ -78,6 +78,11 @@ pub(crate) fn lost(rewrites: &[Rewrite]) -> Vec<String> {
     grouped(rewrites.iter().filter(|rewrite| rewrite.loses))
 }
 
+/// A line for each kind of change, with and without a loss.
+pub(crate) fn changed(rewrites: &[Rewrite]) -> Vec<String> {
+    grouped(rewrites.iter())
+}
+
 fn refused(refused: &[Refusal]) -> Vec<String> {
     let line = |one: &Refusal| format!("refused   {}: {}", one.object, one.reason);
     refused.iter().map(|one| one_line(&line(one)).into_owned()).collect()

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Mutex;
 
 use drover_db::collations::defaults::{Conversion, name_them, of_server};
 use drover_db::options::ConnectOptions;
@@ -12,7 +13,7 @@ use drover_db::sql::phrase::Phrase;
 use drover_db::{Cluster, Connection, Server, Stop, Vendor, replays};
 
 use super::references::References;
-use super::script::Statement;
+use super::script::{Statement, is_system};
 use super::tally::Tally;
 use super::target::Target;
 use crate::definer::Definers;
@@ -42,12 +43,18 @@ pub(super) struct Context<'a> {
     pub(super) progress: &'a Progress,
     pub(super) guard: &'a Guard<'a>,
     pub(super) renames: Renames,
+    /// The schema that the URL or an option file names.
+    pub(super) default: Option<&'a str>,
     pub(super) definers: Definers,
     pub(super) drop_existing: bool,
+    /// Whether the dump can be read only once.
+    pub(super) is_piped: bool,
     /// Where files that are loaded by name lie.
     pub(super) dir: Option<&'a Path>,
     pub(super) tally: Tally,
     pub(super) target: Target,
+    /// A session that no setting of the dump reaches: it looks at what was made.
+    pub(super) observer: Mutex<&'a mut Connection>,
     /// The columns that foreign keys of the dump refer to.
     pub(super) references: References,
     pub(super) server: Server,
@@ -63,6 +70,42 @@ impl Context<'_> {
     /// A name of the dump as it is on the target.
     pub(super) fn target(&self, name: &Name) -> Name {
         self.renames.relation(&name.schema, &name.name)
+    }
+
+    /// Refuses a dump whose head names another schema than the connection's options: a client would fill the one, and the head the other.
+    pub(super) fn check_default(&self, head: &str) -> Result<()> {
+        let to = self.renames.any_schema(head);
+        let is_other = |default: &&str| self.renames.any_schema(default) != to;
+        let Some(default) = self.default.filter(is_other) else { return Ok(()) };
+        if is_system(head) || self.renames.schema(head) != head {
+            return Ok(());
+        }
+        let into = match self.is_piped {
+            false => format!("--into {head}={default} restores it into `{default}`"),
+            true => format!(
+                "write the dump to a file to restore it into `{default}` with --into {head}={default}"
+            ),
+        };
+        Err(Error::with_hint(
+            format!(
+                "the dump is of the schema `{head}`, and the URL or an option file names `{default}`: nothing was changed"
+            ),
+            format!("{into}; without a schema in the URL it goes into `{to}`"),
+        ))
+    }
+
+    /// The error for something that the target has already.
+    pub(super) fn already_there(&self, before: &str, name: &Name) -> Error {
+        let hint = match self.is_piped {
+            false => {
+                "--drop-existing drops what the dump also holds; --into OLD=NEW restores into another schema"
+            }
+            true => {
+                "--drop-existing drops what the dump also holds; write the dump to a file to restore it into another schema with \
+                 --into OLD=NEW"
+            }
+        };
+        Error::with_hint(format!("{before}the target already has {name}"), hint)
     }
 
     /// A definition with the collations that character sets named alone had where the dump was made, if it tells.

@@ -3,6 +3,7 @@
 
 use drover_db::sql::{Dialect, LeadBytes, tokens};
 
+use super::kept;
 use super::player::{ATTEMPTS, Player, failed, is_deadlock};
 use super::script::{Session, Statement};
 use crate::Result;
@@ -15,6 +16,8 @@ pub(super) const SMALL: u64 = 4 << 20;
 /// What is to be added to a table after its rows.
 #[derive(Debug, Clone)]
 pub(super) struct Deferred {
+    /// The table's name on the target.
+    table: Name,
     /// The statement that created the table.
     create: Box<Statement>,
     sql: Vec<u8>,
@@ -49,7 +52,10 @@ impl Deferred {
             sql.extend_from_slice(item);
         }
         let character_set = session.character_set.clone();
-        Some((split.create, Self { create: Box::new(statement.clone()), sql, character_set }))
+        Some((
+            split.create,
+            Self { table: table.clone(), create: Box::new(statement.clone()), sql, character_set },
+        ))
     }
 
     /// Adds it.
@@ -72,7 +78,7 @@ impl Deferred {
             player.connection.execute(set_back).map_err(|source| failed(&self.create, source))?;
             attempts += 1;
         }
-        Ok(())
+        kept::note(player.context, &self.table, &self.sql, Dialect::default())
     }
 }
 

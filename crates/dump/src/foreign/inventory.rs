@@ -8,7 +8,6 @@ use drover_db::{Connection, Stop};
 
 use super::context::{Context, NOT_MADE, reads_other};
 use super::definition::Definition;
-use super::player::already_there;
 use super::references::References;
 use super::script::{Script, Session, Statement, is_system};
 use crate::dump::catalog::Name;
@@ -21,6 +20,8 @@ use crate::{Error, Result};
 #[derive(Debug, Default, Clone)]
 pub(super) struct Inventory {
     pub(super) schemas: BTreeSet<String>,
+    /// The schema of the dump's head, if statements are in it because no other is named before them.
+    pub(super) schema_of_head: Option<String>,
     /// Tables, views and sequences that it creates.
     pub(super) created: BTreeSet<Name>,
     /// Those of them that are tables and keep rows of their own.
@@ -55,6 +56,7 @@ impl Inventory {
         let mut found = Self::default();
         let mut session = Session::of(probe)?;
         script.set_session(&session);
+        let mut is_named = false;
         while let Some(statement) = script.next()? {
             if stop.is_requested() {
                 return Err(Error::Stopped);
@@ -64,6 +66,10 @@ impl Inventory {
             {
                 return Err(statement.refused(why));
             }
+            if !is_named && statement.needs_schema() {
+                found.schema_of_head = script.schema_of_head().map(str::to_owned);
+            }
+            is_named |= statement.needs_schema() || matches!(statement.kind, Kind::Use(_));
             if statement.kind == Kind::Session && Session::is_concerned(&statement.text) {
                 // What the server does not take fails when it counts.
                 if !matches!(probe.execute(&statement.text), Ok(_) | Err(drover_db::Error::Server(_))) {
@@ -178,6 +184,7 @@ impl Inventory {
     /// Puts two together.
     pub(super) fn extend(&mut self, other: Self) {
         self.schemas.extend(other.schemas);
+        self.schema_of_head = self.schema_of_head.take().or(other.schema_of_head);
         // mydumper has views and the tables in their places in different files.
         let views = other.created.iter().filter(|name| !other.tables.contains_key(*name));
         views.for_each(|name| drop(self.tables.remove(name)));
@@ -255,7 +262,7 @@ impl Inventory {
                 let others = existing.len() + programs.len() - 1;
                 let more =
                     if others == 0 { String::new() } else { format!(" and {others} more of the dump") };
-                let Error::Found { what, hint } = already_there("", &first) else { return Ok(()) };
+                let Error::Found { what, hint } = context.already_there("", &first) else { return Ok(()) };
                 Err(Error::Found { what: format!("{what}{more}: nothing was changed"), hint })
             }
             None => self.check_filled(connection, context),

@@ -9,8 +9,10 @@ use drover_db::sql::{Dialect, Token, tokens_in_comments};
 use drover_db::{Connection, Vendor, er};
 
 use super::context::Context;
+use super::generated::Generated;
 use super::history::RowEnd;
 use super::input;
+use super::kept;
 use super::replicated;
 use super::script::{Statement, use_statement};
 use super::target::Made;
@@ -47,6 +49,12 @@ const OF_VALUES: [u16; 15] =
 const UNKNOWN: u16 = 0;
 /// Warnings of one statement that are kept.
 const KEPT: usize = 3;
+
+/// Columns whose values the target makes itself.
+struct ComputedColumns {
+    row_end: Option<RowEnd>,
+    generated: Option<Generated>,
+}
 
 /// Runs statements over a connection.
 pub(super) struct Player<'a, 'c> {
@@ -113,7 +121,7 @@ impl Player<'_, '_> {
         let is_made = context.target.has_made_program(word, &name);
         if !is_made && context.target.has_program(self.connection, word, &name)? {
             if !context.drop_existing {
-                return Err(already_there(&format!("{}: ", statement.place()), &name));
+                return Err(self.context.already_there(&format!("{}: ", statement.place()), &name));
             }
             let sql = format!("DROP {word} IF EXISTS {name}");
             self.connection.execute(&sql).doing(|| sql.clone())?;
@@ -156,13 +164,23 @@ impl Player<'_, '_> {
         }
         let text = self.context.collated(statement, text);
         let text = &*self.as_kept(statement, text)?;
-        let outcome = self.connection.execute(text).map_err(|source| failed(statement, source))?;
+        let outcome = self.connection.execute(text).map_err(|source| {
+            created.iter().for_each(|name| self.context.tally.not_made(name));
+            failed(statement, source)
+        })?;
         if outcome.warnings > 0 {
             self.collect_warnings(statement, outcome.warnings)?;
         }
         self.count(statement, created.as_ref(), outcome.affected)?;
         self.context.tally.ran(1, text.len() as u64);
-        Ok(())
+        match &statement.kind {
+            Kind::CreateTable(name) | Kind::AlterTable(name) => {
+                let table = self.context.target(&statement.name(name)?);
+                self.context.target.alter(&table, text, statement.dialect);
+                kept::note(self.context, &table, text, statement.dialect)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A definition of a table as the target keeps it.
@@ -210,7 +228,7 @@ impl Player<'_, '_> {
         let existing = target.existing(name).filter(|_| !target.has_made(name));
         if let Some(word) = existing {
             if !self.context.drop_existing {
-                return Err(already_there(&format!("{}: ", statement.place()), name));
+                return Err(self.context.already_there(&format!("{}: ", statement.place()), name));
             }
             let sql = format!("DROP {word} IF EXISTS {name}");
             self.connection.execute(&sql).doing(|| sql.clone())?;
@@ -251,11 +269,17 @@ impl Player<'_, '_> {
     /// Runs statements that put rows into one table, as one transaction.
     pub(super) fn run_batch(&mut self, table: &Name, batch: &[Statement]) -> Result<()> {
         self.begin_rows(table)?;
-        let row_end = self.context.target.row_end(self.connection, table)?;
+        let own = ComputedColumns {
+            row_end: self.context.target.row_end(self.connection, table)?,
+            generated: match self.context.server.vendor {
+                Vendor::MySql => self.context.target.generated(self.connection, table)?,
+                Vendor::MariaDb => None,
+            },
+        };
         self.context.guard.pass()?;
         let mut attempts = 0;
         let rows = loop {
-            match self.try_batch(batch, row_end.as_ref()) {
+            match self.try_batch(batch, &own) {
                 Ok(rows) => break rows,
                 Err(error) => {
                     attempts += 1;
@@ -277,7 +301,7 @@ impl Player<'_, '_> {
         Ok(())
     }
 
-    fn try_batch(&mut self, batch: &[Statement], row_end: Option<&RowEnd>) -> Result<u64> {
+    fn try_batch(&mut self, batch: &[Statement], own: &ComputedColumns) -> Result<u64> {
         self.connection.execute("START TRANSACTION").doing(|| "beginning a transaction")?;
         let mut rows = 0;
         for statement in batch {
@@ -285,7 +309,7 @@ impl Player<'_, '_> {
                 Kind::Load(file, _) => self.load(file, statement)?,
                 _ => self
                     .connection
-                    .execute(self.text(statement, row_end))
+                    .execute(self.text(statement, own))
                     .map_err(|source| failed(statement, source))?,
             };
             if outcome.warnings > 0 {
@@ -300,13 +324,17 @@ impl Player<'_, '_> {
         Ok(rows)
     }
 
-    /// The text with the new names, and with the ends of rows that the target has.
-    fn text<'s>(&self, statement: &'s Statement, row_end: Option<&RowEnd>) -> Cow<'s, [u8]> {
+    /// The text with the new names, and with what the target's table makes itself.
+    fn text<'s>(&self, statement: &'s Statement, own: &ComputedColumns) -> Cow<'s, [u8]> {
         let text = match may_name_schemas(statement) {
             true => self.context.renames.statement(&statement.text, statement.dialect),
             false => (&statement.text[..]).into(),
         };
-        match row_end {
+        let text = match &own.generated {
+            Some(generated) => generated.translate(text, statement.dialect),
+            None => text,
+        };
+        match &own.row_end {
             Some(row_end) => row_end.translate(text, statement.dialect),
             None => text,
         }
@@ -419,7 +447,8 @@ pub(super) fn failed(statement: &Statement, source: drover_db::Error) -> Error {
         Some(
             er::PARSE_ERROR | er::UNKNOWN_CHARACTER_SET | er::UNKNOWN_COLLATION | er::UNKNOWN_STORAGE_ENGINE,
         ) => Some(
-            "this server does not understand the statement: was the dump made on another vendor's or a newer server?",
+            "this server does not understand the statement: was the dump made on another vendor's or a newer server? A dump or a copy by drover \
+             is translated for the server that it goes to; or change the statement in the file",
         ),
         _ => None,
     };
@@ -427,14 +456,6 @@ pub(super) fn failed(statement: &Statement, source: drover_db::Error) -> Error {
         Some(hint) => Error::with_hint(format!("{}: {source}", statement.place()), hint),
         None => Error::Server { doing: statement.place(), source },
     }
-}
-
-/// The error for something that the target has already.
-pub(super) fn already_there(before: &str, name: &Name) -> Error {
-    Error::with_hint(
-        format!("{before}the target already has {name}"),
-        "--drop-existing drops what the dump also holds; --into OLD=NEW restores into another schema",
-    )
 }
 
 /// Whether a statement with rows may name schemas. Plain rows are not looked through for names, as there are many of them.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use drover_db::collations::defaults;
@@ -68,7 +69,7 @@ pub fn restore_foreign(
     let guard = Guard::start(args.guard.max_rate, &[side], stop, progress)?;
     let shared = Shared { args, options, default, stop, progress, guard: &guard };
     let result = survey(args, source, default, &mut probe, stop)
-        .and_then(|found| load(&shared, &mut coordinator, found));
+        .and_then(|found| load(&shared, &mut coordinator, &mut probe, found));
     match result {
         Err(_) if stop.is_requested() => Err(Error::Stopped),
         Err(error) => Err(error),
@@ -356,7 +357,12 @@ fn mydumper_plan(pieces: Vec<mydumper::Piece>, name_of: &dyn Fn((String, String)
     plan
 }
 
-fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Result<ForeignReport> {
+fn load(
+    shared: &Shared<'_>,
+    coordinator: &mut Connection,
+    observer: &mut Connection,
+    found: Found,
+) -> Result<ForeignReport> {
     let Shared { args, options, default, stop, progress, guard } = *shared;
     let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
     let case = Case::of(coordinator)?;
@@ -376,11 +382,14 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         progress,
         guard,
         renames,
+        default,
         definers: Definers::of(&args.target.definer, coordinator)?,
         drop_existing,
+        is_piped: input::is_stdin(&args.dir),
         dir,
         tally,
         target,
+        observer: Mutex::new(observe(observer)?),
         references,
         default_collations: defaults::of_connection(coordinator, defaults::SETS)
             .doing(|| "asking for default collations")?,
@@ -390,6 +399,9 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
         server,
         cluster,
     };
+    if let Some(head) = found.inventory.as_ref().and_then(|found| found.schema_of_head.as_deref()) {
+        context.check_default(head)?;
+    }
     let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;
     if let Some(inventory) = &found.inventory {
         replicated::check(coordinator, &context, inventory)?;
@@ -425,6 +437,13 @@ fn load(shared: &Shared<'_>, coordinator: &mut Connection, found: Found) -> Resu
     compare_checksums(coordinator, &context, &found.said)?;
     history::check(coordinator, &context)?;
     Ok(report(&context, found, loaded))
+}
+
+/// A session that shows definitions as servers print them, whatever the dump has set in it.
+fn observe(connection: &mut Connection) -> Result<&mut Connection> {
+    let set = "SET SESSION sql_mode = '', SESSION sql_quote_show_create = 1, NAMES utf8mb4";
+    connection.execute(set).doing(|| "setting sql_mode")?;
+    Ok(connection)
 }
 
 /// mydumper can note what CHECKSUM TABLE said of a table. The same again proves the rows; another one may only mean another
@@ -484,6 +503,7 @@ fn report(context: &Context<'_>, found: Found, loaded: Loaded) -> ForeignReport 
         warnings: counts.warnings.clone(),
         row_warnings: counts.row_warnings,
         differences,
+        rewrites: counts.rewrites.iter().cloned().collect(),
         definers_changed: counts.redefined.len(),
         left_out: counts.left_out.iter().cloned().chain(others).collect(),
         verified: false,

@@ -273,6 +273,11 @@ impl<'a> Script<'a> {
         }
     }
 
+    /// The schema that the dump's head names.
+    pub(super) fn schema_of_head(&self) -> Option<&str> {
+        self.splitter.notes().database.as_deref()
+    }
+
     /// Refuses a script in which there is nothing.
     pub(super) fn check_not_empty(&self) -> Result<()> {
         match self.has_statements {

@@ -133,6 +133,9 @@ impl<'a, 'c> Reader<'a, 'c> {
                 return Err(Error::Stopped);
             }
             if !entered && statement.needs_schema() {
+                if let Some(head) = self.script.schema_of_head() {
+                    self.player.context.check_default(head)?;
+                }
                 self.enter(statement.schema.clone())?;
             }
             entered |= statement.needs_schema() || matches!(statement.kind, Kind::Use(_));

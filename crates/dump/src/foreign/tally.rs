@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::dump::catalog::Name;
+use crate::translate::Rewrite;
 
 /// Warnings and left-out statements that are kept word by word.
 const KEPT: usize = 100;
@@ -41,6 +42,8 @@ pub struct ForeignReport {
     pub row_warnings: u64,
     /// Where the dump tells a number of rows and the server counted another one.
     pub differences: Vec<String>,
+    /// What definitions of tables ask for and the target does not keep, or not as it is asked for.
+    pub rewrites: Vec<Rewrite>,
     /// Views and stored programs that got another definer: `--definer`.
     pub definers_changed: usize,
     /// Statements of the dump that were not run, and why.
@@ -79,6 +82,7 @@ pub(super) struct Counts {
     pub(super) warnings: Vec<String>,
     pub(super) row_warnings: u64,
     pub(super) left_out: BTreeSet<String>,
+    pub(super) rewrites: BTreeSet<Rewrite>,
     /// What got another definer.
     pub(super) redefined: BTreeSet<String>,
 }
@@ -105,6 +109,11 @@ impl Tally {
         let table = counts.tables.entry(table.clone()).or_default();
         table.rows += rows;
         table.done = false;
+    }
+
+    /// A table that was to be created is not there.
+    pub(super) fn not_made(&self, table: &Name) {
+        self.lock().tables.remove(table);
     }
 
     /// Rows of a table were removed again.
@@ -134,6 +143,11 @@ impl Tally {
         }
     }
 
+    /// The target does not keep what was asked for.
+    pub(super) fn rewritten(&self, rewrites: impl Iterator<Item = Rewrite>) {
+        self.lock().rewrites.extend(rewrites);
+    }
+
     pub(super) fn left_out(&self, what: String) {
         let mut counts = self.lock();
         if counts.left_out.len() < KEPT {
@@ -156,7 +170,7 @@ impl Tally {
             return error;
         }
         let state = format!(
-            "loaded until then, and left there: {}; in part: {}. Restore again with --drop-existing",
+            "loaded until then, and left there: {}; in part: {}. When the cause is removed, restore again with --drop-existing",
             listed(&whole),
             listed(&part)
         );

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
 use drover_db::{Connection, quote};
 
+use super::generated::{self, Generated};
 use super::history::{Ends, RowEnd};
 use crate::dump::catalog::{self, Name, Relation, RelationKind};
 use crate::error::Doing;
@@ -43,6 +44,8 @@ struct Own {
     one_by_one: BTreeSet<Name>,
     /// Tables that are system-versioned, and what tells the end of their rows, if it was asked for.
     row_ends: BTreeMap<Name, Option<RowEnd>>,
+    /// Tables that may have generated columns, and these, if they were asked for.
+    generated: BTreeMap<Name, Option<Generated>>,
     schemas: BTreeSet<String>,
     /// Schemas that the dump has used or made by now.
     entered: BTreeSet<String>,
@@ -171,6 +174,28 @@ impl Target {
         Ok(row_end.clone())
     }
 
+    /// The generated columns of a table, if it has some.
+    pub(super) fn generated(&self, connection: &mut Connection, name: &Name) -> Result<Option<Generated>> {
+        let mut own = self.own();
+        let Some(known) = own.generated.get_mut(name) else { return Ok(None) };
+        if known.is_none() {
+            *known = Generated::of(connection, name)?;
+        }
+        let found = known.clone();
+        if found.is_none() {
+            own.generated.remove(name);
+        }
+        Ok(found)
+    }
+
+    /// Notes that the columns of a table are others now.
+    pub(super) fn alter(&self, name: &Name, definition: &[u8], dialect: Dialect) {
+        let mut own = self.own();
+        if own.generated.contains_key(name) || generated::may_have_some(definition, dialect) {
+            own.generated.insert(name.clone(), None);
+        }
+    }
+
     /// The last TIMESTAMP.
     pub(super) fn ends(&self) -> Ends {
         self.ends
@@ -215,6 +240,10 @@ impl Own {
     fn note(&mut self, name: &Name, create: &[u8], dialect: Dialect) {
         if fills_one_by_one(create, dialect) {
             self.one_by_one.insert(name.clone());
+        }
+        match generated::may_have_some(create, dialect) {
+            true => drop(self.generated.insert(name.clone(), None)),
+            false => drop(self.generated.remove(name)),
         }
         match is_versioned(create, dialect) {
             true => drop(self.row_ends.insert(name.clone(), None)),

@@ -1,6 +1,7 @@
 //! What a server takes and does not keep, without an error: told by what it shows of a table that it has just made. CHECKs before MySQL 8.0.16
 //! and MariaDB 10.2, the order of a key's columns before MySQL 8.0 and MariaDB 10.8, FULLTEXT keys and subpartitions on TiDB.
 
+use drover_db::sql::phrase::Phrase;
 use drover_db::sql::{Dialect, Kind, Token, tokens};
 
 use crate::ddl::CreateTable;
@@ -37,6 +38,81 @@ pub(crate) fn ignored(asked: &CreateTable, shown: &CreateTable) -> Vec<Ignored> 
         }
     }
     all
+}
+
+/// The same of attributes that servers print in version comments, which others pass over. In `asked` they stand as code.
+pub(crate) fn passed_over(asked: &CreateTable, shown: &CreateTable) -> Vec<Ignored> {
+    let there: Vec<_> =
+        shown.items.iter().map(|item| Phrase::in_comments(item, Dialect::default())).collect();
+    let mut all = Vec::new();
+    for item in &asked.items {
+        let item = Phrase::of(item, Dialect::default());
+        let same = there.iter().find(|there| kind_and_name(there) == kind_and_name(&item));
+        all.extend(same.into_iter().flat_map(|there| attributes(&item, there)));
+    }
+    let tail = Phrase::of(&asked.tail, Dialect::default());
+    let is_asked = tail.find(&["ENCRYPTION"]).is_some_and(|found| {
+        let option = tail.part(found.start..value_end(&tail, found.end)).to_ascii_uppercase();
+        option.contains("'Y'")
+    });
+    if is_asked && !says(shown, "ENCRYPT") {
+        let reason = "the target passes over it and does not encrypt the table";
+        all.push(Ignored::lost(b"ENCRYPTION='Y'", reason));
+    }
+    all
+}
+
+/// What attributes of columns mean that a target does not have.
+const OF_COLUMNS: [(&str, &str); 4] = [
+    ("INVISIBLE", "the target passes over it and shows the column"),
+    ("SRID", "the target passes over it and does not hold the column to one spatial reference system"),
+    ("ENGINE_ATTRIBUTE", "the target passes over it"),
+    ("SECONDARY_ENGINE_ATTRIBUTE", "the target passes over it"),
+];
+
+/// The attributes of an item that the target's has not.
+fn attributes(asked: &Phrase, there: &Phrase) -> Vec<Ignored> {
+    let first = asked.token(asked.code(0));
+    let lacks = |words: &[&str]| asked.find(words).filter(|_| there.find(words).is_none());
+    let begin = || {
+        let open = asked.top().into_iter().find(|&at| asked.token(at).is_symbol(b'('));
+        asked.part(0..open.unwrap_or(asked.len())).trim().to_owned()
+    };
+    if first.kind == Kind::Quoted {
+        let found = OF_COLUMNS.into_iter().filter_map(|(word, reason)| {
+            let found = lacks(&[word])?;
+            let end = if word == "INVISIBLE" { found.end } else { value_end(asked, found.end) };
+            let text =
+                format!("{} {}", asked.part(0..asked.code(0) + 1).trim(), asked.part(found.start..end));
+            Some(Ignored::lost(text.as_bytes(), reason))
+        });
+        return found.collect();
+    }
+    let (words, reason): (&[&str], _) = match first.is_word("CONSTRAINT") {
+        true => (&["NOT", "ENFORCED"], "the target passes over it and enforces the constraint"),
+        // MariaDB has another word for it.
+        false if there.find(&["IGNORED"]).is_some() => return Vec::new(),
+        false => (&["INVISIBLE"], "the target passes over it, and statements may use the key"),
+    };
+    let text = lacks(words).map(|_| format!("{} {}", begin(), words.join(" ")));
+    text.into_iter().map(|text| Ignored::lost(text.as_bytes(), reason)).collect()
+}
+
+/// Behind the value of an attribute that ends at `end`.
+fn value_end(phrase: &Phrase, end: usize) -> usize {
+    let next = phrase.code(end);
+    if phrase.token(next).is_symbol(b'=') { phrase.code(next + 1) + 1 } else { next + 1 }
+}
+
+/// The kind of an item, and its name in small letters.
+fn kind_and_name(item: &Phrase) -> (Option<&'static str>, Vec<u8>) {
+    const KINDS: [&str; 7] = ["PRIMARY", "UNIQUE", "KEY", "FULLTEXT", "SPATIAL", "VECTOR", "CONSTRAINT"];
+    let first = item.token(item.code(0));
+    let kind = KINDS.into_iter().find(|kind| first.is_word(kind));
+    let before = item.top().into_iter().take_while(|&at| !item.token(at).is_symbol(b'('));
+    let mut quoted = before.map(|at| item.token(at)).filter(|token| token.kind == Kind::Quoted);
+    let name = quoted.next().and_then(|token| token.name()).unwrap_or_default();
+    (kind, name.to_ascii_lowercase())
 }
 
 /// Whether these words stand behind the columns, in a comment that is run or not.

@@ -20,7 +20,7 @@ mod words;
 
 pub(crate) use described::{Described, describe};
 pub(crate) use finding::Finding;
-pub(crate) use ignored::{Ignored, ignored};
+pub(crate) use ignored::{Ignored, ignored, passed_over};
 pub(crate) use rows::Current;
 pub(crate) use target::{no_history, takes_history};
 pub use translator::Refusal;

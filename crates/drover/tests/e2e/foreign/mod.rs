@@ -3,6 +3,7 @@
 mod default_collations;
 mod disguises;
 mod failures;
+mod kept;
 mod mydumper;
 mod mysqldump;
 mod odd;
