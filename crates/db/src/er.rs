@@ -82,6 +82,8 @@ pub const BINLOG_CREATE_ROUTINE_NEED_SUPER: u16 = 1419;
 pub const NO_SUCH_USER: u16 = 1449;
 pub const MAX_PREPARED_STMT_COUNT_REACHED: u16 = 1461;
 pub const ILLEGAL_HA_CREATE_OPTION: u16 = 1478;
+/// Also what a server says that has no DEFAULT partition of a LIST.
+pub const PARTITION_REQUIRES_VALUES: u16 = 1479;
 pub const PLUGIN_IS_NOT_LOADED: u16 = 1524;
 pub const EVENT_DOES_NOT_EXIST: u16 = 1539;
 /// A statement is logged as such that may not do the same everywhere; it says nothing of the rows.

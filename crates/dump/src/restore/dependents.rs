@@ -30,7 +30,7 @@ pub(super) fn parent(item: &[u8], schema: &str) -> Option<Name> {
 /// The foreign keys of the dump's tables, by their names on the target: whose it is, and to which table it refers.
 pub(super) fn foreign_keys(scripts: &Scripts<'_>, manifest: &Manifest) -> Result<Vec<(Name, Name)>> {
     let mut found = Vec::new();
-    for (schema, table) in manifest.tables() {
+    for (schema, table) in manifest.tables().filter(|(_, table)| !table.script.is_absent()) {
         let create = scripts.read(&table.script)?.pop().unwrap_or_default();
         let items = CreateTable::parse(&create).map(|parts| parts.items).unwrap_or_default();
         let child = scripts.renames.relation(&schema.name, &table.name);

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use drover_db::{Connection, Vendor};
+use drover_db::{Connection, Vendor, er};
 
 use crate::Result;
-use crate::dump::catalog::PARSE_ERROR;
 use crate::error::Doing;
 
 /// A part of CREATE TABLE that only some servers know.
@@ -49,8 +48,6 @@ fn examples(vendor: Vendor) -> [(Syntax, &'static str); 6] {
 
 /// What the server does not read. Each is tried in a statement that is prepared and not run, in a schema that is not there.
 pub(super) fn unknown(connection: &mut Connection, vendor: Vendor) -> Result<BTreeSet<Syntax>> {
-    /// What a server without it says to a list without values.
-    const PARTITION_REQUIRES_VALUES: u16 = 1479;
     const NAME: &str = "drover_syntax";
     let mut unknown = BTreeSet::new();
     for (syntax, example) in examples(vendor) {
@@ -60,7 +57,7 @@ pub(super) fn unknown(connection: &mut Connection, vendor: Vendor) -> Result<BTr
             Ok(_) => {
                 connection.execute(format!("DEALLOCATE PREPARE {NAME}")).doing(doing)?;
             }
-            Err(error) if matches!(error.code(), Some(PARSE_ERROR | PARTITION_REQUIRES_VALUES)) => {
+            Err(error) if matches!(error.code(), Some(er::PARSE_ERROR | er::PARTITION_REQUIRES_VALUES)) => {
                 unknown.insert(syntax);
             }
             // What it says of the schema or of privileges comes after the syntax.
