@@ -41,8 +41,8 @@ pub use extract::{ExtractArgs, ExtractReport, extract};
 pub use filter::{EventType, Filter, FilterArgs, NameGlob, Verdict};
 pub use ls::{LsArgs, ls};
 pub use replay::{
-    After, Compare, Destination, Interrupted, NearestCollation, Partial, Problem, ReplayArgs, ReplayReport,
-    replay,
+    After, Compare, Destination, Interrupted, NearestCollation, NotKept, Partial, Problem, ReplayArgs,
+    ReplayReport, replay,
 };
 pub use sql::{SqlArgs, SqlReport, sql};
 pub use stat::{StatArgs, StatReport, stat};

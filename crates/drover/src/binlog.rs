@@ -263,6 +263,10 @@ pub(crate) fn replay_text(replay: &ReplayReport) -> String {
         let _ =
             writeln!(out, "collation {} is {} on the target: {}", one_line(&one.from), one.to, one.reason);
     }
+    for one in &replay.not_kept {
+        let verb = if replay.dry_run { "would not be kept" } else { "not kept" };
+        let _ = writeln!(out, "{verb}: {}", one_line(&format!("{}: {}: {}", one.at, one.what, one.reason)));
+    }
     if replay.missing_rows > 0 {
         let rows = things(replay.missing_rows, "row");
         let _ = writeln!(out, "{rows} not undone, as a later transaction deleted or changed them:");

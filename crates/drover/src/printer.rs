@@ -177,7 +177,7 @@ impl Printer {
             self.warning(&format!("rows of schemas that the dump does not have were left out: {schemas}"));
         }
         self.result(replay, crate::binlog::replay_text(replay))?;
-        let is_all = replay.problems.is_empty() && replay.missing_rows == 0;
+        let is_all = replay.problems.is_empty() && replay.missing_rows == 0 && replay.not_kept.is_empty();
         Ok(if is_all { Outcome::Done } else { Outcome::Found })
     }
 

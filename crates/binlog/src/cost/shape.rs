@@ -65,7 +65,7 @@ impl Shape {
         }
         let is_known = table.has_names();
         let key = match &table.columns[..] {
-            _ if is_known => table.primary_key.iter().map(|&column| column as u32).collect(),
+            _ if is_known => table.key().iter().map(|&column| column as u32).collect(),
             [first, ..] if !first.is_nullable => vec![0],
             _ => Vec::new(),
         };

@@ -255,7 +255,7 @@ impl Rebuilt {
             out.extend_from_slice(line);
             out.push(b'\n');
         }
-        Session::default().prepare_rows(self.flags, &self.format, &mut out);
+        Session::default().prepare_rows(self.flags, &self.format, false, &mut out);
         self.push_statement(file.as_os_str().as_encoded_bytes(), &mut out);
         out.extend_from_slice(b"COMMIT;\n");
         out

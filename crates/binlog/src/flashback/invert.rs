@@ -61,7 +61,7 @@ fn check_columns(rows: &Rows<'_>, table: &Table) -> Result<(), Obstacle> {
     match change {
         RowChange::Insert => {
             let is_there = |&index: &usize| is_set(after, index);
-            let has_key = !table.primary_key.is_empty() && table.primary_key.iter().all(is_there);
+            let has_key = !table.key().is_empty() && table.key().iter().all(is_there);
             if missing.is_empty() || has_key {
                 return Ok(());
             }
@@ -288,7 +288,13 @@ mod tests {
         fn table(&self) -> Table {
             let column = |kind: &ColumnType| Column::of_tests(*kind);
             let columns = self.kinds.iter().map(column).collect();
-            Table { schema: b"s".to_vec(), name: b"t".to_vec(), columns, primary_key: Vec::new() }
+            Table {
+                schema: b"s".to_vec(),
+                name: b"t".to_vec(),
+                columns,
+                primary_key: Vec::new(),
+                key_now: Vec::new(),
+            }
         }
 
         /// An image that has these columns.

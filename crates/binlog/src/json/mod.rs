@@ -15,11 +15,13 @@ mod opaque;
 mod quote;
 mod sql;
 mod text;
+mod types;
 
 pub use diff::{Change, Diff, Diffs};
 pub use sql::write_sql;
 pub use text::write_text;
 pub(crate) use text::{Era, write_text_of};
+pub(crate) use types::write_types;
 
 use crate::log::Short;
 

@@ -109,6 +109,13 @@ impl Format {
         self.post_headers.get(index).map(|&length| usize::from(length))
     }
 
+    /// The version's first three numbers.
+    pub(crate) fn numbers(&self) -> (u32, u32, u32) {
+        let mut numbers = numbers_of(&self.server_version);
+        let mut number = || numbers.next().unwrap_or(0);
+        (number(), number(), number())
+    }
+
     /// Whether a server of this version or a later one wrote it: the first two numbers.
     pub fn is_at_least(&self, version: (u32, u32)) -> bool {
         let mut numbers = numbers_of(&self.server_version);

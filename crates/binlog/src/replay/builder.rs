@@ -347,9 +347,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             }
             Sort::Definition | Sort::Other => {
                 self.set_mode(Mode::Definitions);
-                let (position, schema) = (item.event.position, query.schema.to_vec());
-                let dialect = dialect(query)?;
-                let at = Start { log: Arc::clone(&self.log.1), position };
+                let (at, schema, dialect) = (self.at(item), query.schema.to_vec(), dialect(query)?);
+                let position = at.position;
+                self.sink.see_kept(&at, query.text, &text, (item.format, dialect));
                 self.sink.defines(&at, query, dialect)?;
                 self.definitions.iter().for_each(Definitions::forget);
                 let opens_transaction = rows_follow(&text, dialect).is_some();

@@ -12,7 +12,7 @@ use drover_db::{Cluster, Connection, Server, Vendor, collations, server};
 
 use crate::event::{Rows, TableMap};
 use crate::log::{Format, Header, Kind, Short};
-use crate::rows::{Row, RowReader, Table};
+use crate::rows::{Lacks, Row, RowReader, Table};
 
 /// What a server takes.
 #[derive(Debug, Clone)]
@@ -37,6 +37,8 @@ pub(super) struct Target {
     pub(super) collations: BTreeSet<String>,
     /// What it takes for a character set that is named alone.
     pub(super) default_collations: BTreeMap<String, String>,
+    /// Whether it shows -0 of a FLOAT or DOUBLE as 0, as MariaDB 10.11 does.
+    pub(super) hides_zero_signs: bool,
 }
 
 /// What a BINLOG statement has around the events, and other statements of ours may have beside it, in bytes.
@@ -76,7 +78,9 @@ impl Target {
         )?;
         let engines = engines.into_iter().map(|row| row.string(0)).collect();
         let known = Self::new(&server, max_packet);
+        let zero = connection.first("SELECT CAST(-0e0 AS CHAR)")?;
         Ok(Self {
+            hides_zero_signs: zero.is_some_and(|row| row.string(0) == "0"),
             engines,
             detaches_prepared,
             has_gtids,
@@ -106,6 +110,7 @@ impl Target {
             engines: BTreeSet::new(),
             collations,
             default_collations,
+            hides_zero_signs: false,
         }
     }
 
@@ -129,6 +134,12 @@ impl Target {
             Vendor::MySql => self.numbers() >= (8, 0, 33),
             Vendor::MariaDb => self.numbers() >= (11, 4, 0),
         }
+    }
+
+    /// What it lacks of MariaDB's times.
+    pub(super) fn lacks(&self) -> Lacks {
+        let is_mysql = self.vendor == Vendor::MySql;
+        Lacks { later_timestamps: is_mysql || self.numbers() < (11, 5, 0), last_fraction: is_mysql }
     }
 
     /// Its version.

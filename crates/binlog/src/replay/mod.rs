@@ -19,6 +19,7 @@ mod events;
 mod logged;
 mod marks;
 mod names;
+mod not_kept;
 mod position;
 mod programs;
 mod provenance;
@@ -55,6 +56,7 @@ use crate::{Error, Result, flashback};
 pub use after::{After, Compare, Partial};
 pub use args::{Interrupted, ReplayArgs};
 pub use collations::NearestCollation;
+pub use not_kept::NotKept;
 pub use report::{Problem, ReplayReport};
 
 use ahead::Ahead;

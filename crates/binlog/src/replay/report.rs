@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::collations::NearestCollation;
+use super::not_kept::NotKept;
 
 /// What was applied, or in a dry run what would be.
 #[derive(Debug, Default, Serialize)]
@@ -44,6 +45,8 @@ pub struct ReplayReport {
     pub event_on: String,
     /// Collations of definitions that the target lacks, and the nearest that took their places.
     pub collations: Vec<NearestCollation>,
+    /// What the target does not keep of definitions and rows, without an error; 100 at most.
+    pub not_kept: Vec<NotKept>,
     /// With `--after`, schemas that the dump does not have and the logs have not made since: their rows were left out.
     pub left_out: BTreeSet<String>,
     /// With `--skip-missing`, how many rows were not there.

@@ -49,7 +49,7 @@ impl Definition {
             column.name.get_or_insert_with(|| HIDDEN.to_vec());
         }
         if table.primary_key.is_empty() {
-            table.primary_key.clone_from(&self.primary_key);
+            table.key_now.clone_from(&self.primary_key);
         }
         true
     }
@@ -167,7 +167,13 @@ mod tests {
             ..Column::of_tests(kind)
         };
         let columns = vec![column(ColumnType::Integer(4), Some("told")), column(ColumnType::Text(1), None)];
-        let told = Table { schema: b"a".to_vec(), name: b"t".to_vec(), columns, primary_key: Vec::new() };
+        let told = Table {
+            schema: b"a".to_vec(),
+            name: b"t".to_vec(),
+            columns,
+            primary_key: Vec::new(),
+            key_now: Vec::new(),
+        };
         let defined = |name: &str, data_type: &str| DefinedColumn {
             name: name.into(),
             data_type: data_type.into(),
@@ -188,7 +194,7 @@ mod tests {
         assert_eq!(table.columns[0].name.as_deref(), Some(&b"told"[..]));
         assert_eq!((table.columns[0].is_unsigned, table.columns[1].is_unsigned), (Some(true), None));
         assert_eq!(table.columns[1].name.as_deref(), Some(&b"v"[..]));
-        assert_eq!(table.primary_key, [0]);
+        assert_eq!((&table.primary_key[..], table.key()), (&[][..], &[0][..]));
         for columns in [vec![defined("a", "int")], vec![defined("a", "bigint"), defined("v", "varchar")]] {
             let mut table = told.clone();
             assert!(!Definition { columns, primary_key: Vec::new(), hidden: 0 }.complete(&mut table, format));

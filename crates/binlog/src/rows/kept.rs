@@ -150,7 +150,13 @@ mod tests {
 
     fn table(kind: ColumnType, collation: Option<u16>) -> Table {
         let columns = vec![Column { collation, ..Column::of_tests(kind) }];
-        Table { schema: b"d".to_vec(), name: b"t".to_vec(), columns, primary_key: Vec::new() }
+        Table {
+            schema: b"d".to_vec(),
+            name: b"t".to_vec(),
+            columns,
+            primary_key: Vec::new(),
+            key_now: Vec::new(),
+        }
     }
 
     /// Why a column of the log does not fit into one of the target.

@@ -1,6 +1,7 @@
 //! Rows in row events: their values, as the columns' types say.
 
 mod address;
+mod beyond;
 mod column;
 mod converted;
 pub(crate) mod decimal;
@@ -14,6 +15,7 @@ mod table;
 mod temporal;
 mod value;
 
+pub(crate) use beyond::{Lacks, negative_zero};
 pub(crate) use column::Width;
 pub use column::{Column, ColumnType};
 pub(crate) use defined::{DefinedColumn, Definition, words};

@@ -76,7 +76,12 @@ impl Retyped {
         let way = kept.way_from(format);
         let period = period(table, kept, way);
         let mut retyped = Self {
-            table: Table { columns: Vec::new(), primary_key: Vec::new(), ..table.clone() },
+            table: Table {
+                columns: Vec::new(),
+                primary_key: Vec::new(),
+                key_now: Vec::new(),
+                ..table.clone()
+            },
             types: Vec::new(),
             metadata: Vec::new(),
             nullable: Vec::new(),
@@ -159,6 +164,11 @@ impl Retyped {
             body.extend_from_slice(&dimensions);
         }
         body
+    }
+
+    /// Whether the column tells from when or until when a row is valid, and is left out or written as the target has it.
+    pub(crate) fn is_of_history(&self, index: usize) -> bool {
+        matches!(self.becomes.get(index), Some(Becomes::Gone | Becomes::Until { .. }))
     }
 
     /// Whether events of this kind can be written anew: neither those of before 5.1 nor what tells only the changes of a document.

@@ -22,6 +22,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Which columns its primary key has; none where the log does not tell, or where it has none.
     pub primary_key: Vec<usize>,
+    /// Which columns the primary key has that a server has now, where the log tells none. When the log was written it may have been another, or none.
+    pub(crate) key_now: Vec<usize>,
 }
 
 /// What the log tells of a table beyond types. Numbers as in MySQL `rows_event.h`, `Optional_metadata_field_type`.
@@ -54,7 +56,7 @@ impl Table {
             columns.push(Column::new(kind, is_nullable, has_collation));
         }
         let (schema, name) = (map.schema.to_vec(), map.table.to_vec());
-        let mut table = Self { schema, name, columns, primary_key: Vec::new() };
+        let mut table = Self { schema, name, columns, primary_key: Vec::new(), key_now: Vec::new() };
         table.learn(map.more)?;
         if let Some((start, end)) = table.period() {
             table.columns[start].is_generated = true;
@@ -105,6 +107,11 @@ impl Table {
             _ => false,
         };
         self.columns.iter().any(is_later)
+    }
+
+    /// The columns of the primary key: that of the log, else the one that a server has now.
+    pub(crate) fn key(&self) -> &[usize] {
+        if self.primary_key.is_empty() { &self.key_now } else { &self.primary_key }
     }
 
     /// Whether the log tells the columns' names.

@@ -88,6 +88,21 @@ pub(crate) fn push_condition(
     Ok(())
 }
 
+/// Writes what this value tells from others that a server calls equal to it: the sign of a zero, the types of JSON's numbers and times. False if there
+/// are none such: then nothing is written.
+pub(super) fn push_likeness(name: &[u8], value: &Value<'_>, out: &mut Vec<u8>) -> Result<bool, Unwritable> {
+    let is_negative = match *value {
+        Value::Float(number) if number == 0.0 => number.is_sign_negative(),
+        Value::Double(number) if number == 0.0 => number.is_sign_negative(),
+        Value::Json(binary) => return json::write_types(binary, name, out).map_err(Unwritable::Json),
+        _ => return Ok(false),
+    };
+    out.extend_from_slice(b"CAST(");
+    out.extend_from_slice(name);
+    out.extend_from_slice(if is_negative { b" AS CHAR) LIKE '-%'" } else { b" AS CHAR) NOT LIKE '-%'" });
+    Ok(true)
+}
+
 /// The number that a BIT is; it has at most 64 bits.
 pub(super) fn bits(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |bits, &byte| bits << 8 | u64::from(byte))

@@ -5,7 +5,7 @@ use crate::log::{RowChange, Short};
 use crate::rows::{Column, ColumnType, Field, Row, RowReader, Table, Value};
 
 use super::history::History;
-use super::literal::{Unwritable, push_condition, push_value};
+use super::literal::{Unwritable, push_condition, push_likeness, push_value};
 use super::text::push_name;
 
 /// Writes the rows of an event as statements that do the same: one INSERT for all that came in, an UPDATE or a DELETE for each that was
@@ -38,7 +38,8 @@ pub(super) fn push_rows(
     Ok(count)
 }
 
-/// Writes the statement that does what happened to one row, without an end. The table is one whose columns' names are known.
+/// Writes the statement that does what happened to one row, without an end. The table is one whose columns' names are known, and whose key is
+/// the one of the server that runs it.
 pub(crate) fn push_row(
     table: &Table,
     change: RowChange,
@@ -46,10 +47,17 @@ pub(crate) fn push_row(
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
     let names = Names::of(table);
+    let key = table.key();
     match change {
         RowChange::Insert => push_insert(&names, table, &row.after, true, false, out)?,
-        RowChange::Update => push_update(&names, table, row, out)?,
-        RowChange::Delete => push_delete(&names, table, &row.before, out)?,
+        RowChange::Update => {
+            push_set(&names, table, row, out)?;
+            push_where(&names, table, key, &row.before, out)?;
+        }
+        RowChange::Delete => {
+            push_from(&names, out);
+            push_where(&names, table, key, &row.before, out)?;
+        }
     }
     let end = out.trim_ascii_end();
     out.truncate(end.strip_suffix(b";").unwrap_or(end).len());
@@ -62,14 +70,13 @@ pub(crate) fn row_text(table: &Table, row: &Row<'_>) -> String {
     let names = Names::of(table);
     let fields = if row.before.is_empty() { &row.after } else { &row.before };
     let mut text = names.table.clone();
-    if push_where(&names, table, fields, &mut text).is_err() {
+    if push_conditions(&names, table, table.key(), fields, &mut text).is_err() {
         text.clone_from(&names.table);
     }
     let text = String::from_utf8_lossy(&text);
-    let text = text.trim_end().trim_end_matches(" LIMIT 1;");
     match text.char_indices().nth(MOST) {
         Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+        None => text.into_owned(),
     }
 }
 
@@ -165,9 +172,13 @@ pub(super) fn push_delete(
     fields: &[Field<'_>],
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
+    push_from(names, out);
+    push_where(names, table, &table.primary_key, fields, out)
+}
+
+fn push_from(names: &Names, out: &mut Vec<u8>) {
     out.extend_from_slice(b"DELETE FROM ");
     out.extend_from_slice(&names.table);
-    push_where(names, table, fields, out)
 }
 
 pub(super) fn push_update(
@@ -176,6 +187,12 @@ pub(super) fn push_update(
     row: &Row<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
+    push_set(names, table, row, out)?;
+    push_where(names, table, &table.primary_key, &row.before, out)
+}
+
+/// An UPDATE, up to what says which row it is.
+fn push_set(names: &Names, table: &Table, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(), Unwritable> {
     out.extend_from_slice(b"UPDATE ");
     out.extend_from_slice(&names.table);
     let mut start: &[u8] = b" SET ";
@@ -183,7 +200,7 @@ pub(super) fn push_update(
     for index in settable(table, &row.after) {
         let after = &row.after[index];
         let is_last_chance = start == b" SET " && last == Some(index);
-        let is_same = row.before.get(index).is_some_and(|before| before == after);
+        let is_same = row.before.get(index).is_some_and(|before| is_same(before, after));
         let name = &names.columns[index];
         match after {
             Field::Absent => continue,
@@ -215,7 +232,20 @@ pub(super) fn push_update(
             }
         }
     }
-    push_where(names, table, &row.before, out)
+    Ok(())
+}
+
+/// Whether nothing changed: 0 and -0 are equal, and not the same.
+fn is_same(before: &Field<'_>, after: &Field<'_>) -> bool {
+    match (before, after) {
+        (Field::Value(Value::Double(before)), Field::Value(Value::Double(after))) => {
+            before.to_bits() == after.to_bits()
+        }
+        (Field::Value(Value::Float(before)), Field::Value(Value::Float(after))) => {
+            before.to_bits() == after.to_bits()
+        }
+        _ => before == after,
+    }
 }
 
 /// Whether a column may have ON UPDATE CURRENT_TIMESTAMP, which no log tells: an UPDATE that does not set it changes it.
@@ -224,16 +254,54 @@ fn may_change_by_itself(column: &Column) -> bool {
     matches!(column.kind, Timestamp(_) | DateTime(_) | OldTimestamp | OldDateTime)
 }
 
-/// Which row it is: by the primary key where the log tells it, else by all that it tells of the row.
+/// Which row it is: by these columns, a key, if it has all of them, else by all that the log tells of the row. Among rows that the server calls equal,
+/// the very one comes first; a target that does not keep what tells them apart has one to take all the same.
 fn push_where(
     names: &Names,
     table: &Table,
+    key: &[usize],
     fields: &[Field<'_>],
     out: &mut Vec<u8>,
 ) -> Result<(), Unwritable> {
+    push_conditions(names, table, key, fields, out)?;
+    if !has_key(key, fields) {
+        push_order(names, fields, out)?;
+    }
+    out.extend_from_slice(b" LIMIT 1;\n");
+    Ok(())
+}
+
+fn has_key(key: &[usize], fields: &[Field<'_>]) -> bool {
     let is_there =
         |&index: &usize| matches!(fields.get(index), Some(Field::Value(value)) if *value != Value::Null);
-    let has_key = !table.primary_key.is_empty() && table.primary_key.iter().all(is_there);
+    !key.is_empty() && key.iter().all(is_there)
+}
+
+fn push_order(names: &Names, fields: &[Field<'_>], out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    const ORDER: &[u8] = b" ORDER BY ";
+    let (mut start, begin) = (ORDER, out.len());
+    for index in present(fields) {
+        let Field::Value(value) = &fields[index] else { continue };
+        let length = out.len();
+        out.extend_from_slice(start);
+        match push_likeness(&names.columns[index], value, out)? {
+            true => start = b" AND ",
+            false => out.truncate(length),
+        }
+    }
+    if out.len() > begin {
+        out.extend_from_slice(b" DESC");
+    }
+    Ok(())
+}
+
+fn push_conditions(
+    names: &Names,
+    table: &Table,
+    key: &[usize],
+    fields: &[Field<'_>],
+    out: &mut Vec<u8>,
+) -> Result<(), Unwritable> {
     let mut start: &[u8] = b" WHERE ";
     let mut push = |index: usize| {
         let Some(Field::Value(value)) = fields.get(index) else { return Err(Unwritable::from(Short)) };
@@ -241,12 +309,10 @@ fn push_where(
         start = b" AND ";
         push_condition(&names.columns[index], value, &table.columns[index], out)
     };
-    match has_key {
-        true => table.primary_key.iter().try_for_each(|&index| push(index))?,
-        false => present(fields).try_for_each(push)?,
+    match has_key(key, fields) {
+        true => key.iter().try_for_each(|&index| push(index)),
+        false => present(fields).try_for_each(push),
     }
-    out.extend_from_slice(b" LIMIT 1;\n");
-    Ok(())
 }
 
 #[cfg(test)]

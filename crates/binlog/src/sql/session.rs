@@ -66,6 +66,8 @@ fn depends_on_thread(query: &Query<'_>, header: &Header, format: &Format) -> boo
 /// The mode for rows: a 0 is no new number for an AUTO_INCREMENT column, and what else a mode forbids is allowed.
 const ROWS_MODE: &[u8] = b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'";
 
+const STRICT_ROWS_MODE: &[u8] = b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES'";
+
 impl Session {
     /// Writes the statements that must come before this one, each ended by `;` and a newline.
     pub(crate) fn prepare(
@@ -104,12 +106,13 @@ impl Session {
         Ok(())
     }
 
-    /// Writes what must come before rows: times are in UTC, text in UTF-8. `flags` are those of the event.
-    pub(crate) fn prepare_rows(&mut self, flags: u16, format: &Format, out: &mut Vec<u8>) {
+    /// Writes what must come before rows: times are in UTC, text in UTF-8. `flags` are those of the event. `is_strict` says that the server must
+    /// refuse a value that it does not have, and not take the nearest.
+    pub(crate) fn prepare_rows(&mut self, flags: u16, format: &Format, is_strict: bool, out: &mut Vec<u8>) {
         let on = |flag: u16| if flags & flag == 0 { b"1".to_vec() } else { b"0".to_vec() };
         let mut changes = Changes::of(self, out);
         changes.set("time_zone", b"'+00:00'".to_vec());
-        changes.set("sql_mode", ROWS_MODE.to_vec());
+        changes.set("sql_mode", if is_strict { STRICT_ROWS_MODE } else { ROWS_MODE }.to_vec());
         changes.set("character_set_client", b"utf8mb4".to_vec());
         changes.set("collation_connection", b"45".to_vec()); // utf8mb4_general_ci, which both vendors have
         changes.set("foreign_key_checks", on(Rows::NO_FOREIGN_KEY_CHECKS));

@@ -16,7 +16,7 @@ use crate::loads::dialect;
 use crate::log::{Format, Kind, RowChange, Short};
 use crate::ls::shortened;
 use crate::objects::{Objects, without_rows};
-use crate::rows::{Field, NotUnderstood, Row, RowReader, Table, Tables};
+use crate::rows::{Field, Lacks, NotUnderstood, Row, RowReader, Table, Tables};
 use crate::time::shown;
 
 use super::SqlReport;
@@ -392,7 +392,8 @@ impl<'a> Printer<'a> {
         format: &Format,
         reader: &mut RowReader<'_, '_>,
     ) -> Result<u64, Unwritable> {
-        self.session.prepare_rows(rows.flags, format, &mut self.text);
+        let beyond = Lacks::ALL.first_in(table, *rows, format, |_| false)?;
+        self.session.prepare_rows(rows.flags, format, beyond.is_some(), &mut self.text);
         push_comment(&std::mem::take(&mut self.cause), &mut self.text);
         if table.period().is_some() {
             self.session.forget_time();

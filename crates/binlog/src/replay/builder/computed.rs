@@ -34,7 +34,7 @@ impl Builder<'_, '_, '_> {
             return Ok(false);
         }
         let known = self.as_defined(table, item.format)?;
-        if rows.change == RowChange::Delete && !known.primary_key.is_empty() {
+        if rows.change == RowChange::Delete && !known.key().is_empty() {
             // The key finds it.
             return Ok(false);
         }
@@ -83,7 +83,7 @@ impl Builder<'_, '_, '_> {
         if let Some(now) = &mut self.now {
             now.transaction.session.get_or_insert_with(|| self.session.clone());
         }
-        self.session.prepare_rows(rows.flags, item.format, &mut settings);
+        self.session.prepare_rows(rows.flags, item.format, false, &mut settings);
         Piece::settings(settings).map_or(Ok(()), |piece| self.push(piece))?;
         let (mut reader, mut row) = (RowReader::new(table, rows)?, Row::default());
         while reader.next(&mut row)? {

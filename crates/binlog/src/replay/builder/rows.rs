@@ -4,13 +4,17 @@ use crate::Result;
 use crate::chain::{Item, Trouble};
 use crate::event::{Rows, TableMap};
 use crate::log::{Format, Kind};
-use crate::rows::{Field, Misfit, Retyped, Row, RowReader, Table, Untellable, Value};
+use crate::rows::{
+    ColumnType, Field, Misfit, Retyped, Row, RowReader, Table, Untellable, Value, negative_zero,
+};
 use crate::sql::row_text;
 use crate::sql::text::push_name;
 
 use super::super::events::{RowsEvent, Unfit};
 use super::super::transaction::{Mode, Piece};
 use super::{Builder, NO_HINT, Now};
+
+const LEFT_OUT: &str = "leave the transaction out with --exclude-gtids, or the table with --table; or replay into a MariaDB that has it";
 
 impl Builder<'_, '_, '_> {
     /// How rows of a table must be written for the target, if not as they are.
@@ -85,6 +89,10 @@ impl Builder<'_, '_, '_> {
             return self.set_sequence(item, table, flags);
         }
         let retyped = self.retyped.remove(&id);
+        if let Some(table) = table {
+            self.check_times(item, table, retyped.as_ref().and_then(Option::as_ref))?;
+            self.see_zeros(item, table)?;
+        }
         let taken = match (&retyped, table) {
             (Some(Some(retyped)), Some(table)) if Retyped::rewrites(event.kind) => {
                 self.retyped_rows(item, retyped, table, flags)
@@ -93,6 +101,52 @@ impl Builder<'_, '_, '_> {
         };
         self.retyped.extend(retyped.map(|retyped| (id, retyped)));
         taken
+    }
+
+    /// A time that the target does not have: it would take its bytes, and show another one.
+    fn check_times(
+        &mut self,
+        item: &Item<'_>,
+        table: &Table,
+        retyped: Option<&Retyped>,
+    ) -> Result<(), Trouble> {
+        let rows = Rows::parse(item.event.kind, item.event.body, item.format)?;
+        let passes = |index| retyped.is_some_and(|retyped| retyped.is_of_history(index));
+        let lacks = self.sink.target().lacks();
+        let Some((index, value)) = lacks.first_in(table, rows, item.format, passes)? else { return Ok(()) };
+        let column = named(table, index);
+        let name = [&table.schema[..], b".", &table.name].concat();
+        let name = String::from_utf8_lossy(&name).into_owned();
+        if !self.refused.insert(format!("{name}.{column}")) {
+            return Ok(());
+        }
+        let target = self.sink.target();
+        let what =
+            format!("a row of {name}: column {column}: {} {} has no {value}", target.vendor, target.version);
+        self.problem(item, &what, LEFT_OUT)
+    }
+
+    /// Zeros below zero, which the target does not show.
+    fn see_zeros(&mut self, item: &Item<'_>, table: &Table) -> Result<(), Trouble> {
+        let hid_them = item.format.is_mariadb() && item.format.is_at_least((10, 6));
+        if !self.sink.target().hides_zero_signs || hid_them {
+            return Ok(());
+        }
+        let [schema, name] = [&table.schema, &table.name].map(|name| String::from_utf8_lossy(name));
+        let what = |column| format!("-0 in {schema}.{name}, column {}", named(table, column));
+        let is_float = |kind: ColumnType| matches!(kind, ColumnType::Float | ColumnType::Double);
+        let columns: Vec<_> = (0..table.columns.len())
+            .filter(|&index| is_float(table.columns[index].kind) && !self.sink.is_told(&what(index)))
+            .collect();
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let rows = Rows::parse(item.event.kind, item.event.body, item.format)?;
+        if let Some(column) = negative_zero(table, rows, &columns)? {
+            let at = self.at(item);
+            self.sink.is_not_kept(&at, what(column), "the target shows 0");
+        }
+        Ok(())
     }
 
     /// Sets a sequence to what its rows say: the next value, and how often it has begun anew.
@@ -220,4 +274,10 @@ impl Builder<'_, '_, '_> {
         self.batch.flush(&mut self.statements);
         self.push_statements()
     }
+}
+
+/// A column's name, or where the log does not tell it its number.
+fn named(table: &Table, index: usize) -> String {
+    let name = table.columns.get(index).and_then(|column| column.name.as_deref());
+    name.map_or_else(|| (index + 1).to_string(), |name| String::from_utf8_lossy(name).into_owned())
 }

@@ -1,0 +1,247 @@
+//! What a target reads in definitions and does not keep, without an error. A copy compares what it has made (`translate/ignored.rs`); a dry run makes
+//! nothing, so it goes by what versions are known to keep.
+
+use drover_db::Vendor;
+use drover_db::sql::phrase::Phrase;
+use drover_db::sql::{Dialect, Kind, tokens_in_comments};
+use serde::Serialize;
+
+use crate::log::Format;
+
+use super::events::Target;
+use super::sink::Sink;
+use super::transaction::Start;
+
+/// Something that the logs' server has and the target does not keep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotKept {
+    /// Where it is in the logs, as LOG: at POSITION; the first place of several.
+    pub at: String,
+    /// What is not kept, as the statement has it, or of which column.
+    pub what: String,
+    /// What the target does in place of it.
+    pub reason: String,
+}
+
+/// A server, as far as it matters to what it keeps.
+#[derive(Debug, Clone, Copy)]
+struct Keeper {
+    vendor: Vendor,
+    version: (u32, u32, u32),
+}
+
+impl Keeper {
+    fn of_logs(format: &Format) -> Self {
+        let vendor = if format.is_mariadb() { Vendor::MariaDb } else { Vendor::MySql };
+        Self { vendor, version: format.numbers() }
+    }
+
+    fn is_at_least(self, mysql: (u32, u32, u32), mariadb: (u32, u32, u32)) -> bool {
+        match self.vendor {
+            Vendor::MySql => self.version >= mysql,
+            Vendor::MariaDb => self.version >= mariadb,
+        }
+    }
+
+    fn keeps_checks(self) -> bool {
+        self.is_at_least((8, 0, 16), (10, 2, 1))
+    }
+
+    fn keeps_descending_keys(self) -> bool {
+        self.is_at_least((8, 0, 1), (10, 8, 0))
+    }
+
+    /// Whether it runs what stands in a comment that is opened so: `/*!80023`. MariaDB passes over those of MySQL from 5.7 on.
+    fn runs(self, opening: &[u8]) -> bool {
+        let is_of_mariadb = opening.starts_with(b"/*M!");
+        let digits = &opening[if is_of_mariadb { 4 } else { 3 }..];
+        let number: u32 = std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+        let (major, minor, patch) = self.version;
+        let is_later = number > major * 10_000 + minor * 100 + patch;
+        match self.vendor {
+            Vendor::MySql => !is_of_mariadb && !is_later,
+            Vendor::MariaDb => !is_later && (is_of_mariadb || !(50_700..100_000).contains(&number)),
+        }
+    }
+}
+
+const UNCHECKED: &str = "the target reads it and keeps none: it checks no row";
+const ASCENDING: &str = "the target keeps keys in ascending order only";
+const PASSED_OVER: &str = "the target passes over this comment, which the logs' server ran";
+
+impl Sink<'_> {
+    /// A statement changes definitions: what of it the target does not keep. `text` is as the target takes it.
+    pub(super) fn see_kept(&mut self, at: &Start, logged: &[u8], text: &[u8], said: (&Format, Dialect)) {
+        let (format, dialect) = said;
+        for (what, reason) in not_kept(logged, text, dialect, Keeper::of_logs(format), keeper(self.target)) {
+            self.is_not_kept(at, what, reason);
+        }
+    }
+
+    /// Whether that was told.
+    pub(super) fn is_told(&self, what: &str) -> bool {
+        self.report.not_kept.iter().any(|one| one.what == what)
+    }
+
+    /// Tells it once.
+    pub(super) fn is_not_kept(&mut self, at: &Start, what: String, reason: &str) {
+        const MOST: usize = 100;
+        if self.report.not_kept.len() < MOST && !self.is_told(&what) {
+            self.report.not_kept.push(NotKept { at: at.to_string(), what, reason: reason.into() });
+        }
+    }
+}
+
+fn keeper(target: &Target) -> Keeper {
+    Keeper { vendor: target.vendor, version: target.numbers() }
+}
+
+fn not_kept(
+    logged: &[u8],
+    text: &[u8],
+    dialect: Dialect,
+    from: Keeper,
+    to: Keeper,
+) -> Vec<(String, &'static str)> {
+    let mut all: Vec<_> =
+        comments(logged, dialect, from, to).into_iter().map(|what| (what, PASSED_OVER)).collect();
+    let (checks, descending) = (
+        from.keeps_checks() && !to.keeps_checks(),
+        from.keeps_descending_keys() && !to.keeps_descending_keys(),
+    );
+    if !checks && !descending {
+        return all;
+    }
+    let phrase = Phrase::in_comments(text, dialect);
+    if !defines_table(&phrase) {
+        return all;
+    }
+    for open in (0..phrase.len()).filter(|&at| phrase.token(at).is_symbol(b'(')) {
+        let Some(before) = phrase.before(open) else { continue };
+        if checks && phrase.token(before).is_word("CHECK") {
+            all.push((shown(&phrase, before, open), UNCHECKED));
+        }
+        if descending
+            && is_descending(&phrase, open)
+            && let Some(start) = key_before(&phrase, open)
+        {
+            all.push((shown(&phrase, start, open), ASCENDING));
+        }
+    }
+    all
+}
+
+/// What begins there, up to the end of the parenthesis that is opened behind it.
+fn shown(phrase: &Phrase, start: usize, open: usize) -> String {
+    phrase.part(start..(phrase.closed(open) + 1).min(phrase.len()))
+}
+
+/// CREATE and ALTER of a table or of an index.
+fn defines_table(phrase: &Phrase) -> bool {
+    let mut code = (0..phrase.len()).map(|at| phrase.token(at)).filter(|token| token.is_code()).take(8);
+    let begins = code.next().is_some_and(|first| first.is_word("CREATE") || first.is_word("ALTER"));
+    begins && code.any(|token| token.is_word("TABLE") || token.is_word("INDEX"))
+}
+
+/// Where what is in a parenthesis is called a key, on its left: `KEY k (`, `INDEX i ON s.t (`.
+fn key_before(phrase: &Phrase, open: usize) -> Option<usize> {
+    const FARTHEST: usize = 10;
+    let mut at = open;
+    for _ in 0..FARTHEST {
+        at = phrase.before(at)?;
+        let token = phrase.token(at);
+        if [b',', b'(', b')'].iter().any(|&symbol| token.is_symbol(symbol)) {
+            return None;
+        }
+        if ["KEY", "INDEX", "UNIQUE"].iter().any(|word| token.is_word(word)) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Whether a part of the list ends with DESC.
+fn is_descending(phrase: &Phrase, open: usize) -> bool {
+    let (mut depth, close) = (0usize, phrase.closed(open).min(phrase.len()));
+    (open + 1..close).any(|at| {
+        let token = phrase.token(at);
+        match () {
+            () if token.is_symbol(b'(') => depth += 1,
+            () if token.is_symbol(b')') => depth = depth.saturating_sub(1),
+            () => {}
+        }
+        depth == 0 && token.kind == Kind::Word && token.is_word("DESC")
+    })
+}
+
+/// Comments that the one server runs and the other passes over. That a schema is not encrypted is so without saying.
+fn comments(text: &[u8], dialect: Dialect, from: Keeper, to: Keeper) -> Vec<String> {
+    let (mut all, mut open) = (Vec::new(), None::<Vec<u8>>);
+    for token in tokens_in_comments(text, dialect) {
+        let is_comment = token.kind == Kind::Comment;
+        if let Some(mut comment) = open.take() {
+            comment.extend_from_slice(token.text);
+            if is_comment && token.text == b"*/" {
+                all.push(String::from_utf8_lossy(&comment).into_owned());
+            } else {
+                open = Some(comment);
+            }
+        } else if is_comment && (token.text.starts_with(b"/*!") || token.text.starts_with(b"/*M!")) {
+            open = (from.runs(token.text) && !to.runs(token.text)).then(|| token.text.to_vec());
+        }
+    }
+    let is_plain = |comment: &String| {
+        let comment = comment.to_uppercase();
+        comment.contains("ENCRYPTION") && comment.contains("'N'")
+    };
+    all.retain(|comment| !is_plain(comment));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MYSQL_9: Keeper = Keeper { vendor: Vendor::MySql, version: (9, 7, 0) };
+    const MYSQL_57: Keeper = Keeper { vendor: Vendor::MySql, version: (5, 7, 44) };
+    const MARIADB: Keeper = Keeper { vendor: Vendor::MariaDb, version: (10, 11, 9) };
+    const MARIADB_101: Keeper = Keeper { vendor: Vendor::MariaDb, version: (10, 1, 48) };
+
+    fn told(text: &str, from: Keeper, to: Keeper) -> Vec<String> {
+        let found = not_kept(text.as_bytes(), text.as_bytes(), Dialect::default(), from, to);
+        found.into_iter().map(|(what, _)| what).collect()
+    }
+
+    #[test]
+    fn checks_order_and_comments() {
+        let text = "create table t(id int primary key, a int check(a>0), b int, key k(b desc), key l USING BTREE (a, b), constraint nn check (b>a), \
+            h int /*!80023 INVISIBLE */, d varchar(9) default 'check (1) desc') /*!50100 PARTITION BY HASH (id) */";
+        let all = ["/*!80023 INVISIBLE */", "check(a>0)", "key k(b desc)", "check (b>a)"];
+        assert_eq!(told(text, MYSQL_9, MYSQL_57), all);
+        assert_eq!(told(text, MYSQL_9, MARIADB), all[..1]);
+        assert_eq!(told(text, MYSQL_9, MYSQL_9), [""; 0]);
+        assert_eq!(told(text, MYSQL_57, MYSQL_57), [""; 0]);
+        assert_eq!(
+            told("ALTER TABLE t ADD CONSTRAINT c CHECK (a <> 9)", MARIADB, MARIADB_101),
+            ["CHECK (a <> 9)"]
+        );
+        assert_eq!(
+            told("CREATE INDEX i ON s.t (a, (b + 1) DESC)", MYSQL_9, MYSQL_57),
+            ["INDEX i ON s.t (a, (b + 1) DESC)"]
+        );
+        for same in [
+            "ALTER TABLE t DROP CHECK c",
+            "CREATE TABLE t SELECT * FROM (SELECT a FROM u ORDER BY a DESC) v",
+            "ALTER TABLE t ORDER BY a DESC",
+            "CREATE VIEW v AS SELECT 1 WITH CHECK OPTION",
+            "CREATE DATABASE d /*!80016 DEFAULT ENCRYPTION='N' */",
+            "CREATE TABLE t (a INT) /* DESC */ /*!40100 DEFAULT CHARSET=utf8 */",
+        ] {
+            assert_eq!(told(same, MYSQL_9, MYSQL_57), [""; 0], "{same}");
+        }
+        assert_eq!(
+            told("CREATE TABLE t (a TEXT /*M!100301 COMPRESSED*/)", MARIADB, MYSQL_9),
+            ["/*M!100301 COMPRESSED*/"]
+        );
+    }
+}
