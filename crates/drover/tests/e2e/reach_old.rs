@@ -402,7 +402,7 @@ fn doubles_in_json_that_look_like_whole_numbers() {
     );
     let dir = tempfile::tempdir().unwrap();
     let output = run(&mut dump(&old, "s", &dir.path().join("d"))).done();
-    assert!(output.stderr.contains("table `s`.`j`: 2 rows with JSON"), "{output}");
+    assert!(output.stderr.contains("table `s`.`j`: 2 rows of JSON"), "{output}");
     assert!(output.stderr.contains("3.0 becomes 3") && !output.stderr.contains("`whole`"), "{output}");
 }
 

@@ -23,7 +23,7 @@ fn retyped(server: &Server, schemas: &[Schema]) -> Vec<String> {
             if server.vendor == Vendor::MySql && server.numbers() < (8, 0, 0) { OR_DOUBLE } else { "" };
         let or_zero = if has_zeros_read(table) { "; or a negative zero" } else { "" };
         (rows > 0 && is_read(table, |read| read.ends_with(" AS JSON)")))
-            .then(|| format!("table {name}: {} with {JSON}{or_double}{or_zero}", things(rows, "row")))
+            .then(|| format!("table {name}: {} of {JSON}{or_double}{or_zero}", things(rows, "row")))
     };
     tables(schemas).filter_map(say).collect()
 }
