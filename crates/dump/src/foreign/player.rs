@@ -165,7 +165,9 @@ impl Player<'_, '_> {
         let text = self.context.collated(statement, text);
         let text = &*self.as_kept(statement, text)?;
         let outcome = self.connection.execute(text).map_err(|source| {
-            created.iter().for_each(|name| self.context.tally.not_made(name));
+            if matches!(source, drover_db::Error::Server(_)) {
+                created.iter().for_each(|name| self.context.tally.not_made(name));
+            }
             failed(statement, source)
         })?;
         if outcome.warnings > 0 {

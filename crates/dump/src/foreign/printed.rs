@@ -210,7 +210,7 @@ mod tests {
                     KEY e ((lower(b))), KEY (a) /*!80000 INVISIBLE */, primary key (a), check (a > 0)) ENGINE=InnoDB";
         let expected = [
             "`a` int not null",
-            "`b` text  INVISIBLE  COMMENT 'x'",
+            "`b` text   INVISIBLE   COMMENT 'x'",
             "UNIQUE KEY `a` (`a`)",
             "KEY `k` (`b`(9) desc,`a`)",
             "KEY `b` (`b`(2))",
@@ -239,7 +239,7 @@ mod tests {
                 "PRIMARY KEY (`a`)",
                 "KEY `k` (`b` DESC)",
                 "`c` int NOT NULL AFTER a",
-                "`new` int  INVISIBLE",
+                "`new` int   INVISIBLE",
                 "`x` int",
                 "`y` point SRID 4326",
                 "CONSTRAINT `c` CHECK ( a > 0 )",

@@ -357,12 +357,13 @@ fn mydumper_plan(pieces: Vec<mydumper::Piece>, name_of: &dyn Fn((String, String)
     plan
 }
 
-fn load(
-    shared: &Shared<'_>,
+/// What all parts of the restore share.
+fn context<'a>(
+    shared: &Shared<'a>,
     coordinator: &mut Connection,
-    observer: &mut Connection,
-    found: Found,
-) -> Result<ForeignReport> {
+    observer: &'a mut Connection,
+    found: &Found,
+) -> Result<Context<'a>> {
     let Shared { args, options, default, stop, progress, guard } = *shared;
     let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
     let case = Case::of(coordinator)?;
@@ -376,7 +377,7 @@ fn load(
     let cluster = Cluster::of(coordinator).doing(|| "asking for the target's cluster")?;
     let drop_existing = args.target.drop_existing;
     let references = found.inventory.as_ref().map(|found| found.references.clone()).unwrap_or_default();
-    let context = Context {
+    Ok(Context {
         options,
         stop,
         progress,
@@ -398,12 +399,20 @@ fn load(
                 .doing(|| "asking which tables may have partitions")?,
         server,
         cluster,
-    };
-    if let Some(head) = found.inventory.as_ref().and_then(|found| found.schema_of_head.as_deref()) {
-        context.check_default(head)?;
-    }
+    })
+}
+
+fn load(
+    shared: &Shared<'_>,
+    coordinator: &mut Connection,
+    observer: &mut Connection,
+    found: Found,
+) -> Result<ForeignReport> {
+    let Shared { args, options, default, stop, progress, .. } = *shared;
+    let context = context(shared, coordinator, observer, &found)?;
     let mut redo_log = RedoLog::new(options, args.target.disable_redo)?;
     if let Some(inventory) = &found.inventory {
+        inventory.schema_of_head.iter().try_for_each(|head| context.check_default(head))?;
         replicated::check(coordinator, &context, inventory)?;
         Asked::of(coordinator, &context.definers, &inventory.with_definers, false)?.into_result()?;
         inventory.make_room(coordinator, &context)?;

@@ -314,4 +314,27 @@ mod tests {
         let bare = "CREATE TABLE `t` (`a` int)";
         assert_eq!(of("CREATE TABLE `t` (`a` int) PARTITION BY HASH (`a`)", bare).len(), 1);
     }
+
+    #[test]
+    fn attributes_that_are_passed_over() {
+        let asked = "CREATE TABLE `t` (`a` int COMMENT 'SRID 1', `h` int INVISIBLE, `p` point NOT NULL SRID 4326, KEY `k` (`a`) INVISIBLE, \
+            KEY `l` (`h`) INVISIBLE, CONSTRAINT `c` CHECK (`a` > 0) NOT ENFORCED) ENGINE=InnoDB ENCRYPTION='Y'";
+        let of = |shown: &str| {
+            let parse = |text: &str| CreateTable::parse(text.as_bytes()).unwrap();
+            let found = passed_over(&parse(asked), &parse(shown));
+            found.into_iter().map(|one| one.asked).collect::<Vec<_>>()
+        };
+        let kept = "CREATE TABLE `t` (`a` int, `h` int /*!80023 INVISIBLE */, `p` point NOT NULL /*!80003 SRID 4326 */, KEY `k` (`a`) /*!80000 INVISIBLE */, \
+            KEY `l` (`h`) IGNORED, CONSTRAINT `c` CHECK ((`a` > 0)) /*!80016 NOT ENFORCED */) ENGINE=InnoDB /*!80016 ENCRYPTION='Y' */";
+        assert_eq!(of(kept), [""; 0]);
+        let bare = "CREATE TABLE `t` (`a` int, `h` int, `p` point NOT NULL, KEY `k` (`a`), KEY `l` (`h`) IGNORED, CONSTRAINT `c` CHECK (`a` > 0)) ENGINE=InnoDB";
+        let told = [
+            "`h` INVISIBLE",
+            "`p` SRID 4326",
+            "KEY `k` INVISIBLE",
+            "CONSTRAINT `c` CHECK NOT ENFORCED",
+            "ENCRYPTION='Y'",
+        ];
+        assert_eq!(of(bare), told);
+    }
 }
