@@ -72,7 +72,7 @@ impl ReadColumn {
         let name = quote::identifier(&self.column.name);
         let printed = format!("CAST({name} AS CHAR)");
         let escaped = format!(
-            "IF({name} IS NULL, NULL, COALESCE(REPLACE({printed}, _utf8mb4 X'0A', _utf8mb4 X'5C6E'), ''))"
+            "IF({name} IS NULL, NULL, COALESCE(REPLACE({printed}, _utf8mb4'\\n', _utf8mb4'\\\\n'), ''))"
         );
         if self.is_document && self.column.read.is_none() {
             self.column.read = Some(escaped);

@@ -7,9 +7,9 @@ use drover_db::{quote, table::Column};
 use super::manifest::{Chunk, Manifest, Table};
 
 /// Functions in the expressions by which columns are read and loaded.
-const FUNCTIONS: [&str; 7] = ["ABS", "CAST", "CONVERT", "GREATEST", "IF", "LEAST", "REPLACE"];
+const FUNCTIONS: [&str; 8] = ["ABS", "CAST", "COALESCE", "CONVERT", "GREATEST", "IF", "LEAST", "REPLACE"];
 /// Other words in them, besides character sets.
-const WORDS: [&str; 5] = ["AS", "BINARY", "CHAR", "DOUBLE", "JSON"];
+const WORDS: [&str; 7] = ["AS", "BINARY", "CHAR", "DOUBLE", "IS", "JSON", "NULL"];
 /// What objects are, besides tables.
 const OBJECTS: [&str; 9] =
     ["EVENT", "FUNCTION", "LIBRARY", "PACKAGE", "PACKAGE BODY", "PROCEDURE", "SEQUENCE", "TRIGGER", "VIEW"];
@@ -197,6 +197,7 @@ mod tests {
             "LEAST(GREATEST((`a``b` * 1e0), -9.9e0), 9.9e0)",
             "CAST(`a``b` AS DOUBLE)",
             "CAST(CAST(`a``b` AS CHAR) AS JSON)",
+            "CAST(IF(`a``b` IS NULL, NULL, COALESCE(REPLACE(CAST(`a``b` AS CHAR), _utf8mb4'\\n', _utf8mb4'\\\\n'), '')) AS JSON)",
             "IF(`a``b` + 0 = 0, _binary'0', `a``b`)",
             "IF((`a``b` * 1e0) = 0, ABS((`a``b` * 1e0)), (`a``b` * 1e0))",
             "CONVERT(`a``b` USING utf8mb4)",
