@@ -252,8 +252,9 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
              that its manifest tells as --start-position"
         }
         _ if error.is_denied() => {
-            "the account needs all rights on what is changed, and BINLOG_ADMIN or REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN (MySQL) or \
-             BINLOG REPLAY, BINLOG ADMIN (MariaDB); SET_ANY_DEFINER or SET USER for programs of other definers; and may make the schema \
+            "the account needs all rights on what is changed, and BINLOG_ADMIN or REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN (MySQL from 8.0 on), \
+             BINLOG REPLAY, BINLOG ADMIN (MariaDB from 10.5 on) or SUPER (older ones); for programs of other definers SET_ANY_DEFINER (MySQL; SET_USER_ID \
+             before 8.2), SET USER (MariaDB), SUPER on older ones, and SYSTEM_USER for a definer that has it; and may make the schema \
              drover. Where nobody gets these, as on managed servers: drover binlog sql --columns-of URL LOG | mysql"
         }
         Some(er::BINLOG_UNSAFE_ROUTINE | er::BINLOG_CREATE_ROUTINE_NEED_SUPER) => {
@@ -266,11 +267,20 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
         Some(er::UNKNOWN_ERROR) => {
             "the target's error log tells why: it may be that a column has another type there than where the log was written"
         }
+        Some(er::OPTION_PREVENTS_STATEMENT) if is_read_only(error) => {
+            "the target is read-only: SET GLOBAL read_only = OFF there (super_read_only too on MySQL), then --resume"
+        }
         Some(er::NET_PACKET_TOO_LARGE) => "SET GLOBAL max_allowed_packet on the target, to 1G at most",
         Some(_) if error.hint().is_none() => PAST,
         _ => return error.hint(),
     };
     Some(hint.into())
+}
+
+/// Whether an option of the server that prevents a statement is that: `--read-only`, `--super-read-only`, `read_only`.
+fn is_read_only(error: &drover_db::Error) -> bool {
+    let text = error.to_string().to_lowercase();
+    text.contains("read-only") || text.contains("read_only")
 }
 
 /// How to go on where the target does not take a statement.

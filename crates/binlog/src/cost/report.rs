@@ -155,8 +155,10 @@ impl CostReport {
         let magic = stat.bytes.saturating_sub(sizes[Cure::Today as usize]);
         sizes.iter_mut().for_each(|size| *size += magic);
         let (lags, span_seconds, spans) = link.map(super::link::Link::into_report).unwrap_or_default();
-        let shown: Vec<Cure> =
-            Cure::ALL.into_iter().filter(|cure| cure.applies(is_mariadb, compresses, &doubts)).collect();
+        let changes =
+            |cure: &Cure| *cure == Cure::Today || sizes[*cure as usize] != sizes[Cure::Today as usize];
+        let applies = |cure: &Cure| cure.applies(is_mariadb, compresses, &doubts) && changes(cure);
+        let shown: Vec<Cure> = Cure::ALL.into_iter().filter(applies).collect();
         let cures = shown.iter().map(|&cure| {
             let (basis, why) = cure.basis(&doubts, has_definitions);
             let bytes = sizes[cure as usize];

@@ -130,15 +130,48 @@ fn normalise(head: &[u8], tail: &[u8], out: &mut Vec<u8>) {
 fn write_normal(text: &[u8], out: &mut Vec<u8>) {
     let mut after = After::default();
     let mut rows = OtherRows::default();
+    let (mut at, mut number_end, mut is_behind_name) = (0, 0, false);
     for token in tokens(text, Dialect::default()) {
-        if !token.is_code() {
-            after.space = true;
+        let start = at;
+        at += token.text.len();
+        if start < number_end {
             continue;
         }
+        if !token.is_code() {
+            (after.space, is_behind_name) = (true, false);
+            continue;
+        }
+        let number = if is_behind_name { 0 } else { number(&text[start..]) };
+        let is_number = number >= token.text.len();
+        let token = if is_number { Token { kind: Kind::Word, text: b"0" } } else { token };
+        number_end = start + if is_number { number } else { 0 };
+        is_behind_name = !is_number && matches!(token.kind, Kind::Word | Kind::Quoted);
         if !rows.hide(&token, out) {
             after = After { word: write_token(&token, after, out), space: false };
         }
     }
+}
+
+/// How long the number is that a text begins with, such as `1`, `.5` and `1.5e-3`; 0 if it begins with none.
+fn number(text: &[u8]) -> usize {
+    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let whole = digits(0);
+    let mut length = whole;
+    if text.get(length) == Some(&b'.') {
+        let behind = digits(length + 1);
+        if whole + behind == 0 {
+            return 0;
+        }
+        length += 1 + behind;
+    }
+    if length > 0 && matches!(text.get(length), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(text.get(length + 1), Some(b'+' | b'-')));
+        match digits((length + 1 + sign).min(text.len())) {
+            0 => {}
+            exponent => length += 1 + sign + exponent,
+        }
+    }
+    length
 }
 
 /// What stands before a token.
@@ -342,7 +375,9 @@ mod tests {
             ),
             ("DELETE FROM t /* hint */ WHERE a IN (1, 2, 3)", "DELETE FROM t WHERE a IN (?, …)"),
             ("DELETE FROM t WHERE a IN (1, 2)\n  LIMIT 5", "DELETE FROM t WHERE a IN (?, …) LIMIT ?"),
-            ("SELECT @@x, -1.5, 0xff", "SELECT @@x, - ?.?, …"),
+            ("SELECT @@x, -1.5, 0xff", "SELECT @@x, - ?, …"),
+            ("UPDATE t SET b = 12.50, c=.5 WHERE `t`.a = 1e-3", "UPDATE t SET b = ?, c = ? WHERE `t`.a = ?"),
+            ("UPDATE t SET b = 1, c=0.5 WHERE `t`.a = 1.e5", "UPDATE t SET b = ?, c = ? WHERE `t`.a = ?"),
         ] {
             assert_eq!(normal(text), expected, "{text}");
         }

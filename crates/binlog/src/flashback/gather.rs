@@ -5,10 +5,13 @@
 
 use std::collections::HashMap;
 
+use drover_db::sql::{Token, tokens_in_comments};
+
 use crate::chain::{Item, Trouble};
 use crate::definitions::Definitions;
 use crate::event::{ExecuteLoad, OldLoad, Query, Rows, TableMap, incident};
 use crate::filter::{Filter, Wants};
+use crate::loads::dialect;
 use crate::log::{Event, Format, Header, Kind, RowChange, Short};
 use crate::rows::{ColumnType, Table, Tables};
 use crate::{Error, Result};
@@ -293,7 +296,11 @@ impl Gatherer {
         if wants.some() && filter.wants_kind(item.event.header.kind) {
             let text: String = String::from_utf8_lossy(query.text).chars().take(100).collect();
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let hint = if filter.names_tables() { STATEMENT_OF_TABLES } else { STATEMENT };
+            let hint = match (changes_rows(query)?, filter.names_tables()) {
+                (true, _) => LOGGED_AS_STATEMENT,
+                (false, true) => STATEMENT_OF_TABLES,
+                (false, false) => STATEMENT,
+            };
             return Err(refused(item, format!("a statement cannot be undone: {text}"), hint));
         }
         self.passed_over += u64::from(wants != Wants::No);
@@ -321,7 +328,17 @@ const TABLES: &str =
 const RANGE: &str = "leave it out with a range, or with --exclude-gtids";
 const STATEMENT: &str = "leave it out with a range or with --exclude-gtids, or name the tables whose rows are to be undone with \
     --table; what DDL took away only a dump has";
+const LOGGED_AS_STATEMENT: &str = "the change was logged as a statement, without its rows (binlog_format was not ROW): only a dump has what was there before. \
+    Leave it out with a range or with --exclude-gtids; SET GLOBAL binlog_format = ROW logs rows from then on";
 const STATEMENT_OF_TABLES: &str = "it names a table whose rows are to be undone: leave it out with a range or with --exclude-gtids; what DDL took away only a dump has";
+
+/// Whether a statement changes rows, and defines nothing.
+fn changes_rows(query: &Query<'_>) -> std::result::Result<bool, Trouble> {
+    let mut code = tokens_in_comments(query.text, dialect(query)?).filter(Token::is_code);
+    let first = code.next();
+    let rows = ["INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH"];
+    Ok(first.is_some_and(|first| rows.iter().any(|word| first.is_word(word))))
+}
 
 fn refused(item: &Item<'_>, what: impl std::fmt::Display, hint: &str) -> Trouble {
     let what = format!("{}: at {}: {what}", item.log, item.event.position);

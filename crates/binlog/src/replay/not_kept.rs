@@ -133,7 +133,7 @@ fn not_kept(
 
 /// What begins there, up to the end of the parenthesis that is opened behind it.
 fn shown(phrase: &Phrase, start: usize, open: usize) -> String {
-    phrase.part(start..(phrase.closed(open) + 1).min(phrase.len()))
+    phrase.part(start..phrase.closed(open))
 }
 
 /// CREATE and ALTER of a table or of an index.
@@ -162,7 +162,7 @@ fn key_before(phrase: &Phrase, open: usize) -> Option<usize> {
 
 /// Whether a part of the list ends with DESC.
 fn is_descending(phrase: &Phrase, open: usize) -> bool {
-    let (mut depth, close) = (0usize, phrase.closed(open).min(phrase.len()));
+    let (mut depth, close) = (0usize, phrase.closed(open));
     (open + 1..close).any(|at| {
         let token = phrase.token(at);
         match () {

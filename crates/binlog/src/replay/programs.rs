@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use drover_db::Connection;
 use drover_db::grants::Held;
 use drover_db::sql::program::Program;
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
+use drover_db::{Connection, Server, Vendor};
 
 use super::definitions::stands_in;
 
@@ -17,6 +17,9 @@ pub(super) struct Rights {
     /// Whether it may make programs that run as others.
     sets_definers: bool,
     has_super: bool,
+    /// What lets it.
+    definer_hint: &'static str,
+    accounts_rights: AccountRights,
     /// Whether the target writes no binary log, or trusts who makes functions and triggers.
     trusts: bool,
     /// The target's accounts, name and host; `None` where this one may not see them.
@@ -25,6 +28,69 @@ pub(super) struct Rights {
     made: String,
     /// The plugins by which accounts of the target log in, in lower case.
     plugins: BTreeSet<String>,
+}
+
+/// What the account may do to accounts.
+#[derive(Debug, Clone, Copy)]
+struct AccountRights {
+    /// Whether it may make, change and drop them.
+    makes: bool,
+    makes_roles: bool,
+    /// Whether it may grant anything, and whether on all schemas.
+    grants: (bool, bool),
+}
+
+impl AccountRights {
+    fn of(held: &Held) -> Self {
+        let has = |privilege| held.on_all(privilege).is_some();
+        let makes = has("CREATE USER") || held.on_schema("INSERT", "mysql");
+        Self {
+            makes,
+            makes_roles: makes || has("CREATE ROLE") || has("DROP ROLE"),
+            grants: held.grant_options(),
+        }
+    }
+
+    /// Why a statement on accounts, of these first words and others, would be refused.
+    fn refusal(self, code: &[Token<'_>]) -> Option<Refusal> {
+        let is = |at: usize, words: &[&str]| {
+            code.get(at).is_some_and(|token| words.iter().any(|word| token.is_word(word)))
+        };
+        if is(0, &["GRANT", "REVOKE"]) {
+            let on = code.iter().position(|token| token.is_word("ON"))?;
+            let is_symbol =
+                |at: usize, symbol| code.get(at).is_some_and(|token: &Token<'_>| token.is_symbol(symbol));
+            let is_on_all = is_symbol(on + 1, b'*') && is_symbol(on + 2, b'.') && is_symbol(on + 3, b'*');
+            let (any, on_all) = self.grants;
+            let may = if is_on_all { on_all } else { any };
+            return (!may && !is(1, &["PROXY"])).then(|| (NO_GRANT.into(), GRANT_OPTION));
+        }
+        let (user, role) = (is(1, &["USER"]) || is(3, &["USER"]), is(1, &["ROLE"]) || is(3, &["ROLE"]));
+        let may = self.makes || !user && self.makes_roles;
+        (!may && (user || role)).then(|| (NO_ACCOUNT.into(), CREATE_USER))
+    }
+}
+
+const NO_GRANT: &str = "the account may not grant that (1044, 1045, 1227)";
+const GRANT_OPTION: &str =
+    "GRANT it … WITH GRANT OPTION there, or leave the transaction out with --exclude-gtids";
+const NO_ACCOUNT: &str = "the account may not make, change or drop accounts (1227)";
+const CREATE_USER: &str =
+    "GRANT CREATE USER ON *.* TO the account, or leave the transaction out with --exclude-gtids";
+
+/// What lets an account of this server make programs that run as others.
+fn definer_hint(server: &Server) -> &'static str {
+    match (server.vendor, server.numbers()) {
+        (Vendor::MySql, (8, 2.., _) | (9.., ..)) => {
+            "GRANT SET_ANY_DEFINER ON *.* TO the account, and SYSTEM_USER for a definer that has it"
+        }
+        (Vendor::MySql, (8, 0, 16..) | (8, 1, _)) => {
+            "GRANT SET_USER_ID ON *.* TO the account, and SYSTEM_USER for a definer that has it"
+        }
+        (Vendor::MySql, (8, ..)) => "GRANT SET_USER_ID ON *.* TO the account",
+        (Vendor::MariaDb, (10, 5.., _) | (11.., ..)) => "GRANT SET USER ON *.* TO the account",
+        _ => "GRANT SUPER ON *.* TO the account",
+    }
 }
 
 /// Why a program cannot be made, and what to do about it.
@@ -51,6 +117,8 @@ impl Rights {
             account: (name.into(), host.to_lowercase()),
             sets_definers,
             has_super,
+            definer_hint: definer_hint(&Server::of(connection)?),
+            accounts_rights: AccountRights::of(&held),
             trusts: value(1) != "1" || value(2) == "1",
             accounts: accounts(connection)?,
             made: String::new(),
@@ -66,9 +134,13 @@ impl Rights {
         };
         let account = ["USER", "ROLE"];
         let is_account = is(1, &account) || is(1, &["OR"]) && is(3, &account);
-        if is(0, &["GRANT"]) || is(0, &["CREATE", "RENAME", "ALTER"]) && is_account {
-            self.made.push_str(&String::from_utf8_lossy(text).to_lowercase());
-            return self.plugin_refusal(text, dialect).into_iter().collect();
+        if is(0, &["GRANT", "REVOKE"]) || is(0, &["CREATE", "RENAME", "ALTER", "DROP"]) && is_account {
+            if !is(0, &["REVOKE", "DROP"]) {
+                self.made.push_str(&String::from_utf8_lossy(text).to_lowercase());
+            }
+            let code: Vec<_> = tokens_in_comments(text, dialect).filter(Token::is_code).collect();
+            let refusal = self.accounts_rights.refusal(&code);
+            return refusal.into_iter().chain(self.plugin_refusal(text, dialect)).collect();
         }
         let Some(program) = Program::parse(text, dialect) else { return Vec::new() };
         // A role of MariaDB has no host.
@@ -105,10 +177,7 @@ impl Rights {
             let what = format!(
                 "it is made for the definer '{name}'@'{host}', and the account may make none for others (1227)"
             );
-            return Some((
-                what,
-                "GRANT SET_ANY_DEFINER (MySQL; SET_USER_ID before 8.2) or SET USER (MariaDB) ON *.* TO the account",
-            ));
+            return Some((what, self.definer_hint));
         }
         let is_there = self.accounts.as_ref().is_none_or(|accounts| accounts.contains(&definer));
         if is_there || stands_in(&self.made, name) {
@@ -160,7 +229,19 @@ mod tests {
     fn rights(sets_definers: bool, has_super: bool, trusts: bool) -> Rights {
         let account = ("me".to_owned(), "localhost".to_owned());
         let (made, plugins) = (String::new(), ["p".to_owned()].into());
-        Rights { account, sets_definers, has_super, trusts, accounts: None, made, plugins }
+        let accounts_rights = AccountRights { makes: true, makes_roles: true, grants: (true, true) };
+        let definer_hint = "";
+        Rights {
+            account,
+            sets_definers,
+            has_super,
+            definer_hint,
+            accounts_rights,
+            trusts,
+            accounts: None,
+            made,
+            plugins,
+        }
     }
 
     fn refused(text: &str, sets_definers: bool, has_super: bool, trusts: bool) -> Option<String> {
@@ -201,6 +282,35 @@ mod tests {
         ] {
             assert_eq!(refused(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn statements_on_accounts_that_a_target_refuses() {
+        let refused = |text: &str, lines: &[&str]| {
+            let held = Held::told(lines.iter().map(|line| line.as_bytes()), false);
+            let mut rights = Rights { accounts_rights: AccountRights::of(&held), ..rights(true, true, true) };
+            rights.refusals(text.as_bytes(), Dialect::default()).into_iter().next().map(|(what, _)| what)
+        };
+        let all = "GRANT ALL PRIVILEGES ON *.* TO `u`@`%`";
+        for text in ["GRANT SELECT ON *.* TO 'a'@'%'", "REVOKE ALL ON d.* FROM a", "GRANT SELECT ON d.t TO a"]
+        {
+            assert_eq!(refused(text, &[all]).as_deref(), Some(NO_GRANT), "{text}");
+            assert_eq!(refused(text, &[&format!("{all} WITH GRANT OPTION")]), None, "{text}");
+        }
+        let of_one = "GRANT SELECT ON `d`.* TO `u`@`%` WITH GRANT OPTION";
+        assert_eq!(refused("GRANT SELECT ON d.t TO a", &[of_one]), None);
+        assert_eq!(refused("GRANT SELECT ON *.* TO a", &[of_one]).as_deref(), Some(NO_GRANT));
+        for text in [
+            "CREATE USER a",
+            "DROP USER IF EXISTS a",
+            "ALTER USER a ACCOUNT LOCK",
+            "CREATE OR REPLACE ROLE a",
+        ] {
+            assert_eq!(refused(text, &[of_one]).as_deref(), Some(NO_ACCOUNT), "{text}");
+            assert_eq!(refused(text, &["GRANT CREATE USER ON *.* TO `u`@`%`"]), None, "{text}");
+        }
+        assert_eq!(refused("CREATE ROLE a", &["GRANT CREATE ROLE ON *.* TO `u`@`%`"]), None);
+        assert_eq!(refused("GRANT 'role' TO 'a'@'%'", &[of_one]), None);
     }
 
     #[test]

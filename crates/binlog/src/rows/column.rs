@@ -24,6 +24,8 @@ pub struct Column {
     pub is_generated: bool,
     /// What it is on the log's server, where the one that its definition is of keeps it as text.
     pub(crate) address: Option<Address>,
+    /// Whether the server that its definition is of keeps it as a VECTOR, which no text is compared with.
+    pub(crate) is_vector: bool,
     /// The words of an ENUM or a SET, where the log tells them.
     pub words: Vec<Vec<u8>>,
     /// How many numbers a VECTOR of MySQL has at most, where the log tells it.
@@ -306,6 +308,7 @@ impl Column {
             is_unsigned: None,
             collation: None,
             is_generated: false,
+            is_vector: false,
             address: None,
             words: Vec::new(),
             dimensions: None,

@@ -77,6 +77,7 @@ impl DefinedColumn {
 
     fn complete(&self, column: &mut Column, format: &Format) {
         column.address = self.address_of(column, format);
+        column.is_vector = self.data_type == "vector";
         column.is_generated = self.is_generated;
         column.name.get_or_insert_with(|| self.name.clone().into_bytes());
         if column.is_number() {

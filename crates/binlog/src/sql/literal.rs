@@ -67,6 +67,7 @@ pub(crate) fn push_condition(
 ) -> Result<(), Unwritable> {
     let (before, behind): (&[u8], &[u8]) = match *value {
         Value::Null => (b"", b" IS NULL"),
+        Value::Bytes(_) if column.is_vector => (b"CAST(", b" AS BINARY) = "),
         Value::Bytes(_) | Value::Compressed(_) => (b"", b" = _binary "),
         Value::Vector(_) => (b"CAST(", b" AS BINARY) = "),
         _ => (b"", b" = "),

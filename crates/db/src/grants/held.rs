@@ -76,6 +76,12 @@ impl Held {
         Some(schemas.filter(|schema| !given(schema)).collect())
     }
 
+    /// Whether it may grant something on, and whether on all schemas.
+    pub fn grant_options(&self) -> (bool, bool) {
+        let mut options = self.grants.iter().filter(|grant| grant.grant_option && !grant.revoked);
+        (options.clone().next().is_some(), options.any(|grant| grant.on == Scope::Global))
+    }
+
     fn granted<'a>(&'a self, privilege: &'a str) -> impl Iterator<Item = &'a Grant> {
         self.grants.iter().filter(move |grant| !grant.revoked && grant.is_about(privilege))
     }

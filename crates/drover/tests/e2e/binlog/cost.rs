@@ -36,11 +36,23 @@ fn what_is_foretold_comes_true(flavour: Flavour) {
     let cost = cost_of(&server, &full);
     let length = fs::metadata(&full).unwrap().len();
     assert_adds_up(&cost, length);
+    let names = |cost: &Value| -> Vec<String> {
+        cost["cures"].as_array().unwrap().iter().map(|cure| cure["cure"].to_string()).collect()
+    };
+    assert!(
+        ["\"minimal\"", "\"noblob\"", "\"compression\""]
+            .iter()
+            .all(|name| names(&cost).iter().any(|cure| cure == name)),
+        "{cost}"
+    );
+    let saves_nothing = |cure: &Value| cure["cure"] != "today" && cure["saved"] == 0.0;
     for (cure, setting) in [("minimal", "MINIMAL"), ("noblob", "NOBLOB")] {
         let log = logged_with(&server, &format!("binlog_row_image = {setting}"));
         assert_near(&cost, cure, &log, 0.005);
         // A log is the same whatever it is made of.
-        assert_near(&cost_of(&server, &log), cure, &log, 0.005);
+        let again = cost_of(&server, &log);
+        assert_near(&again, cure, &log, 0.005);
+        assert!(!again["cures"].as_array().unwrap().iter().any(saves_nothing), "{again}");
     }
     let compression = match flavour {
         Flavour::MariaDb => "GLOBAL log_bin_compress = ON",
@@ -106,7 +118,8 @@ fn cost_of(server: &Server, log: &Path) -> Value {
 
 fn bytes_of(cost: &Value, name: &str) -> u64 {
     let cures = cost["cures"].as_array().unwrap();
-    let cure = cures.iter().find(|cure| cure["cure"] == name).unwrap_or_else(|| panic!("no {name}: {cost}"));
+    // What would change nothing is left out.
+    let cure = cures.iter().find(|cure| cure["cure"] == name).unwrap_or(&cures[0]);
     assert_eq!(cure["basis"], "exact", "{cure}");
     cure["bytes"].as_u64().unwrap()
 }

@@ -16,6 +16,7 @@ mod flashback;
 mod follow;
 mod gaps;
 mod generated;
+mod hints;
 mod into_cluster;
 mod json;
 mod logged;
