@@ -229,7 +229,7 @@ fn double(name: &str) -> String {
 
 impl ReadColumn {
     /// Has documents told by their size too from what loading makes of them: MySQL 5.7 prints a DOUBLE without a fraction as a whole number.
-    /// Those of which loading makes other values are told apart anyway.
+    /// Documents that loading changes in value as well are counted by `loses`, and not here.
     pub fn tell_by_size(&mut self) {
         let read = self.column.read.as_deref().filter(|_| self.column.is_cast_to_json());
         if let (Some(stored), Some(read), Some(loses)) = (&self.stored, read, &self.loses) {

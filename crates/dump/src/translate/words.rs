@@ -181,7 +181,7 @@ pub(super) fn unread_comments(text: &[u8], target: &Target, notes: &mut Notes) {
     for comment in tokens(text, Dialect::default()).filter(|token| token.kind == Kind::Comment) {
         let Some((only, version, code)) = version_comment(comment.text) else { continue };
         let code = String::from_utf8_lossy(code).trim().to_owned();
-        // What is said of a key is said with its name.
+        // A hidden key is noted where the keys are rewritten, with its name.
         let is_of_key = (version, code.as_str()) == HIDDEN_KEY;
         if is_of_key || executes(target.vendor, number(&target.server), only, version) {
             continue;
