@@ -45,7 +45,7 @@ fn bytes_of_5_7() {
         &old,
         "mysql",
         "CREATE DATABASE s; USE s; CREATE TABLE t (id INT PRIMARY KEY, j JSON);
-         INSERT INTO t SELECT 1, JSON_ARRAY(CAST(REPEAT('a', 200) AS BINARY)); INSERT INTO t SELECT 2, JSON_ARRAY('a\\nb', 1.5);
+         INSERT INTO t SELECT 1, JSON_ARRAY(CAST(REPEAT('a', 200) AS BINARY)); INSERT INTO t SELECT 2, JSON_ARRAY('a\\nb', 1.5e0);
          INSERT INTO t VALUES (3, NULL)",
     );
     let dir = tempfile::tempdir().unwrap();

@@ -281,3 +281,39 @@ fn restored_and_verified(source: &Server) {
         run(&mut verify(&target, &dir.path().join("d"), "")).done();
     }
 }
+
+/// MySQL 8.0 names the collation of members that are bytes, which older servers do not read.
+#[test]
+fn members_that_are_bytes() {
+    let Some(source) = server("newest-mysql") else { return };
+    let table = "CREATE TABLE t (id INT PRIMARY KEY, e ENUM('a', 'A') CHARACTER SET binary, s SET('x', 'X') CHARACTER SET binary); INSERT INTO t VALUES (1, 'A', 'x,X')";
+    sql(&source, "mysql", &format!("CREATE DATABASE d COLLATE utf8mb4_general_ci; USE d; {table}"));
+    for to in ["mysql-5.7", "mariadb-10.5", "mariadb-10.1", "newest-mariadb"] {
+        let Some(target) = server(to) else { continue };
+        let (copied, [lost, _]) = copied(&source, &target);
+        assert_eq!(lost, [""; 0], "{to}: {copied}");
+        assert_eq!(sql(&target, "d", "SELECT e, s, e = 'a' FROM t"), [["A", "x,X", "0"]], "{to}");
+        let sets = "SELECT DISTINCT CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'd' AND COLUMN_NAME <> 'id'";
+        let set = sql(&target, "d", sets).remove(0).remove(0);
+        assert!(set == "binary" || set == "NULL", "{to}: {set}");
+    }
+}
+
+/// Defaults by functions of later versions: the tables were refused for them.
+#[test]
+fn defaults_of_later_versions() {
+    let Some(source) = server("mariadb-11.8") else { return };
+    sql(
+        &source,
+        "mysql",
+        "CREATE DATABASE d COLLATE utf8mb4_general_ci; USE d; CREATE TABLE t (id VARCHAR(40) DEFAULT (UUID_v7()), n INT DEFAULT (1 + 1), KEY (id)); \
+         INSERT INTO t (id) VALUES ('x')",
+    );
+    for to in ["mariadb-10.5", "mariadb-10.2"] {
+        let Some(target) = server(to) else { continue };
+        let (copied, [lost, _]) = copied(&source, &target);
+        assert_eq!(lost, ["DEFAULT uuid_v7()"], "{to}: {copied}");
+        sql(&target, "d", "INSERT INTO t (id) VALUES ('y')");
+        assert_eq!(sql(&target, "d", "SELECT * FROM t ORDER BY id"), [["x", "2"], ["y", "2"]], "{to}");
+    }
+}

@@ -8,7 +8,7 @@ use drover_db::sql::literals::value_end;
 
 use super::syntax::Syntax;
 use super::target::Target;
-use super::{Notes, Why, generated, words};
+use super::{Notes, Why, column_defaults, generated, words};
 use drover_db::sql::phrase::Phrase;
 
 /// What becomes of a column.
@@ -59,9 +59,18 @@ pub(super) fn rewrite(column: &mut Phrase, target: &Target, notes: &mut Notes) -
         Vendor::MySql => for_mysql(column, target, notes),
         Vendor::MariaDb => for_mariadb(column, target, notes),
     };
+    collation_of_bytes(column);
     character_set(column, target, notes);
     timestamp(column, target, notes);
     fate
+}
+
+/// MySQL 8.0 prints `CHARACTER SET binary COLLATE binary`, of which others take the first only, and mean the same.
+fn collation_of_bytes(column: &mut Phrase) {
+    let found = column.find(&["COLLATE", "binary"]);
+    if let Some(found) = found.filter(|_| column.find(&["CHARACTER", "SET", "binary"]).is_some()) {
+        column.cut(found);
+    }
 }
 
 fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
@@ -79,8 +88,8 @@ fn for_mysql(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
     types(column, target, notes);
     generated::stored(column, notes);
     match target.takes_expressions() {
-        true => default(column, notes),
-        false => no_expression(column, notes),
+        true => column_defaults::for_mysql(column, notes),
+        false => column_defaults::no_expression(column, notes),
     }
     Fate::Kept
 }
@@ -103,8 +112,9 @@ pub(super) fn for_other_version(column: &mut Phrase, target: &Target, notes: &mu
     if target.is_mysql_before((8, 0, 11)) {
         geometry_collection(column, notes);
     }
-    if !target.takes_expressions() {
-        no_expression(column, notes);
+    match target.takes_expressions() {
+        true => column_defaults::without_unknown_functions(column, target, notes),
+        false => column_defaults::no_expression(column, notes),
     }
     if !target.hides_columns() {
         shown(column, notes);
@@ -112,6 +122,7 @@ pub(super) fn for_other_version(column: &mut Phrase, target: &Target, notes: &mu
     if target.is_mariadb_before((10, 2, 1)) {
         generated::persistent(column, notes);
     }
+    collation_of_bytes(column);
     character_set(column, target, notes);
     timestamp(column, target, notes);
 }
@@ -176,29 +187,6 @@ fn text_type(column: &mut Phrase, target: &Target, notes: &mut Notes) {
     column.replace(at..at + 1, to.as_bytes());
 }
 
-/// A default that is an expression, or of a long type, is cut.
-fn no_expression(column: &mut Phrase, notes: &mut Notes) {
-    let Some(word) = column.find(&["DEFAULT"]) else { return };
-    let first = column.code(word.end);
-    let end = value_end(column, first);
-    let token = column.token(first);
-    let is_long = is_long(&type_of(column)) && !token.is_word("NULL");
-    if token.is_symbol(b'(') || is_call(column, first, end) || is_long {
-        let text = column.cut(word.start..end);
-        let reason = "the target's version takes no expression as a default: a row must be given its value";
-        notes.add(&text, "", Why::lost(reason));
-    }
-}
-
-/// Whether a default is a call of a function, but for the time of now where a column may have it.
-fn is_call(column: &Phrase, first: usize, end: usize) -> bool {
-    let token = column.token(first);
-    let is_time = matches!(type_of(column).as_str(), "timestamp" | "datetime");
-    let is_now =
-        ["current_timestamp", "now", "localtime", "localtimestamp"].iter().any(|now| token.is_word(now));
-    token.kind == Kind::Word && column.token(end - 1).is_symbol(b')') && !(is_time && is_now)
-}
-
 /// A VECTOR becomes the bytes that it is.
 fn vector(column: &mut Phrase, reason: &str, notes: &mut Notes) {
     if type_of(column) != "vector" {
@@ -229,36 +217,6 @@ pub(super) fn unknown_option(phrase: &Phrase) -> Option<(usize, usize)> {
             && matches!(phrase.token(places[2]).kind, Kind::String | Kind::Word)
     };
     top.windows(3).find(is_option).map(|places| (places[0], places[2] + 1))
-}
-
-/// Functions of which MySQL has none that would give the same values, and what follows for a column with such a default.
-const NOT_IN_MYSQL: [(&str, &str); 4] = {
-    const SEQUENCE: &str =
-        "MySQL has no sequences: a row must be given its value, or the column be made AUTO_INCREMENT";
-    const UUID: &str = "MySQL makes only UUIDs of version 1: a row must be given its value";
-    [("nextval(", SEQUENCE), ("lastval(", SEQUENCE), ("uuid_v4(", UUID), ("uuid_v7(", UUID)]
-};
-
-/// MySQL takes an expression as a default only in parentheses, and for long types nothing else.
-fn default(column: &mut Phrase, notes: &mut Notes) {
-    let Some(word) = column.find(&["DEFAULT"]) else { return };
-    let first = column.code(word.end);
-    let end = value_end(column, first);
-    let value = column.part(first..end);
-    let lower = value.to_ascii_lowercase();
-    if let Some((_, reason)) = NOT_IN_MYSQL.iter().find(|(function, _)| lower.contains(function)) {
-        let text = column.cut(word.start..end);
-        notes.add(&text, "", Why::lost(reason));
-        return;
-    }
-    let token = column.token(first);
-    let is_long = is_long(&type_of(column)) && !token.is_word("NULL") && !token.is_symbol(b'(');
-    if is_call(column, first, end) || is_long {
-        let with = format!("({value})");
-        let reason = "MySQL takes an expression, and any default of a long type, only in parentheses";
-        notes.add("DEFAULT expression", "DEFAULT (expression)", Why::kept(reason));
-        column.replace(first..end, with.as_bytes());
-    }
 }
 
 fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
@@ -293,7 +251,7 @@ fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate 
         false => shown(column, notes),
     }
     if !target.takes_expressions() {
-        no_expression(column, notes);
+        column_defaults::no_expression(column, notes);
     }
     if target.is_mariadb_before((10, 2, 1)) {
         generated::persistent(column, notes);
@@ -481,6 +439,18 @@ mod tests {
             assert_eq!(to(same), (same.into(), 0));
         }
         assert_eq!(mysql("`t` timestamp NOT NULL"), "`t` timestamp NOT NULL");
+    }
+
+    #[test]
+    fn members_that_are_bytes() {
+        let text = "`e` enum('a','A') CHARACTER SET binary COLLATE binary DEFAULT NULL";
+        let bare = text.replace(" COLLATE binary", "");
+        assert_eq!((mysql(text), mariadb(text)), (bare.clone(), bare.clone()));
+        let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+        for_other_version(&mut phrase, &Target::of(Vendor::MySql), &mut notes);
+        assert_eq!((phrase.to_text(), notes.rewrites.len()), (bare.into_bytes(), 0));
+        let named = "`e` enum('COLLATE binary') COLLATE utf8mb4_bin";
+        assert_eq!(mysql(named), named);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What one vendor's server prints, written so that the other's takes it. Everything here is a function over text: what the
 //! target takes is asked before ([`target`]), and what is changed is noted with its reason.
 
+mod column_defaults;
 mod columns;
 pub(crate) mod defaults;
 mod described;

@@ -1,4 +1,4 @@
-//! What of CREATE TABLE not every server reads.
+//! What of CREATE TABLE, and of sequences, not every server reads.
 
 use std::collections::BTreeSet;
 
@@ -20,39 +20,45 @@ pub(super) enum Syntax {
     WithoutOverlaps,
     /// Periods of system time and the rows of the past.
     History,
+    /// CREATE SEQUENCE.
+    Sequences,
     /// COLLATE between the type of a generated column and its expression.
     GeneratedCollation,
 }
 
-/// What stands in the parentheses of a table that has it, and behind them.
-fn examples(vendor: Vendor) -> [(Syntax, &'static str); 6] {
+/// What follows CREATE where it is used, in a schema that is not there.
+fn examples(vendor: Vendor) -> [(Syntax, &'static str); 7] {
     let hidden_key = match vendor {
-        Vendor::MySql => "(a INT, KEY k (a) INVISIBLE)",
-        Vendor::MariaDb => "(a INT, KEY k (a) IGNORED)",
+        Vendor::MySql => "TABLE drover_syntax.t (a INT, KEY k (a) INVISIBLE)",
+        Vendor::MariaDb => "TABLE drover_syntax.t (a INT, KEY k (a) IGNORED)",
     };
     [
         (Syntax::HiddenKey, hidden_key),
-        (Syntax::DefaultPartition, "(a INT) PARTITION BY LIST (a) (PARTITION p DEFAULT)"),
-        (Syntax::Period, "(s DATE, e DATE, PERIOD FOR p (s, e))"),
+        (
+            Syntax::DefaultPartition,
+            "TABLE drover_syntax.t (a INT) PARTITION BY LIST (a) (PARTITION p DEFAULT)",
+        ),
+        (Syntax::Period, "TABLE drover_syntax.t (s DATE, e DATE, PERIOD FOR p (s, e))"),
         (
             Syntax::WithoutOverlaps,
-            "(a INT, s DATE, e DATE, PERIOD FOR p (s, e), UNIQUE (a, p WITHOUT OVERLAPS))",
+            "TABLE drover_syntax.t (a INT, s DATE, e DATE, PERIOD FOR p (s, e), UNIQUE (a, p WITHOUT OVERLAPS))",
         ),
-        (Syntax::History, "(a INT) WITH SYSTEM VERSIONING"),
+        (Syntax::History, "TABLE drover_syntax.t (a INT) WITH SYSTEM VERSIONING"),
+        (Syntax::Sequences, "SEQUENCE drover_syntax.s"),
         (
             Syntax::GeneratedCollation,
-            "(a CHAR(9), b CHAR(9) CHARACTER SET latin1 COLLATE latin1_bin GENERATED ALWAYS AS (a) VIRTUAL)",
+            "TABLE drover_syntax.t (a CHAR(9), b CHAR(9) CHARACTER SET latin1 COLLATE latin1_bin GENERATED ALWAYS AS (a) VIRTUAL)",
         ),
     ]
 }
 
-/// What the server does not read. Each is tried in a statement that is prepared and not run, in a schema that is not there.
+/// What the server does not read. Each is tried in a statement that is prepared and not run.
 pub(super) fn unknown(connection: &mut Connection, vendor: Vendor) -> Result<BTreeSet<Syntax>> {
     const NAME: &str = "drover_syntax";
     let mut unknown = BTreeSet::new();
     for (syntax, example) in examples(vendor) {
-        let doing = || format!("asking whether the target reads {example}");
-        let sql = format!("PREPARE {NAME} FROM 'CREATE TABLE drover_syntax.t {example}'");
+        let doing = || format!("asking whether the target reads CREATE {example}");
+        let sql = format!("PREPARE {NAME} FROM 'CREATE {example}'");
         match connection.execute(sql) {
             Ok(_) => {
                 connection.execute(format!("DEALLOCATE PREPARE {NAME}")).doing(doing)?;

@@ -65,6 +65,8 @@ pub(crate) struct Target {
     pub(super) unknown_syntax: BTreeSet<Syntax>,
     /// Whether it has the function that MySQL from 8.0.4 on prints for REGEXP.
     pub(super) has_regexp_like: bool,
+    /// MariaDB has it, and uuid_v4(), from 11.7 on.
+    pub(super) has_uuid_v7: bool,
     /// Whether it gives a TIMESTAMP that has no default one of its own.
     pub(super) implies_timestamps: bool,
     /// Whether it lets a session write rows of the past.
@@ -114,6 +116,7 @@ impl Target {
             unknown_types: unknown_types(connection)?,
             unknown_syntax: syntax::unknown(connection, server.vendor)?,
             has_regexp_like: is_taken(connection, "SELECT regexp_like('a', 'a')", "asking for regexp_like")?,
+            has_uuid_v7: is_taken(connection, "SELECT uuid_v7()", "asking for uuid_v7")?,
             implies_timestamps: implies_timestamps(connection)?,
             takes_history: takes_history(connection)?,
         })
@@ -322,6 +325,7 @@ impl Target {
                 Vendor::MariaDb => BTreeSet::new(),
             },
             has_regexp_like: vendor == Vendor::MySql,
+            has_uuid_v7: vendor == Vendor::MariaDb,
             implies_timestamps: false,
             takes_history: vendor == Vendor::MariaDb,
         }
