@@ -248,7 +248,7 @@ impl Catalogue {
             let question =
                 Question::new(format!("{word} {name}"), format!("SHOW CREATE {word} {schema}.{name}"));
             // The last column of SHOW CREATE TRIGGER is the time at which it was created.
-            Question { cut_last_field: word == "TRIGGER", ..question }
+            Question { cut_last_field: word == "TRIGGER", is_definition: true, ..question }
         });
         let database = Question::new("DATABASE".into(), format!("SHOW CREATE DATABASE {schema}"));
         questions.chain([database]).collect()
@@ -289,11 +289,12 @@ struct Question {
     title: String,
     sql: String,
     cut_last_field: bool,
+    is_definition: bool,
 }
 
 impl Question {
     fn new(title: String, sql: String) -> Self {
-        Self { title, sql, cut_last_field: false }
+        Self { title, sql, cut_last_field: false, is_definition: false }
     }
 }
 
@@ -314,7 +315,13 @@ fn ask(server: &Server, questions: &[Question]) -> Contents {
         } else if let Some(question) = current {
             let cut =
                 line.rsplit_once('\t').filter(|_| question.cut_last_field).map_or(&*line, |(rest, _)| rest);
-            contents.entry(question.title.clone()).or_default().push(cut.to_owned());
+            // MySQL keeps what ended a program amid several statements of one packet.
+            let ended = |field: &str| field.trim_end_matches([';', ' ']).to_owned();
+            let line = match question.is_definition {
+                true => cut.split('\t').map(ended).collect::<Vec<_>>().join("\t"),
+                false => cut.to_owned(),
+            };
+            contents.entry(question.title.clone()).or_default().push(line);
         }
     }
     contents.values_mut().for_each(|lines| lines.sort());

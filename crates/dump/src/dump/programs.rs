@@ -30,6 +30,7 @@ pub(crate) fn definition(
     let create = if kind == "TRIGGER" { without_order(create, dialect) } else { create.to_vec() };
     let character_set = rows.first_text("character_set_client").unwrap_or_default();
     let create = mend(connection, kind, name, create, dialect, &character_set)?;
+    let create = without_delimiter(&create).to_vec();
     // A stored program remembers the schema's collation of when it was made.
     let own = rows.first_text("Database Collation").filter(|collation| collation != schema_collation);
     let alter = |collation: &str| alter_collation(&name.schema, collation);
@@ -38,6 +39,13 @@ pub(crate) fn definition(
     statements.push(create);
     statements.extend(own.as_deref().map(|_| alter(schema_collation)));
     Ok(statements)
+}
+
+/// A definition without the `;` behind it, which MySQL keeps with a program that was made amid several statements of one packet. Where a
+/// statement comes alone, the server itself cuts them off, so that what is restored has none.
+pub(crate) fn without_delimiter(create: &[u8]) -> &[u8] {
+    let end = create.iter().rposition(|&byte| byte != b';' && !byte.is_ascii_whitespace());
+    &create[..end.map_or(0, |end| end + 1)]
 }
 
 /// The statement that gives a schema another default collation.
@@ -201,6 +209,13 @@ mod tests {
             "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW /* x */  SET @x = 'FOR EACH ROW FOLLOWS c'";
         let cut = without_order(text.as_bytes(), Dialect::default());
         assert_eq!(String::from_utf8(cut).unwrap(), expected);
+    }
+
+    #[test]
+    fn delimiters_are_cut_off() {
+        for (text, cut) in [("SELECT ';' ;\n; ", "SELECT ';'"), ("BEGIN; END", "BEGIN; END"), (" ;", "")] {
+            assert_eq!(without_delimiter(text.as_bytes()), cut.as_bytes());
+        }
     }
 
     #[test]

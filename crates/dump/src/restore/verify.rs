@@ -23,7 +23,7 @@ use crate::definer::Definers;
 use crate::dump::catalog::{self, Name};
 use crate::dump::chosen;
 use crate::dump::hold;
-use crate::dump::programs::{definition, schema_collation};
+use crate::dump::programs::{definition, schema_collation, without_delimiter};
 use crate::dump::tables::{self, Bounds};
 use crate::dump::views;
 use crate::error::Doing;
@@ -510,9 +510,10 @@ impl Verify<'_> {
         Ok(views::from_catalogue(connection, name)?.is_some_and(|now| now.into_bytes() == then))
     }
 
-    /// Whether these are the same definitions, in whatever case the server has names.
+    /// Whether these are the same definitions, in whatever case the server has names, and with or without a delimiter, which earlier
+    /// versions of drover did not cut off.
     fn is_alike(&self, now: &[Vec<u8>], then: &[Vec<u8>]) -> bool {
-        let comparable = |text: &Vec<u8>| self.renames.comparable(text.clone());
+        let comparable = |text: &Vec<u8>| self.renames.comparable(without_delimiter(text).to_vec());
         now == then || now.iter().map(comparable).eq(then.iter().map(comparable))
     }
 

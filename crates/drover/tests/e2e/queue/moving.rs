@@ -276,7 +276,10 @@ fn unique_tasks_stay_so(flavour: Flavour) {
         pair.other,
         format!("INSERT INTO {}.queue_inbox (object_id) VALUES {}", pair.schema, text.trim_end_matches(',')),
     );
-    let mut keeper = Running::start(pair.command("work --name keeper").args(["--exec", "sleep 20"]));
+    // Its workers are at it as long as the file is there.
+    let held = queue.file("held", "");
+    let worker = format!("while [ -e '{}' ]; do sleep 0.1; done", held.display());
+    let mut keeper = Running::start(pair.command("work --name keeper").args(["--exec", &worker]));
     wait_until("they were taken in", || {
         !keeper.has_ended()
             && pair.there("SELECT COUNT(*) FROM queue_inbox") == "0"

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use drover_sandbox::Flavour;
 use serde_json::Value;
@@ -22,7 +22,7 @@ on_both!(
     a_queue_may_be_older_than_schedules,
     one_that_cannot_be_read_harms_nobody,
     it_lies_where_its_tasks_belong,
-    waiting_costs_no_more_than_a_statement_a_second,
+    waiting_costs_about_a_statement_a_second,
 );
 
 impl Queue {
@@ -201,11 +201,14 @@ fn a_unique_object_is_left_out_while_it_is_unfinished(flavour: Flavour) {
     let queue = Queue::new(flavour, "schedule_unique");
     queue.run("set --kind 1 --unique yes").done();
     queue.schedule("often", "* * * * * *", "x --kind 1").done();
-    let worker = queue.python("time.sleep(4)\nlog.write('ran\\n')\nanswer(task)");
+    let worker =
+        queue.python("log.write('ran\\n')\nwhile not os.path.exists('@/go'): time.sleep(0.01)\nanswer(task)");
     let _shepherd = Shepherd::start(&queue, "one", &worker);
-    wait_until("the first one has run", || !queue.lines("log").is_empty());
-    let merged = queue.value("SELECT SUM(merged) FROM queue_count").parse::<u32>().unwrap();
-    assert!(merged >= 2, "{merged}");
+    wait_until("two are left out", || {
+        queue.value("SELECT COALESCE(SUM(merged), 0) FROM queue_count").parse::<u32>().unwrap() >= 2
+    });
+    assert_eq!(queue.lines("log").len(), 1);
+    queue.file("go", "");
 }
 
 fn wrong_ones_are_refused(flavour: Flavour) {
@@ -323,7 +326,7 @@ fn it_lies_where_its_tasks_belong(flavour: Flavour) {
 }
 
 /// One shepherd, nothing to do, and a schedule that is not due for long.
-fn waiting_costs_no_more_than_a_statement_a_second(flavour: Flavour) {
+fn waiting_costs_about_a_statement_a_second(flavour: Flavour) {
     const SECONDS: u64 = 30;
     let server = start(flavour, &["--general-log=1", "--log-output=TABLE"]);
     let place = format!("--no-defaults -u root -D jobs -S {}", server.socket().display());
@@ -338,11 +341,18 @@ fn waiting_costs_no_more_than_a_statement_a_second(flavour: Flavour) {
     };
     wait_until("it has looked for schedules", || logged("schedule ORDER BY name") > 0);
     std::thread::sleep(Duration::from_secs(3));
+    let begun = Instant::now();
     let before = (logged(""), logged("schedule"));
     std::thread::sleep(Duration::from_secs(SECONDS));
     let after = (logged(""), logged("schedule"));
+    // A busy machine may take longer to count them.
+    let seconds = begun.elapsed().as_secs();
     let (all, of_schedules) = (after.0 - before.0, after.1 - before.1);
-    assert!(of_schedules <= 1 && !work.has_ended(), "{of_schedules} looks at schedules in {SECONDS} s");
-    // The lease, the bell, the inbox and the later tasks are looked at in turns of their own: any may begin once more.
-    assert!((SECONDS / 2..=SECONDS + 4).contains(&all), "{all} statements in {SECONDS} s");
+    assert!(
+        of_schedules <= 1 + seconds / 60 && !work.has_ended(),
+        "{of_schedules} looks at schedules in {seconds} s"
+    );
+    // The lease, the bell, the inbox, the later tasks, the others' leases and what nobody works at are looked at in turns of their own, 34
+    // times in 30 seconds: any turn may begin once more.
+    assert!((SECONDS / 2..=seconds * 34 / 30 + 7).contains(&all), "{all} statements in {seconds} s");
 }
