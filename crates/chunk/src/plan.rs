@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use drover_db::options::{ConnectOptions, beside};
+use drover_db::session::Isolation;
 use drover_db::sql::Dialect;
 use drover_db::table::Mark;
 use drover_db::{Connection, health, quote, server};
@@ -31,7 +32,7 @@ pub(crate) struct Plan {
     /// How many parts were done before; `None` for a run that begins.
     pub(crate) parts_before: Option<u64>,
     pub(crate) takes_hints: bool,
-    pub(crate) isolation: &'static str,
+    pub(crate) isolation: Isolation,
     pub(crate) replicas: Vec<ConnectOptions>,
     pub(crate) warnings: Vec<String>,
 }
@@ -126,7 +127,7 @@ impl Plan {
             rows: self.table.rows,
             end,
             first_part,
-            isolation: self.isolation.into(),
+            isolation: self.isolation.to_string(),
             replicas: self.replicas.iter().map(|replica| replica.address.to_string()).collect(),
             parts_before: self.parts_before,
             warnings: self.warnings,
@@ -195,8 +196,7 @@ fn take_zero_dates(
             walk.key.index
         ));
     }
-    let sql = format!("SET SESSION sql_mode = {}", quote::string(&kept.join(",")));
-    connection.execute(sql).map(drop).doing(|| "setting sql_mode")
+    connection.set("sql_mode", quote::string(&kept.join(","))).doing(|| "setting sql_mode")
 }
 
 /// The key of a run that was begun, if it can be gone on with.
@@ -299,11 +299,12 @@ fn refuse_beside(table: &Table, others: &[(String, u64, String)]) -> Result<()> 
 }
 
 /// Statements are safe to log only where reads can be repeated; rows are logged in any level, and lock less in the other.
-fn isolation(connection: &mut Connection) -> Result<&'static str> {
+fn isolation(connection: &mut Connection) -> Result<Isolation> {
     let mut value = |name: &str| server::variable(connection, name).doing(|| format!("reading {name}"));
     let is_logged = value("log_bin")?.is_some_and(|value| value == "1");
     let format = value("binlog_format")?.unwrap_or_else(|| "ROW".into());
-    Ok(if is_logged && format != "ROW" { "REPEATABLE READ" } else { "READ COMMITTED" })
+    let are_rows = !is_logged || format == "ROW";
+    Ok(if are_rows { Isolation::ReadCommitted } else { Isolation::RepeatableRead })
 }
 
 /// The replicas that are watched.

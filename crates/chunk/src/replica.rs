@@ -41,7 +41,7 @@ impl Session {
             None => {
                 let (mut connection, watched) = self.stop.connect(&self.options).doing(|| "connecting")?;
                 // A snapshot of the past would tell nothing of the lag.
-                connection.execute("SET SESSION autocommit = 1").doing(|| "setting autocommit")?;
+                connection.set("autocommit", 1).doing(|| "setting autocommit")?;
                 (connection, watched)
             }
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Stop, Watched};
 
 use crate::archive::Archive;
@@ -15,41 +16,13 @@ use crate::size::Written;
 use crate::state::Tally;
 use crate::{Error, Result};
 
-/// What the session needs to be as it is written to be.
-const NEEDED: [&str; 2] = [
-    "SET NAMES utf8mb4",
-    // Values of keys, and of rows that are kept, come as the bytes that are stored.
-    "SET SESSION character_set_results = NULL",
-];
-
-/// What it has if the server knows it, and lets this account set it.
-const WANTED: [&str; 8] = [
-    // Who waits for a lock holds others up: it is rather tried again.
-    "SET SESSION innodb_lock_wait_timeout = 2",
-    "SET SESSION lock_wait_timeout = 5",
-    "SET SESSION net_read_timeout = 600",
-    "SET SESSION net_write_timeout = 600",
-    "SET SESSION max_statement_time = 0",
-    "SET SESSION max_execution_time = 0",
-    "SET SESSION idle_transaction_timeout = 0",
-    "SET SESSION idle_write_transaction_timeout = 0",
-];
-
 /// Opens a session.
 ///
 /// # Errors
 /// If it cannot be made as it has to be.
 pub(crate) fn open(stop: &Arc<Stop>, options: &ConnectOptions) -> Result<(Connection, Watched<'static>)> {
     let (mut connection, watched) = stop.connect(options).doing(|| "connecting")?;
-    for sql in NEEDED {
-        connection.execute(sql).doing(|| sql)?;
-    }
-    for sql in WANTED {
-        match connection.execute(sql) {
-            Err(drover_db::Error::Server(_)) => {}
-            other => drop(other.doing(|| sql)?),
-        }
-    }
+    connection.set_up(Use::Chunk).doing(|| "setting up a session")?;
     Ok((connection, watched))
 }
 
@@ -87,8 +60,7 @@ impl Worker<'_> {
     /// # Errors
     /// What the server said.
     pub(crate) fn prepare(&mut self) -> Result<()> {
-        let sql = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.plan.isolation);
-        self.connection.execute(&sql).map(drop).doing(|| sql)
+        self.connection.set_isolation(self.plan.isolation).doing(|| "setting the isolation level")
     }
 
     /// Runs a part: the rows behind those of the tally, up to the border.

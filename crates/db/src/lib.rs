@@ -12,6 +12,7 @@ pub mod options;
 pub mod quote;
 pub mod replays;
 pub mod server;
+pub mod session;
 pub mod sql;
 mod stop;
 pub mod table;

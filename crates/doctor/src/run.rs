@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use drover_db::Connection;
-use drover_db::er;
 use drover_db::options::{ConnectOptions, OneServer};
+use drover_db::session::Use;
 
 use crate::args::{CollectArgs, ExamineArgs, PlaceArgs};
 use crate::check::Area;
@@ -129,23 +129,7 @@ fn open(options: &ConnectOptions) -> drover_db::Result<Connection> {
     // There is but this one.
     let options = &ConnectOptions { one_server: OneServer::default(), ..options.clone() };
     let mut connection = Connection::open(options)?;
-    connection.execute("SET SESSION lock_wait_timeout = 1")?;
-    // Names and texts in what is asked are written for this mode, whatever is the server's own.
-    connection.execute("SET SESSION sql_mode = ''")?;
-    // INNODB_TRX has the times of the host's zone (storage/innobase/handler/i_s.cc, field_store_time_t: localtime_r).
-    connection.execute("SET SESSION time_zone = 'SYSTEM'")?;
-    // The first is MariaDB's, in seconds, the others are MySQL's, the limit in milliseconds; old servers have none of them. MySQL would tell
-    // AUTO_INCREMENT and sizes as they were up to a day ago, and keep in a table of its own what it tells (manual, Optimizing
-    // INFORMATION_SCHEMA Queries).
-    for setting in
-        ["max_statement_time = 2", "max_execution_time = 2000", "information_schema_stats_expiry = 0"]
-    {
-        match connection.execute(format!("SET SESSION {setting}")) {
-            // ER_UNKNOWN_SYSTEM_VARIABLE
-            Err(error) if error.code() == Some(er::UNKNOWN_SYSTEM_VARIABLE) => {}
-            other => drop(other?),
-        }
-    }
+    connection.set_up(Use::Doctor)?;
     Ok(connection)
 }
 

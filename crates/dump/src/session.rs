@@ -1,143 +1,12 @@
-//! The settings of drover's sessions, in one place. Each is set by itself: a server that does not have a setting, or
-//! does not let this account change it, answers with an error that is passed over unless the setting is needed.
+//! The sessions of a dump and of a restore.
 
 use drover_db::options::{ConnectOptions, Logged};
+use drover_db::session::{Isolation, Use};
 use drover_db::table::column::SET_NEVER;
 use drover_db::{Connection, er, quote};
 
 use crate::Result;
 use crate::error::Doing;
-
-struct Setting {
-    name: &'static str,
-    /// As SQL.
-    value: &'static str,
-    /// Whether the work would be wrong without it.
-    needed: bool,
-}
-
-const fn needed(name: &'static str, value: &'static str) -> Setting {
-    Setting { name, value, needed: true }
-}
-
-const fn wanted(name: &'static str, value: &'static str) -> Setting {
-    Setting { name, value, needed: false }
-}
-
-/// How drover's own texts and values are written and read.
-const OWN: &[Setting] = &[
-    needed("character_set_client", "utf8mb4"),
-    needed("collation_connection", "utf8mb4_bin"),
-    // TIMESTAMP values are written and read in this zone, which has no daylight saving.
-    needed("time_zone", "'+00:00'"),
-];
-
-/// Other tools' dumps say themselves how they are to be read; where they do not, they rely on what a client has that
-/// nobody told otherwise, and on the server's own time zone.
-const FOREIGN: &[Setting] = &[
-    needed("character_set_client", "utf8mb4"),
-    // With the collation that the server takes for it by default, which programs keep.
-    needed("character_set_connection", "utf8mb4"),
-    // What a server no longer takes as it is, is told with the file and line, and does not keep the rest out.
-    needed("sql_mode", "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'"),
-    // Their rows may go into tables that others work with, who are not to be waited for all day.
-    wanted("innodb_lock_wait_timeout", "DEFAULT"),
-    // Warnings beyond these are not listed; 65535 is the most.
-    wanted("max_error_count", "65535"),
-];
-
-/// What all sessions have.
-const COMMON: &[Setting] = &[
-    // A slow disk on our side, or a slow server on the other one, must not end the connection.
-    wanted("net_read_timeout", "86400"),
-    wanted("net_write_timeout", "86400"),
-    // A session also waits while others of the same work do: amid its transaction too (MariaDB).
-    wanted("idle_transaction_timeout", "0"),
-    wanted("idle_readonly_transaction_timeout", "0"),
-    wanted("idle_write_transaction_timeout", "0"),
-    wanted("max_statement_time", "0"),
-    wanted("max_execution_time", "0"),
-    // Tables without a primary key show the one that MySQL generated for them, and keep it.
-    wanted("show_gipk_in_create_table_and_information_schema", "ON"),
-    // MariaDB's limits on temporary tables and memory: catalogues are read by way of both.
-    wanted("tmp_disk_table_size", "18446744073709551615"),
-    wanted("max_session_mem_used", "9223372036854775807"),
-    wanted("sql_quote_show_create", "1"),
-    // MySQL adds it to the statements of views.
-    wanted("sql_buffer_result", "0"),
-    // MySQL: a definition has what was said when the table was made, no more (a row format that was nobody's choice) and no less.
-    wanted("show_create_table_verbosity", "OFF"),
-    wanted("show_create_table_skip_secondary_engine", "OFF"),
-    wanted("show_old_temporals", "OFF"),
-    wanted("group_concat_max_len", "CAST(GREATEST(@@SESSION.group_concat_max_len, 1048576) AS UNSIGNED)"),
-];
-
-const DUMP: &[Setting] = &[
-    needed("sql_mode", "''"),
-    // MariaDB hides options that it does not know in comments, unless it is told to bear with them.
-    wanted("sql_mode", "'IGNORE_BAD_TABLE_OPTIONS'"),
-    // Values and texts come as the bytes that are stored.
-    needed("character_set_results", "NULL"),
-    needed("transaction_isolation", "'REPEATABLE-READ'"),
-    // Sizes as they are now: they decide the order of the work.
-    wanted("information_schema_stats_expiry", "0"),
-    wanted("query_cache_type", "OFF"),
-    // Under the lock of the snapshot a node of a cluster applies nothing, and a session that waits for that waits in vain: the first
-    // connection has waited already.
-    wanted("wsrep_sync_wait", "0"),
-    wanted("group_replication_consistency", "'EVENTUAL'"),
-    // Where statements are logged, MariaDB keeps the locks on tables' definitions when a savepoint is undone.
-    wanted("sql_log_bin", "0"),
-];
-
-const RESTORE: &[Setting] = &[
-    // Strict, but for the dates and zeros that a table may hold.
-    needed(
-        "sql_mode",
-        "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
-    ),
-    needed("character_set_results", "utf8mb4"),
-    needed("foreign_key_checks", "0"),
-    // Without these checks MariaDB takes the first rows of a table in a way of its own: no other worker may add to the table
-    // meanwhile, and rows in the order of their key take 13 % longer. They cost nothing: unique keys of large tables come later.
-    needed("unique_checks", "1"),
-    // Rows that were there before a constraint are restored all the same (MariaDB).
-    wanted("check_constraint_checks", "OFF"),
-    // Rows of the past keep their times (MariaDB from 10.11 on).
-    wanted("system_versioning_insert_history", "ON"),
-    wanted("sql_generate_invisible_primary_key", "OFF"),
-    wanted("sql_require_primary_key", "OFF"),
-    // Older servers let a foreign key name columns that are no unique key (MySQL from 8.4 on does not by default).
-    wanted("restrict_fk_on_non_standard_key", "OFF"),
-    // A row format that the target no longer takes is a difference that verification reports, not a reason to stop.
-    wanted("innodb_strict_mode", "OFF"),
-    wanted("max_error_count", "65535"),
-    // Two that load into one table may come to wait for each other, however slow they are.
-    wanted("innodb_lock_wait_timeout", "86400"),
-    // A TIMESTAMP without a default has none, as every definition that a server prints says: where this is OFF, the first one of
-    // a table would follow the clock. MySQL before 8.0 asks for SUPER, and MariaDB has it for sessions from 10.5.17 on.
-    wanted("explicit_defaults_for_timestamp", "ON"),
-    // What an index build may use, in bytes a statement; the default of 1 MiB makes it merge many small runs.
-    wanted("innodb_ddl_buffer_size", "67108864"),
-    // MariaDB refuses ROW_FORMAT=COMPRESSED with it (error 140): tables say themselves what they compress.
-    wanted("innodb_compression_default", "OFF"),
-    // At READ COMMITTED nothing can be changed where changes are logged as statements.
-    wanted("transaction_isolation", "'REPEATABLE-READ'"),
-    wanted("innodb_ddl_threads", "2"),
-    // TiDB: rows keep the ids that it drew at random, and a row may be as long as its store takes.
-    wanted("allow_auto_random_explicit_insert", "ON"),
-    wanted("tidb_txn_entry_size_limit", "125829120"),
-];
-
-/// MariaDB before 11.1 calls the isolation level by its old name.
-fn older_name(name: &str) -> Option<&'static str> {
-    (name == "transaction_isolation").then_some("tx_isolation")
-}
-
-/// Tells MySQL not to time what this session does, which it does for each row that is written: 4 to 7 % of its work. The
-/// session stays in its list of processes.
-const UNTIMED: &str = "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO', HISTORY = 'NO' \
-                       WHERE PROCESSLIST_ID = CONNECTION_ID()";
 
 /// Begins a transaction that sees one moment. READ ONLY is known to MySQL from 5.6.5 on; MariaDB reads this comment too.
 pub(crate) const BEGIN_SNAPSHOT: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT /*!50605 , READ ONLY */";
@@ -157,42 +26,26 @@ pub(crate) fn begin_snapshot(connection: &mut Connection) -> Result<()> {
     begun.map(drop).doing(|| "starting a worker's transaction")
 }
 
-/// What a session is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Dump,
-    Restore,
-    /// Restoring what another tool dumped.
-    Foreign,
-}
-
 /// Opens a session; where the server is full it waits for a moment.
-pub(crate) fn open(options: &ConnectOptions, purpose: Purpose) -> Result<Connection> {
-    set_up(Connection::open(options), options, purpose)
+pub(crate) fn open(options: &ConnectOptions, what: Use) -> Result<Connection> {
+    set_up(Connection::open(options), options, what)
 }
 
 /// Opens a session, if the server is not full.
-pub(crate) fn open_if_any(options: &ConnectOptions, purpose: Purpose) -> Result<Option<Connection>> {
+pub(crate) fn open_if_any(options: &ConnectOptions, what: Use) -> Result<Option<Connection>> {
     match Connection::open_if_any(options) {
         Err(error) if error.is_full() => Ok(None),
-        opened => set_up(opened, options, purpose).map(Some),
+        opened => set_up(opened, options, what).map(Some),
     }
 }
 
-fn set_up(
-    opened: drover_db::Result<Connection>,
-    options: &ConnectOptions,
-    purpose: Purpose,
-) -> Result<Connection> {
+fn set_up(opened: drover_db::Result<Connection>, options: &ConnectOptions, what: Use) -> Result<Connection> {
     let mut connection = opened.doing(|| "connecting")?;
-    if purpose != Purpose::Dump {
+    if what != Use::Dump {
         log(&mut connection, options.logged)?;
-        match connection.execute(UNTIMED) {
-            Err(drover_db::Error::Server(_)) => {} // without the privilege it is only slower
-            other => drop(other.doing(|| "connecting")?),
-        }
+        connection.leave_untimed().doing(|| "connecting")?;
     }
-    set(&mut connection, purpose)?;
+    set(&mut connection, what)?;
     Ok(connection)
 }
 
@@ -201,27 +54,23 @@ fn log(connection: &mut Connection, logged: Logged) -> Result<()> {
     match logged {
         Logged::AsUsual => Ok(()),
         // Statements are safe to log only in this isolation level.
-        Logged::AsStatements => [
-            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-            "SET SESSION binlog_format = STATEMENT",
-        ]
-        .iter()
-        .try_for_each(|sql| connection.execute(sql).map(drop))
-        .doing(|| "logging the restore as statements (--log-statements)"),
+        Logged::AsStatements => connection
+            .set_isolation(Isolation::RepeatableRead)
+            .and_then(|()| connection.set("binlog_format", "STATEMENT"))
+            .doing(|| "logging the restore as statements (--log-statements)"),
         Logged::Not => connection
-            .execute("SET SESSION sql_log_bin = 0")
-            .map(drop)
+            .set("sql_log_bin", 0)
             .doing(|| "leaving the restore out of the binary log (--skip-binlog)"),
     }
 }
 
 /// Opens `count` sessions, at least one; where the server gives out fewer, as many as leave [`SPARE`] ones for what else has to be asked.
-pub(crate) fn open_many(options: &ConnectOptions, purpose: Purpose, count: usize) -> Result<Vec<Connection>> {
-    let mut sessions = vec![open(options, purpose)?];
+pub(crate) fn open_many(options: &ConnectOptions, what: Use, count: usize) -> Result<Vec<Connection>> {
+    let mut sessions = vec![open(options, what)?];
     let is_limited = number(&mut sessions[0], "SELECT @@max_user_connections")? > 0;
     let tried = if is_limited { count + SPARE } else { count };
     while sessions.len() < tried {
-        let Some(session) = open_if_any(options, purpose)? else {
+        let Some(session) = open_if_any(options, what)? else {
             sessions.truncate(sessions.len().saturating_sub(SPARE).max(1));
             break;
         };
@@ -246,24 +95,9 @@ pub(crate) fn fewer(asked: usize, workers: &[Connection]) -> Option<String> {
 }
 
 /// Sets the session up, also again after a script changed it.
-pub(crate) fn set(connection: &mut Connection, purpose: Purpose) -> Result<()> {
-    let (text, special) = match purpose {
-        Purpose::Dump => (OWN, DUMP),
-        Purpose::Restore => (OWN, RESTORE),
-        Purpose::Foreign => (FOREIGN, RESTORE),
-    };
-    // What is special to a text comes last.
-    for setting in COMMON.iter().chain(special).chain(text) {
-        let mut result = connection.execute(format!("SET SESSION {} = {}", setting.name, setting.value));
-        if let (Err(drover_db::Error::Server(_)), Some(name)) = (&result, older_name(setting.name)) {
-            result = connection.execute(format!("SET SESSION {name} = {}", setting.value));
-        }
-        match result {
-            Err(drover_db::Error::Server(_)) if !setting.needed => {}
-            other => drop(other.doing(|| format!("setting {}", setting.name))?),
-        }
-    }
-    if purpose == Purpose::Restore {
+pub(crate) fn set(connection: &mut Connection, what: Use) -> Result<()> {
+    connection.set_up(what).doing(|| "setting up a session")?;
+    if what == Use::Restore {
         connection.execute(SET_NEVER).doing(|| "asking for the last TIMESTAMP")?;
     }
     Ok(())
@@ -272,18 +106,15 @@ pub(crate) fn set(connection: &mut Connection, purpose: Purpose) -> Result<()> {
 /// Lets the session create tables as older servers had them; [`set`] ends it.
 pub(crate) fn bear_old_tables(connection: &mut Connection) -> Result<()> {
     const MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION";
-    connection.execute(format!("SET SESSION sql_mode = '{MODE}'")).doing(|| "setting sql_mode")?;
+    connection.set("sql_mode", format_args!("'{MODE}'")).doing(|| "setting sql_mode")?;
     // MariaDB only, so that options it does not know are kept; MySQL has none such.
-    let _ = connection.execute(format!("SET SESSION sql_mode = '{MODE},IGNORE_BAD_TABLE_OPTIONS'"));
-    Ok(())
+    let with_unknown = format!("'{MODE},IGNORE_BAD_TABLE_OPTIONS'");
+    connection.set_if_taken("sql_mode", with_unknown).map(drop).doing(|| "setting sql_mode")
 }
 
 /// Limits how long the session waits for a lock on a table or the whole server, in seconds.
 pub(crate) fn limit_lock_wait(connection: &mut Connection, seconds: u64) -> Result<()> {
-    connection
-        .execute(format!("SET SESSION lock_wait_timeout = {}", seconds.clamp(1, 31_536_000)))
-        .doing(|| "setting lock_wait_timeout")?;
-    Ok(())
+    connection.set("lock_wait_timeout", seconds.clamp(1, 31_536_000)).doing(|| "setting lock_wait_timeout")
 }
 
 /// Before a statement: it is refused where it would have to wait for a lock on a table. For servers that

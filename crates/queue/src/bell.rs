@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use drover_db::session::Isolation;
 use drover_db::{Connection, server};
 
 use crate::Result;
@@ -48,7 +49,7 @@ impl Bell {
         let doing = || shard.doing("setting the isolation level");
         let asks = server::is_tidb(&mut connection).doing(doing)?;
         if !asks {
-            connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED").doing(doing)?;
+            connection.set_isolation(Isolation::ReadUncommitted).doing(doing)?;
         }
         Ok(Self { connection, asks })
     }

@@ -99,7 +99,7 @@ fn locks(connection: &mut Connection, shard: &Shard) -> Result<()> {
     let mut tried = other.query(format!("{lock} NOWAIT"));
     if tried.as_ref().is_err_and(exact::is_unknown_syntax) {
         // Before MySQL 8.0 and MariaDB 10.3.
-        other.execute("SET SESSION innodb_lock_wait_timeout = 1").doing(doing)?;
+        other.set("innodb_lock_wait_timeout", 1).doing(doing)?;
         tried = other.query(lock);
     }
     let locked = match tried {

@@ -64,11 +64,11 @@ pub(crate) fn new_segment(connection: &mut Connection, build: Option<u32>) -> Re
 fn drop_one(connection: &mut Connection, segment: u32) -> Result<bool> {
     let doing = || "dropping a finished segment";
     let wait = drover_db::server::variable(connection, "lock_wait_timeout").doing(doing)?;
-    connection.execute("SET SESSION lock_wait_timeout = 1").doing(doing)?;
+    connection.set("lock_wait_timeout", 1).doing(doing)?;
     let dropped =
         connection.execute(format!("DROP TABLE IF EXISTS {}", schema::segment(segment))).doing(doing);
     let wait = wait.as_deref().unwrap_or("30");
-    connection.execute(format!("SET SESSION lock_wait_timeout = {wait}")).doing(doing)?;
+    connection.set("lock_wait_timeout", wait).doing(doing)?;
     match dropped {
         Err(error) if error.is_passing() => return Ok(false),
         other => drop(other?),

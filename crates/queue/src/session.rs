@@ -1,45 +1,14 @@
-//! The sessions of a queue, with the reason for each of their settings.
+//! The sessions of a queue.
 
 use std::time::Duration;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, quote};
 
 use crate::error::Doing;
 use crate::shard::Shard;
 use crate::{Error, Result};
-
-/// What a session is set to; what is wanted only may be refused.
-const SETTINGS: &[(&str, &str, bool)] = &[
-    // No gaps are locked, so that those who insert wait for nobody.
-    ("transaction_isolation", "'READ-COMMITTED'", true),
-    // TiDB: a locking read locks, whatever clusters that were made long ago have as their default.
-    ("tidb_txn_mode", "'pessimistic'", false),
-    ("character_set_client", "utf8mb4", true),
-    ("character_set_results", "utf8mb4", true),
-    ("collation_connection", "utf8mb4_bin", true),
-    // Times are written and read in this zone, which has no daylight saving.
-    ("time_zone", "'+00:00'", true),
-    ("sql_mode", "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'", true),
-    // Whoever holds a row of the queue's is done with it at once, or is dead.
-    ("innodb_lock_wait_timeout", "5", false),
-    ("lock_wait_timeout", "30", false),
-    // InnoDB refuses changes at READ COMMITTED if they are to be logged as statements. Accounts without the privilege for this are
-    // told what to do.
-    ("binlog_format", "'ROW'", false),
-    // What is done of a lane is all of its row that changes.
-    ("binlog_row_image", "'MINIMAL'", false),
-    // MariaDB: what a session locks that nobody is behind any more.
-    ("idle_write_transaction_timeout", "60", false),
-    ("net_read_timeout", "600", false),
-    ("net_write_timeout", "600", false),
-    ("max_statement_time", "0", false),
-    ("max_execution_time", "0", false),
-    ("query_cache_type", "OFF", false),
-    // What one node of a cluster has acknowledged, another one that takes over shows.
-    ("group_replication_consistency", "'BEFORE_ON_PRIMARY_FAILOVER'", false),
-    ("wsrep_sync_wait", "1", false),
-];
 
 /// Opens a session in the queue's schema; refused if the shard is closed.
 pub(crate) fn open(shard: &Shard) -> Result<Connection> {
@@ -55,9 +24,9 @@ pub(crate) fn open_any(shard: &Shard) -> Result<Connection> {
 /// Has a session wait for others for a short time only: whoever has it has more to do meanwhile. It must never be idle for long: if nothing
 /// is heard of it any more, since its machine or the network is gone, the server ends it, and what it has locked is free.
 pub(crate) fn brief(mut connection: Connection, shard: &Shard) -> Result<Connection> {
-    connection
-        .execute("SET SESSION wait_timeout = 30, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
-        .doing(|| shard.doing("setting time-outs"))?;
+    for (name, seconds) in [("wait_timeout", 30), ("lock_wait_timeout", 1), ("innodb_lock_wait_timeout", 1)] {
+        connection.set(name, seconds).doing(|| shard.doing("setting time-outs"))?;
+    }
     Ok(connection)
 }
 
@@ -98,7 +67,7 @@ fn first_that_writes(
     for node in &shard.nodes {
         let opened = Connection::open(&options(node)).doing(|| "connecting").and_then(|mut connection| {
             seen(&connection).doing(|| "connecting")?;
-            set(&mut connection, shard)?;
+            connection.set_up(Use::Queue).doing(|| shard.doing("setting up a session"))?;
             check_writable(&mut connection)?;
             Ok(connection)
         });
@@ -146,20 +115,6 @@ fn check_writable(connection: &mut Connection) -> Result<()> {
 fn is_galera(connection: &mut Connection) -> drover_db::Result<bool> {
     let on = drover_db::server::variable(connection, "wsrep_on")?;
     Ok(matches!(on.as_deref(), Some("1" | "ON")))
-}
-
-fn set(connection: &mut Connection, shard: &Shard) -> Result<()> {
-    for (name, value, is_needed) in SETTINGS {
-        let mut result = connection.execute(format!("SET SESSION {name} = {value}"));
-        if result.is_err() && *name == "transaction_isolation" {
-            result = connection.execute(format!("SET SESSION tx_isolation = {value}")); // MariaDB before 11.1
-        }
-        match result {
-            Err(drover_db::Error::Server(_)) if !is_needed => {}
-            other => drop(other.doing(|| shard.doing(&format!("setting {name}")))?),
-        }
-    }
-    Ok(())
 }
 
 /// How often work is tried again as a rule.

@@ -82,7 +82,7 @@ impl Site {
         let reach = Reach::Private(Box::new(private), account.clone());
         let mut site = Self { reach, control, _watched: watched, process, idle: 0.0 };
         // Whatever the operator's settings are.
-        site.run("SET SESSION wait_timeout = 86400, sql_mode = ''")?;
+        site.control.set("sql_mode", "''").map_err(Error::server("setting sql_mode"))?;
         site.create(account, None, plan.flavour())?;
         Ok(site)
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::wire::{RawRow, next_field};
 use drover_db::{Connection, Stop};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use super::args::{CheckArgs, threads};
 use super::conditions::{CONDITIONS, ONLY_AFTER_LOAD, PROBES, Probe};
 use super::marker::Marker;
-use super::session::{Place, unless_stopped, wish};
+use super::session::{Place, set_up, unless_stopped};
 use crate::{Error, Progress, Result};
 
 /// So many violations of a condition are shown.
@@ -83,18 +84,6 @@ impl CheckReport {
         self.conditions.iter().filter(|condition| condition.not_checked.is_none()).count()
     }
 }
-
-/// Settings of the sessions, which a server may do without.
-const WISHES: [&str; 5] = [
-    // Sums by customer or item are joined in memory.
-    "SET SESSION tmp_table_size = 268435456",
-    "SET SESSION max_heap_table_size = 268435456",
-    // MariaDB would compute a sum for each row of the table that it is joined to, as if few were asked for.
-    "SET SESSION optimizer_switch = 'split_materialized=off'",
-    // MariaDB 10.2.11 takes what is compared into the derived table by names that are not there (error 1054).
-    "SET SESSION optimizer_switch = 'condition_pushdown_for_derived=off'",
-    "SET SESSION max_execution_time = 0",
-];
 
 /// Checks all conditions. Nothing else must write to the tables meanwhile.
 ///
@@ -218,7 +207,7 @@ impl Work<'_> {
 
     fn take_steps(&self) -> Result<()> {
         let (mut connection, _watched) = self.place.open(self.stop)?;
-        wish(&mut connection, &WISHES)?;
+        set_up(&mut connection, Use::TpccCheck)?;
         while !self.has_failed.load(Ordering::Relaxed) {
             let (step, left) = {
                 let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);

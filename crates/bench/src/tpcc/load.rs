@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Server, Stop, Vendor, quote};
 use drover_units::show;
 use serde::Serialize;
@@ -16,7 +17,7 @@ use super::marker::{self, Marker};
 use super::random::c_last_of_load;
 use super::rows::{Part, Scale};
 use super::schema::TABLES;
-use super::session::{Place, unless_stopped, wish};
+use super::session::{Place, set_up, unless_stopped};
 use crate::report::Begun;
 use crate::{Better, Error, Measure, Progress, Report, Result};
 
@@ -38,16 +39,6 @@ pub struct LoadDetail {
     /// How long indexes and statistics took.
     pub indexes_seconds: f64,
 }
-
-/// Settings of the sessions that load, which a server may do without.
-const WISHES: [&str; 4] = [
-    // MySQL times each row that is written; the session stays in the list of processes.
-    "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO', HISTORY = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()",
-    "SET SESSION innodb_lock_wait_timeout = 3600",
-    "SET SESSION net_read_timeout = 3600",
-    // What an index build may use; the default of 1 MiB makes it merge many small runs.
-    "SET SESSION innodb_ddl_buffer_size = 67108864",
-];
 
 /// Makes the tables and fills them.
 ///
@@ -244,7 +235,8 @@ impl Load<'_> {
 
     fn load_parts(&self, shared: &Shared) -> Result<()> {
         let (mut connection, _watched) = self.place.open(self.stop)?;
-        wish(&mut connection, &WISHES)?;
+        set_up(&mut connection, Use::TpccLoad)?;
+        connection.leave_untimed().map_err(Error::server("setting up a session"))?;
         loop {
             let next = shared.parts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(part) = next.filter(|_| !shared.has_failed.load(Ordering::Relaxed)) else {
@@ -296,7 +288,7 @@ impl Load<'_> {
 
     fn build_index(&self, (table, index): (&str, &str)) -> Result<()> {
         let (mut connection, _watched) = self.place.open(self.stop)?;
-        wish(&mut connection, &WISHES)?;
+        set_up(&mut connection, Use::TpccLoad)?;
         let built = connection.execute(format!("ALTER TABLE {table} {index}"));
         built.map(drop).map_err(Error::server(format!("building the index of {table}")))
     }

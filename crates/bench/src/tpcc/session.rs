@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use drover_db::options::{Address, ConnectOptions};
+use drover_db::session::Use;
 use drover_db::{Connection, Stop, Watched};
 
 use super::marker;
@@ -81,24 +82,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Sets what statements and values are written for, whatever the server's own mode is.
 fn ready(mut connection: Connection) -> Result<Connection> {
-    const MODE: &str =
-        "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', foreign_key_checks = 1";
-    connection.execute(MODE).map_err(Error::server(MODE))?;
-    wish(&mut connection, &["SET SESSION max_statement_time = 0", "SET SESSION max_execution_time = 0"])?;
+    set_up(&mut connection, Use::Tpcc)?;
     Ok(connection)
 }
 
-/// What is wanted of a session, though it can do without: who may not set it, or has no such variable, goes on.
-pub(super) fn wish(connection: &mut Connection, statements: &[&str]) -> Result<()> {
-    for sql in statements {
-        match connection.execute(sql) {
-            Err(drover_db::Error::Server(_)) | Ok(_) => {}
-            Err(error) => return Err(Error::server(*sql)(error)),
-        }
-    }
-    Ok(())
+pub(super) fn set_up(connection: &mut Connection, what: Use) -> Result<()> {
+    connection.set_up(what).map_err(Error::server("setting up a session"))
 }
 
 /// An error of work that was asked to stop is that it stopped: its connections were broken.

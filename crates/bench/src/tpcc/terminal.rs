@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use drover_db::session::Isolation;
 use drover_db::wire::{Answer, Batch, Prepared, Value};
 use drover_db::{Connection, Stop, Watched, er};
 
@@ -43,9 +44,9 @@ impl Terminal {
     /// If the server cannot be reached, or refuses a setting.
     pub(super) fn open(place: &Place<'_>, stop: &Arc<Stop>) -> Result<Self> {
         let (mut connection, watched) = place.open(stop)?;
-        connection.execute("SET SESSION autocommit = 0").map_err(Error::server("setting autocommit"))?;
-        let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-        connection.execute(isolation).map_err(Error::server("setting the isolation level"))?;
+        connection.set("autocommit", 0).map_err(Error::server("setting autocommit"))?;
+        let level = Isolation::ReadCommitted;
+        connection.set_isolation(level).map_err(Error::server("setting the isolation level"))?;
         Ok(Self {
             connection,
             _watched: watched,

@@ -203,7 +203,7 @@ impl ReplayArgs {
 
     /// What each session is set to.
     pub(super) fn session_settings(&self) -> Vec<Vec<u8>> {
-        let mut settings = vec![b"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_vec()];
+        let mut settings = Vec::new();
         Session::default().prepare_events(&mut settings);
         if self.skip_binlog {
             settings.push(b"SET @@session.sql_log_bin = 0".to_vec());

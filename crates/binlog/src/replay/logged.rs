@@ -12,10 +12,7 @@ pub(super) fn log_rows(connection: &mut Connection) -> drover_db::Result<()> {
     if format(connection)?.as_deref() != Some(STATEMENT) {
         return Ok(());
     }
-    match connection.execute("SET SESSION binlog_format = 'ROW'") {
-        Err(drover_db::Error::Server(_)) => Ok(()),
-        set => set.map(drop),
-    }
+    connection.set_if_taken("binlog_format", "'ROW'").map(drop)
 }
 
 /// That the target logs statements all the same.

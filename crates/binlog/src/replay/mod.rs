@@ -42,6 +42,7 @@ use std::sync::Arc;
 use std::thread;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Stop, Watched, er, server};
 use drover_report::Progress;
 
@@ -298,11 +299,12 @@ fn run(
 /// What each worker begins with is tried while nothing is changed: an account may lack the privilege for it.
 fn try_session(args: &ReplayArgs, target: &Target, destination: &Destination) -> Result<()> {
     let (mut connection, _watched) = destination.connect()?;
+    let failed = |source| {
+        destination.failed("trying whether the account may apply logs (nothing was changed)", source)
+    };
+    connection.set_up(Use::Replay).map_err(failed)?;
     for statement in args.session_settings().iter().chain(&target.begin_session()) {
-        let tried = connection.execute(statement);
-        tried.map_err(|source| {
-            destination.failed("trying whether the account may apply logs (nothing was changed)", source)
-        })?;
+        connection.execute(statement).map_err(failed)?;
     }
     Ok(())
 }

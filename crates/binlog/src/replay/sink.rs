@@ -285,10 +285,8 @@ impl Sink<'_> {
 
     /// Has MySQL 5.6 and 5.7 name the columns whose times are in the format of before 5.6.4. Other servers have no such setting.
     fn show_former_times(&mut self) -> Result<()> {
-        match self.connection.execute("SET @@session.show_old_temporals = ON") {
-            Err(drover_db::Error::Server(_)) => Ok(()),
-            set => set.map(drop).map_err(|source| self.destination.failed("making a session ready", source)),
-        }
+        let shown = self.connection.set_if_taken("show_old_temporals", "ON");
+        shown.map(drop).map_err(|source| self.destination.failed("making a session ready", source))
     }
 
     /// How the target keeps the history of a table; its names are literals.

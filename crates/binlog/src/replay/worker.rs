@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use drover_db::session::Use;
 use drover_db::{Connection, Watched, er};
 
 use super::Destination;
@@ -521,11 +522,6 @@ fn missing_row() -> drover_db::Error {
     })
 }
 
-/// Settings that are in no log. What a statement did under them on the logs' server it does under these too: with others it failed there,
-/// or it fails here.
-const LENIENT: [&str; 3] =
-    ["innodb_strict_mode = 0", "restrict_fk_on_non_standard_key = 0", "system_versioning_alter_history = 1"];
-
 impl Context<'_> {
     /// A session that is made ready, and is known to be one of this replay.
     fn connect(&self, worker: usize) -> Result<Session> {
@@ -543,15 +539,9 @@ impl Context<'_> {
         let (mut connection, watched) = self.destination.connect()?;
         let failed = |source| self.destination.failed("making a session ready", source);
         connection.allow_several().map_err(failed)?;
+        connection.set_up(Use::Replay).map_err(failed)?;
         for statement in self.settings.iter().chain(&self.target.begin_session()) {
             connection.execute(statement).map_err(failed)?;
-        }
-        for setting in LENIENT {
-            match connection.execute(format!("SET @@session.{setting}")) {
-                // Not every server has it, or lets this account change it.
-                Err(drover_db::Error::Server(_)) => {}
-                set => drop(set.map_err(failed)?),
-            }
         }
         Ok((connection, watched))
     }

@@ -15,7 +15,6 @@ mod bulk;
 mod catch_up;
 mod connect;
 mod connection;
-mod defaults;
 mod fields;
 mod handshake;
 mod many_rows;

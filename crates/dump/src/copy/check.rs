@@ -5,6 +5,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Stop};
 
 use super::args::CopyArgs;
@@ -18,7 +19,7 @@ use crate::guard::Guard;
 use crate::progress::Progress;
 use crate::restore::CheckReport;
 use crate::restore::check::try_on_target;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::Store;
 use crate::{Error, Result};
 
@@ -69,8 +70,8 @@ fn check_in(
     progress: &Progress,
 ) -> Result<CheckReport> {
     progress.phase("reading the catalogue");
-    let mut coordinator = session::open(from, Purpose::Dump)?;
-    let mut target = session::open(to, Purpose::Restore)?;
+    let mut coordinator = session::open(from, Use::Dump)?;
+    let mut target = session::open(to, Use::Restore)?;
     let watch = |connection: &Connection| stop.watch(connection).doing(|| "watching a connection");
     let _watched = (watch(&coordinator)?, watch(&target)?);
     let guard = Guard::start(None, &[], stop, progress)?;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use drover_db::Connection;
+use drover_db::session::Use;
 
 use super::load::Loads;
 use crate::dump::catalog::Name;
@@ -20,7 +21,7 @@ use crate::pool::{self, Worker};
 use crate::restore::run::Restore;
 use crate::restore::steps::Steps;
 use crate::restore::targets::{Target, kill};
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result};
 
 /// What a worker copies over.
@@ -72,7 +73,7 @@ impl Filling<'_> {
     /// Copies all tables: first those that are locked, so that they can be unlocked, then the others, largest first. A table's
     /// indexes are built as soon as its last rows are in.
     pub(super) fn run(&self, mut taken: Taken) -> Result<Filled> {
-        let mut targets = session::open_many(self.restore.options, Purpose::Restore, taken.workers.len())?;
+        let mut targets = session::open_many(self.restore.options, Use::Restore, taken.workers.len())?;
         let fewer = session::fewer(taken.workers.len(), &targets);
         taken.workers.truncate(targets.len());
         if self.is_same {

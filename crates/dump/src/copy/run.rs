@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Server, Stop, Vendor};
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ use crate::restore::run::Restore;
 use crate::restore::steps::{Steps, lock_schemas};
 use crate::restore::targets::{Coming, Target, is_transactional};
 use crate::restore::{RestoreReport, rows_only};
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::{Lock, Store};
 use crate::translate::{Rewrite, Translator};
 use crate::translate::{no_history, takes_history};
@@ -108,8 +109,8 @@ fn connect(
     progress.phase("reading the catalogue");
     let to = &args.target.options(to);
     let store = Store::Directory(state::directory(args, from, to)?);
-    let mut source = session::open(from, Purpose::Dump)?;
-    let mut target = session::open(to, Purpose::Restore)?;
+    let mut source = session::open(from, Use::Dump)?;
+    let mut target = session::open(to, Use::Restore)?;
     let watch = |connection: &Connection| stop.watch(connection).doing(|| "watching a connection");
     let _watched = (watch(&source)?, watch(&target)?);
     let guard = start_guard(args, from, to, stop, progress)?;

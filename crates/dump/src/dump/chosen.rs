@@ -112,8 +112,8 @@ pub(crate) fn stop_clock<'a>(
         return Err(Error::found(format!("'{taken_at}' is no time at which a snapshot can be taken")));
     };
     for connection in connections {
-        match connection.execute(format!("SET SESSION timestamp = {}", moment.as_second())) {
-            Ok(_) => {}
+        match connection.set("timestamp", moment.as_second()) {
+            Ok(()) => {}
             Err(drover_db::Error::Server(error)) => {
                 return Ok(Some(format!(
                     "NOW() in a condition of --where is not the same moment for all rows: {error}"

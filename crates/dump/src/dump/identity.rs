@@ -6,13 +6,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::{Isolation, Use};
 pub(crate) use drover_db::table::{Numbering, Numbers};
 use drover_db::{Connection, Stop, Vendor};
 
 use super::catalog::Name;
 use crate::Result;
 use crate::error::Doing;
-use crate::session::{self, Purpose};
+use crate::session;
 
 /// About how often all tables are looked at, where that is the only way to look at some.
 const LOOKS: usize = 64;
@@ -101,10 +102,8 @@ impl Known {
 }
 
 fn beside(options: &ConnectOptions) -> Result<Connection> {
-    let mut connection = session::open(options, Purpose::Dump)?;
+    let mut connection = session::open(options, Use::Dump)?;
     // Also where the server begins a transaction with the first statement (autocommit = 0).
-    connection
-        .execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        .doing(|| "setting the isolation level")?;
+    connection.set_isolation(Isolation::ReadCommitted).doing(|| "setting the isolation level")?;
     Ok(connection)
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Server, Stop};
 use serde::Serialize;
 
@@ -21,7 +22,7 @@ use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, T
 use crate::format::names;
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::{Lock, Store, lock};
 use crate::{Error, Result};
 
@@ -81,7 +82,7 @@ pub fn dump(
     let store = Store::open(&args.out, &args.store)?;
     let _store_watched = store.watch(stop);
     progress.phase("reading the catalogue");
-    let mut coordinator = session::open(options, Purpose::Dump)?;
+    let mut coordinator = session::open(options, Use::Dump)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let guard = start_guard(args, options, &store, stop, progress)?;
     let place = Place { store, format: args.format, compressor: args.compressor(), chunk_bytes };

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::wire::{Batch, Breaker};
 use drover_db::{Connection, Server, Stop, Vendor, Watched, er};
 
@@ -17,7 +18,7 @@ use super::position::Asks;
 use super::waits::{self, Blockers};
 use crate::error::Doing;
 use crate::format::manifest::Snapshot;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result};
 
 /// What a snapshot needs to know.
@@ -108,9 +109,9 @@ pub(crate) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Opti
     if wish.server.is_tidb() {
         return tidb::take(coordinator, wish);
     }
-    let mut workers = session::open_many(wish.options, Purpose::Dump, wish.threads)?;
+    let mut workers = session::open_many(wish.options, Use::Dump, wish.threads)?;
     let needs_locks = !wish.without_transactions.is_empty();
-    let mut table_locks = needs_locks.then(|| session::open(wish.options, Purpose::Dump)).transpose()?;
+    let mut table_locks = needs_locks.then(|| session::open(wish.options, Use::Dump)).transpose()?;
     let _watched = table_locks.as_ref().map(|connection| watch(connection, wish)).transpose()?;
     let own = workers.iter().chain(&table_locks).map(Connection::id).chain([coordinator.id()]);
     let own: Vec<_> = own.chain(wish.options.one_server.anchor(&wish.options.address)).collect();
@@ -201,8 +202,7 @@ struct Bound {
 /// sessions work while it waits, so it is asked for right before the lock, and taken back behind it. To the server an answer is on its way
 /// longer than to drover, which gives up first.
 fn limit_silence(connection: &mut Connection, time: Duration) -> Result<()> {
-    let sql = format!("SET SESSION wait_timeout = {}", time.as_secs() + 2);
-    connection.execute(sql).map(drop).doing(|| "setting wait_timeout")
+    connection.set("wait_timeout", time.as_secs() + 2).doing(|| "setting wait_timeout")
 }
 
 /// As long as other sessions may work while one waits for them, in seconds: a week.
@@ -394,7 +394,7 @@ fn backup_stage(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Staged>
     if wish.server.vendor != Vendor::MariaDb {
         return Ok(Staged::Refused);
     }
-    let Some(mut connection) = session::open_if_any(wish.options, Purpose::Dump)? else {
+    let Some(mut connection) = session::open_if_any(wish.options, Use::Dump)? else {
         return Ok(Staged::Refused);
     };
     session::limit_lock_wait(&mut connection, wish.lock_timeout)?;

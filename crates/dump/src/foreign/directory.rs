@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use drover_db::Connection;
+use drover_db::session::Use;
 
 use super::context::Context;
 use super::deferred::{Deferred, SMALL};
@@ -16,7 +17,7 @@ use super::tables::File;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::kind::Kind;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result, pool};
 
 /// How the files of a step follow each other.
@@ -91,7 +92,7 @@ impl<'a, 'c> Loader<'a, 'c> {
 
     /// Does all steps.
     pub(super) fn run(&self, coordinator: &mut Connection, threads: usize) -> Result<()> {
-        let mut connections = session::open_many(self.context.options, Purpose::Foreign, threads)?;
+        let mut connections = session::open_many(self.context.options, Use::Script, threads)?;
         for step in &self.plan.steps {
             self.context.progress.phase(step.phase);
             match step.how {
@@ -206,9 +207,9 @@ fn new_session(connection: &mut Connection, programs: bool) -> Result<()> {
         Ok(()) | Err(drover_db::Error::Server(_)) => {}
         Err(source) => return Err(Error::Server { doing: "beginning a session".into(), source }),
     }
-    session::set(connection, Purpose::Foreign)?;
+    session::set(connection, Use::Script)?;
     if programs {
-        connection.execute("SET SESSION sql_mode = @@GLOBAL.sql_mode").doing(|| "setting sql_mode")?;
+        connection.set("sql_mode", "@@GLOBAL.sql_mode").doing(|| "setting sql_mode")?;
     }
     Ok(())
 }

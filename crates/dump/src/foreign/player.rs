@@ -134,14 +134,14 @@ impl Player<'_, '_> {
         let set = "SET @drover_sql_mode = @@SESSION.sql_mode, SESSION sql_mode = @@GLOBAL.sql_mode";
         self.connection.execute(set).doing(doing)?;
         self.run_as(statement, text)?;
-        self.connection.execute("SET SESSION sql_mode = @drover_sql_mode").map(drop).doing(doing)
+        self.connection.set("sql_mode", "@drover_sql_mode").doing(doing)
     }
 
     /// Runs a SET of the session's. drover commits: without autocommit, what comes between its transactions would be lost.
     pub(super) fn set(&mut self, statement: &Statement) -> Result<()> {
         self.connection.execute(&statement.text).map_err(|source| failed(statement, source))?;
         if contains(&statement.text, b"autocommit") {
-            self.connection.execute("SET SESSION autocommit = 1").doing(|| "setting autocommit")?;
+            self.connection.set("autocommit", 1).doing(|| "setting autocommit")?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use drover_db::collations::defaults;
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::sql::partitions;
 use drover_db::{Cluster, Connection, Server, Stop, Vendor};
 
@@ -32,7 +33,7 @@ use crate::progress::Progress;
 use crate::restore::RestoreArgs;
 use crate::restore::global::{LocalInfile, RedoLog};
 use crate::restore::rename::{Case, Renames};
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result};
 
 /// Compressed rows are about this many times smaller.
@@ -61,9 +62,9 @@ pub fn restore_foreign(
     // The default schema may be one that is made only now.
     let default = options.database.as_deref();
     let options = &ConnectOptions { database: None, ..args.target.options(options) };
-    let mut coordinator = session::open(options, Purpose::Foreign)?;
+    let mut coordinator = session::open(options, Use::Script)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
-    let mut probe = session::open(options, Purpose::Foreign)?;
+    let mut probe = session::open(options, Use::Script)?;
     let _watched_too = stop.watch(&probe).doing(|| "watching a connection")?;
     let side = Side::only(&args.guard, &args.server, options, guard::Work::Restore);
     let guard = Guard::start(args.guard.max_rate, &[side], stop, progress)?;
@@ -192,7 +193,7 @@ fn read(file: &File, may_be_empty: bool, probe: &mut Connection, stop: &Stop) ->
         Ok(()) | Err(drover_db::Error::Server(_)) => {}
         Err(source) => return Err(Error::Server { doing: "beginning a session".into(), source }),
     }
-    probe.execute("SET SESSION sql_mode = '', NAMES utf8mb4").doing(|| "setting sql_mode")?;
+    probe.set("sql_mode", "'', NAMES utf8mb4").doing(|| "setting sql_mode")?;
     let mut script = Script::open(&file.path, file.rule, file.schema.as_deref(), None, stop)?;
     let found = Inventory::read(&mut script, probe, stop)?;
     if !may_be_empty {
@@ -450,8 +451,9 @@ fn load(
 
 /// A session that shows definitions as servers print them, whatever the dump has set in it.
 fn observe(connection: &mut Connection) -> Result<&mut Connection> {
-    let set = "SET SESSION sql_mode = '', SESSION sql_quote_show_create = 1, NAMES utf8mb4";
-    connection.execute(set).doing(|| "setting sql_mode")?;
+    connection
+        .set("sql_mode", "'', SESSION sql_quote_show_create = 1, NAMES utf8mb4")
+        .doing(|| "setting sql_mode")?;
     Ok(connection)
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use drover_db::Connection;
+use drover_db::session::Use;
 
 use super::context::Context;
 use super::deferred::{Deferred, SMALL};
@@ -15,7 +16,7 @@ use super::script::{Script, Session, Statement, is_system, use_statement};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::kind::Kind;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result};
 
 /// Statements that set the session, in the order of the file: a worker runs those that come before its rows.
@@ -37,7 +38,7 @@ pub(super) fn load(
 ) -> Result<Loaded> {
     let threads = if can_begin_anew(coordinator)? { threads } else { 1 };
     let (queue, settings) = (Queue::default(), Settings::default());
-    let mut connections = session::open_many(context.options, Purpose::Foreign, threads)?;
+    let mut connections = session::open_many(context.options, Use::Script, threads)?;
     let result = std::thread::scope(|scope| {
         for connection in &mut connections {
             scope.spawn(|| worker(connection, context, &queue, &settings));
@@ -68,7 +69,7 @@ pub(super) fn load(
 /// does all in the file's order, and never needs settings that came before.
 fn can_begin_anew(connection: &mut Connection) -> Result<bool> {
     match connection.reset() {
-        Ok(()) => session::set(connection, Purpose::Foreign).map(|()| true),
+        Ok(()) => session::set(connection, Use::Script).map(|()| true),
         Err(drover_db::Error::Server(_)) => Ok(false),
         Err(source) => Err(Error::Server { doing: "beginning a session".into(), source }),
     }
@@ -371,7 +372,7 @@ fn worker(connection: &mut Connection, context: &Context<'_>, queue: &Queue, set
 fn apply(player: &mut Player<'_, '_>, settings: &Settings, applied: &mut usize, up_to: usize) -> Result<()> {
     if *applied > up_to {
         player.connection.reset().doing(|| "beginning a session")?;
-        session::set(player.connection, Purpose::Foreign)?;
+        session::set(player.connection, Use::Script)?;
         *applied = 0;
     }
     let missing: Vec<_> = {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::sql::program::Program;
 use drover_db::{Cluster, Connection, Server, Stop, quote, server};
 use serde::Serialize;
@@ -25,7 +26,7 @@ use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema};
 use crate::format::script::dialect;
 use crate::progress::Progress;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::Store;
 use crate::translate::{Refusal, Rewrite, Translator, one_line};
 use crate::{Error, Result};
@@ -96,7 +97,7 @@ pub(crate) fn try_on_target(
 ) -> Result<CheckReport> {
     let started = Instant::now();
     let options = &args.options(options);
-    let mut connection = session::open(options, Purpose::Restore)?;
+    let mut connection = session::open(options, Use::Restore)?;
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
     let definers = &Definers::of(&args.definer, &mut connection)?;
     let asked = ask(store, &manifest, definers, &mut connection, users)?;

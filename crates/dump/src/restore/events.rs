@@ -156,11 +156,8 @@ impl Event<'_> {
 }
 
 fn set_time(connection: &mut Connection, to: &str) -> Result<()> {
-    match connection.execute(format!("SET SESSION timestamp = {to}")) {
-        // MariaDB can be told to let nobody set it (secure_timestamp).
-        Err(drover_db::Error::Server(_)) => Ok(()),
-        other => other.map(drop).doing(|| "setting the time"),
-    }
+    // MariaDB can be told to let nobody set it (secure_timestamp).
+    connection.set_if_taken("timestamp", to).map(drop).doing(|| "setting the time")
 }
 
 /// When a schedule ends.

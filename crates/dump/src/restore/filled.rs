@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Server, Stop};
 
 use super::rename::{Case, Renames};
@@ -13,7 +14,7 @@ use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::manifest::{Contents, Manifest, Table};
 use crate::progress::Progress;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::{Store, StoreArgs};
 use crate::translate::Translator;
 use crate::{Result, pool};
@@ -33,7 +34,7 @@ pub fn first_unlike(
     let store = &Store::open(dir, &StoreArgs::default())?;
     let _store_watched = store.watch(stop);
     let dumped = Manifest::read(store)?;
-    let mut connection = session::open(options, Purpose::Dump)?;
+    let mut connection = session::open(options, Use::Dump)?;
     let renames = &Renames::new(&[], &dumped, Case::of(&mut connection)?)?;
     let threads = session::default_threads(&mut connection)?;
     let server = Server::of(&mut connection).doing(|| "asking for the server's version")?;
@@ -54,7 +55,7 @@ pub fn first_unlike(
     let verify =
         |manifest| Verify { store, manifest, renames, definers, translator, is_source: false, progress };
     let report = Mutex::new(VerifyReport::default());
-    let mut connections = session::open_many(options, Purpose::Dump, threads)?;
+    let mut connections = session::open_many(options, Use::Dump, threads)?;
     for connection in &mut connections {
         session::begin_snapshot(connection)?;
     }

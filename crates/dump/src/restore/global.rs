@@ -1,10 +1,11 @@
 //! The global settings that a restore may change, if a person asks for it.
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, server};
 
 use crate::error::Doing;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result};
 
 /// local_infile, as it must be for LOAD DATA LOCAL; put back when dropped if it was changed here.
@@ -41,7 +42,7 @@ impl LocalInfile {
     /// # Errors
     /// If the account may not switch it on.
     pub(crate) fn wish(options: &ConnectOptions, enable: bool) -> Result<Self> {
-        let mut connection = session::open(options, Purpose::Restore)?;
+        let mut connection = session::open(options, Use::Restore)?;
         let value =
             server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
         if value.as_deref() != Some("0") {
@@ -77,7 +78,7 @@ impl RedoLog {
     /// # Errors
     /// If it is to be disabled and this server cannot do without it.
     pub(crate) fn new(options: &ConnectOptions, disable: bool) -> Result<Self> {
-        if disable && is_enabled(&mut session::open(options, Purpose::Restore)?)?.is_none() {
+        if disable && is_enabled(&mut session::open(options, Use::Restore)?)?.is_none() {
             return Err(Error::with_hint(
                 "this server cannot switch its redo log off: MySQL can from 8.0.21 on, MariaDB cannot",
                 "do without --disable-redo",
@@ -88,7 +89,7 @@ impl RedoLog {
 
     /// Switches it off. It may be off already: an earlier run did that, and did not live to switch it on again.
     pub(crate) fn disable(&mut self) -> Result<()> {
-        let mut connection = session::open(&self.options, Purpose::Restore)?;
+        let mut connection = session::open(&self.options, Use::Restore)?;
         if is_enabled(&mut connection)? == Some(true) {
             connection
                 .execute("ALTER INSTANCE DISABLE INNODB REDO_LOG")
@@ -103,7 +104,7 @@ impl RedoLog {
         if !std::mem::take(&mut self.is_off) {
             return Ok(());
         }
-        let mut connection = session::open(&self.options, Purpose::Restore)?;
+        let mut connection = session::open(&self.options, Use::Restore)?;
         connection.execute("ALTER INSTANCE ENABLE INNODB REDO_LOG").doing(|| "switching the redo log on")?;
         Ok(())
     }

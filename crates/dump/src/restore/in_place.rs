@@ -2,6 +2,7 @@
 //! filled, where these are there and empty.
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Stop, quote};
 
 use super::objects::Scripts;
@@ -11,7 +12,7 @@ use super::trial::{Outcome, Trial};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::manifest::Manifest;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::translate::Finding;
 use crate::{Error, Result};
 
@@ -39,7 +40,7 @@ pub(super) fn run(
     options: &ConnectOptions,
     stop: &Stop,
 ) -> Result<InPlace> {
-    let mut connection = session::open(options, Purpose::Restore)?;
+    let mut connection = session::open(options, Use::Restore)?;
     let _watched = stop.watch(&connection).doing(|| "watching a connection")?;
     lock_schemas(&mut connection, trial.manifest, renames)?;
     let notes = notes(&mut connection, trial.manifest, renames)?;
@@ -151,7 +152,7 @@ impl Leftovers<'_> {
         if self.are_gone {
             return Ok(());
         }
-        let mut connection = session::open(self.options, Purpose::Restore)?;
+        let mut connection = session::open(self.options, Use::Restore)?;
         // What the broken one was doing when it was ended comes to its end first.
         lock_schemas(&mut connection, self.manifest, self.scripts.renames)?;
         self.drop_over(&mut connection)

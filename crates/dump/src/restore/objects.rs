@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use drover_db::session::Use;
 use drover_db::sql::{Dialect, Kind, Token, tokens};
 use drover_db::{Connection, er, quote};
 
@@ -15,7 +16,7 @@ use crate::format::manifest::{Manifest, Object, Schema, Script};
 use crate::format::script::{dialect, parse};
 use crate::kind::{is_odd, on_disk};
 use crate::schema::SchemaOptions;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::Store;
 use crate::translate::Translator;
 use crate::{Error, Result};
@@ -119,7 +120,7 @@ impl Scripts<'_> {
             *create = change(create);
         }
         let result = self.run(connection, script, &statements, warnings);
-        session::set(connection, Purpose::Restore)?;
+        session::set(connection, Use::Restore)?;
         result
     }
 
@@ -145,7 +146,7 @@ impl Scripts<'_> {
                 connection.first(statement).doing(doing)?;
             }
         }
-        session::set(connection, Purpose::Restore)
+        session::set(connection, Use::Restore)
     }
 
     /// The schemas that are to be made, and that no server makes under their name.
@@ -274,7 +275,7 @@ impl Scripts<'_> {
             drop_program(connection, &word, &name, has_dropped)?;
             has_dropped = true;
         }
-        session::set(connection, Purpose::Restore)?;
+        session::set(connection, Use::Restore)?;
         for (word, name) in others {
             let sql = format!("DROP {word} IF EXISTS {name}");
             connection.execute(&sql).doing(|| sql.clone())?;
@@ -286,7 +287,7 @@ impl Scripts<'_> {
         for (word, name) in self.routines_and_events(connection, manifest)? {
             drop_program(connection, &word, &name, true)?;
         }
-        session::set(connection, Purpose::Restore)
+        session::set(connection, Use::Restore)
     }
 
     /// Those of the dump in schemas that are there, as [`Scripts::existing`].
@@ -312,7 +313,7 @@ impl Scripts<'_> {
 /// Drops a view, routine or event, if it is there.
 fn drop_program(connection: &mut Connection, word: &str, name: &str, has_dropped: bool) -> Result<()> {
     if word == "PACKAGE" {
-        connection.execute("SET SESSION sql_mode = 'ORACLE'").doing(|| "setting sql_mode")?;
+        connection.set("sql_mode", "'ORACLE'").doing(|| "setting sql_mode")?;
     }
     let sql = format!("DROP {word} IF EXISTS {name}");
     match connection.execute(&sql) {

@@ -32,8 +32,6 @@ pub(super) fn without<T>(
 
 /// Other servers have no such setting, nor such columns.
 fn show(connection: &mut Connection, on: &str) -> Result<()> {
-    match connection.execute(format!("SET SESSION show_gipk_in_create_table_and_information_schema = {on}")) {
-        Ok(_) | Err(drover_db::Error::Server(_)) => Ok(()),
-        Err(error) => Err(error).doing(|| "setting show_gipk_in_create_table_and_information_schema"),
-    }
+    const NAME: &str = "show_gipk_in_create_table_and_information_schema";
+    connection.set_if_taken(NAME, on).map(drop).doing(|| format!("setting {NAME}"))
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Server, Stop};
 use serde::Serialize;
 
@@ -26,7 +27,7 @@ use crate::format::manifest::{Manifest, RowFormat};
 use crate::format::row_file;
 use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::Store;
 use crate::translate::{Refusal, Rewrite, Translator};
 use crate::{Error, Result, pool};
@@ -93,7 +94,7 @@ pub fn restore(
     if manifest.row_format == RowFormat::Csv && manifest.contents.has_rows() {
         return Err(row_file::not_read_back(store));
     }
-    let mut coordinator = session::open(options, Purpose::Restore)?;
+    let mut coordinator = session::open(options, Use::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let renames = Renames::new(&args.target.into, &manifest, Case::of(&mut coordinator)?)?;
     let skip = args.target.skip_refused;
@@ -209,7 +210,7 @@ impl Restore<'_> {
         let mut begun = self.begin(coordinator, steps)?;
         let filled = self.fill(coordinator, &mut begun, threads);
         // With the first error all connections are broken.
-        filled.map_err(|error| match session::open(self.options, Purpose::Restore) {
+        filled.map_err(|error| match session::open(self.options, Use::Restore) {
             Ok(mut connection) => begun.steps.explained(&mut connection, error),
             Err(_) => error,
         })
@@ -310,7 +311,7 @@ impl Restore<'_> {
             Task::Index(_) => 0,
         });
         let threads = threads.min(tasks.len().max(1));
-        let mut connections = session::open_many(self.options, Purpose::Restore, threads)?;
+        let mut connections = session::open_many(self.options, Use::Restore, threads)?;
         let fewer = session::fewer(threads, &connections);
         steps.mark(&mut connections)?;
         let ids: Vec<_> = connections.iter().map(Connection::id).collect();

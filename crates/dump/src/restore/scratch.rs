@@ -2,12 +2,13 @@
 //! trial that was killed are known by a lock that nobody holds, and the next one drops them.
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, quote};
 
 use crate::dump::catalog;
 use crate::error::Doing;
 use crate::format::digest::Digest;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result};
 
 const BEGIN: &str = "drover_check_";
@@ -149,7 +150,7 @@ impl<'a> Scratch<'a> {
         if self.schemas.is_empty() {
             return Ok(());
         }
-        self.drop_over(&mut session::open(self.options, Purpose::Restore)?)
+        self.drop_over(&mut session::open(self.options, Use::Restore)?)
     }
 
     fn drop_over(&mut self, connection: &mut Connection) -> Result<()> {

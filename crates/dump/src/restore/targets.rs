@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::sql::{Dialect, Kind, tokens};
 use drover_db::wire::ParameterKind;
 use drover_db::{Connection, Vendor, quote, server};
@@ -16,7 +17,7 @@ use crate::ddl::{CreateTable, Split, auto_increment, without_auto_increment};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
 use crate::format::manifest::Table;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result};
 
 /// Tables whose text is smaller than this many bytes get their indexes before their rows: an ALTER TABLE costs more.
@@ -233,7 +234,7 @@ impl<'a> Restore<'a> {
                 if keeps && has_key(coordinator, &name, &split.keys)? { Vec::new() } else { split.keys };
             targets.push(Target::new(name, table, bytes, keeps, keys, split.foreign_keys));
         }
-        session::set(coordinator, Purpose::Restore)?;
+        session::set(coordinator, Use::Restore)?;
         Ok(targets)
     }
 

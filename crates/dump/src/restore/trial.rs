@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Cluster, Connection, Stop, Vendor, er, quote};
 
 use super::dependents;
@@ -17,7 +18,7 @@ use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Table};
 use crate::progress::Progress;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::Store;
 use crate::translate::{Finding, Translator, ignored, without};
 use crate::{Error, Result};
@@ -50,7 +51,7 @@ impl Trial<'_> {
     /// If it could not be tried; what the target refuses is no error.
     pub(super) fn run(&self, options: &ConnectOptions, stop: &Stop) -> Result<Outcome> {
         self.progress.phase("trying the schema on the target");
-        let mut connection = session::open(options, Purpose::Restore)?;
+        let mut connection = session::open(options, Use::Restore)?;
         let _watched = stop.watch(&connection).doing(|| "watching a connection")?;
         let mut outcome = Outcome::default();
         let names = Names::take(&mut connection, &mut outcome.warnings)?;
@@ -105,7 +106,7 @@ impl Trial<'_> {
         for (schema, table) in self.manifest.tables() {
             made.extend(self.try_table(connection, scripts, schema, table, outcome)?);
         }
-        session::set(connection, Purpose::Restore)?;
+        session::set(connection, Use::Restore)?;
         let refused = self.refused_tables(scripts, outcome);
         for made in &made {
             self.try_foreign_keys(connection, scripts, made, &refused, outcome)?;

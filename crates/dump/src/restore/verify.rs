@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::sql::Dialect;
 use drover_db::table::{ColumnFacts, columns};
 use drover_db::{Connection, Server, Stop, er, quote};
@@ -31,7 +32,7 @@ use crate::foreign::source::recognise;
 use crate::format::manifest::{Chunk, Contents, Manifest, Object, Schema, Script, Table};
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Meter, Sums};
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::Store;
 use crate::translate::defaults::in_full;
 use crate::translate::{Translator, version};
@@ -112,7 +113,7 @@ pub fn verify(
     let store = &Store::open(&args.dir, &args.store)?;
     let _store_watched = store.watch(stop);
     let manifest = Manifest::read(store)?;
-    let mut connection = session::open(options, Purpose::Dump)?;
+    let mut connection = session::open(options, Use::Dump)?;
     let renames = Renames::new(&args.into, &manifest, Case::of(&mut connection)?)?;
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
@@ -184,7 +185,7 @@ impl Verify<'_> {
     pub(super) fn run(&self, options: &ConnectOptions, threads: usize, stop: &Stop) -> Result<VerifyReport> {
         let started = Instant::now();
         self.progress.phase("verifying");
-        let mut connections = session::open_many(options, Purpose::Dump, threads)?;
+        let mut connections = session::open_many(options, Use::Dump, threads)?;
         let fewer = session::fewer(threads, &connections);
         for connection in &mut connections {
             session::begin_snapshot(connection)?;

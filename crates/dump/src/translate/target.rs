@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::collations::defaults::{self, SETS, TIDB_SETS};
+use drover_db::session::Use;
 use drover_db::sql::partitions;
 use drover_db::{Connection, Server, Vendor, er};
 
@@ -219,8 +220,8 @@ fn tablespaces(connection: &mut Connection, vendor: Vendor) -> Result<BTreeSet<S
 fn unknown_modes(connection: &mut Connection) -> Result<BTreeSet<String>> {
     let mut unknown = BTreeSet::new();
     for mode in MODES {
-        match connection.execute(format!("SET SESSION sql_mode = '{mode}'")) {
-            Ok(_) => {}
+        match connection.set("sql_mode", format_args!("'{mode}'")) {
+            Ok(()) => {}
             // ER_WRONG_VALUE_FOR_VAR, ER_UNSUPPORTED_SQL_MODE
             Err(error)
                 if matches!(error.code(), Some(er::WRONG_VALUE_FOR_VAR | er::UNSUPPORTED_SQL_MODE)) =>
@@ -230,7 +231,7 @@ fn unknown_modes(connection: &mut Connection) -> Result<BTreeSet<String>> {
             Err(error) => return Err(error).doing(|| format!("trying the sql_mode {mode}")),
         }
     }
-    crate::session::set(connection, crate::session::Purpose::Restore)?;
+    crate::session::set(connection, Use::Restore)?;
     Ok(unknown)
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use drover_db::options::ConnectOptions;
+use drover_db::session::Use;
 use drover_db::{Connection, Server, Vendor, quote};
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ use crate::ddl::CreateTable;
 use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
 use crate::format::row_file::RowReader;
 use crate::format::script;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::store::Store;
 use crate::{Error, Result};
 
@@ -103,7 +104,7 @@ impl Translator {
         manifest: &Manifest,
         server: &Server,
     ) -> Result<Option<Self>> {
-        let mut connection = session::open(options, Purpose::Restore)?;
+        let mut connection = session::open(options, Use::Restore)?;
         Self::new(&mut connection, store, manifest, server)
     }
 

@@ -21,12 +21,8 @@ impl QueryRows {
     /// If that server cannot be reached.
     pub fn open(options: &ConnectOptions, sql: &str) -> Result<Self> {
         let mut connection = Connection::open(options).doing(|| "connecting to the server to read")?;
-        for setting in
-            ["character_set_results = utf8mb4", "net_write_timeout = 86400", "wait_timeout = 86400"]
-        {
-            connection
-                .execute(format!("SET SESSION {setting}"))
-                .doing(|| "connecting to the server to read")?;
+        for (name, value) in [("character_set_results", "utf8mb4"), ("net_write_timeout", "86400")] {
+            connection.set(name, value).doing(|| "connecting to the server to read")?;
         }
         Ok(Self { connection, sql: sql.to_owned() })
     }

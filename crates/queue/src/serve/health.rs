@@ -145,10 +145,10 @@ fn oldest(connection: &mut Connection) -> Result<Reading, Error> {
         return Ok(Reading::Unknown(why));
     }
     // The table's times are in the zone of the host (storage/innobase/handler/i_s.cc, field_store_time_t: localtime_r).
-    told(connection.execute("SET SESSION time_zone = 'SYSTEM'"))?.ok();
+    told(connection.set("time_zone", "'SYSTEM'"))?.ok();
     let sql = "SELECT TIMESTAMPDIFF(SECOND, MIN(trx_started), NOW()) FROM information_schema.INNODB_TRX";
     let found = told(connection.first(sql))?;
-    told(connection.execute("SET SESSION time_zone = '+00:00'"))?.ok();
+    told(connection.set("time_zone", "'+00:00'"))?.ok();
     Ok(match found {
         Ok(Some(row)) => match row.parse::<f64>(0) {
             Some(seconds) => Reading::Value(seconds.max(0.0)),

@@ -1,12 +1,13 @@
 //! A snapshot of TiDB, which reads the past without any lock: all workers read as of one time stamp (TSO).
 
 use drover_db::Connection;
+use drover_db::session::Use;
 
 use super::{Taken, Wish, now};
 use crate::dump::identity::Identity;
 use crate::error::Doing;
 use crate::format::manifest::Snapshot;
-use crate::session::{self, Purpose};
+use crate::session;
 use crate::{Error, Result};
 
 /// What stands for a lock where none is needed.
@@ -16,7 +17,7 @@ const WITHOUT_LOCK: &str = "tidb_snapshot";
 /// were listed.
 pub(super) fn take(coordinator: &mut Connection, wish: &Wish<'_>) -> Result<Option<Taken>> {
     leave(coordinator)?;
-    let mut workers = session::open_many(wish.options, Purpose::Dump, wish.threads)?;
+    let mut workers = session::open_many(wish.options, Use::Dump, wish.threads)?;
     let taken_at = jiff::Timestamp::now();
     let mut tso: Option<String> = None;
     for worker in &mut workers {
@@ -54,8 +55,7 @@ const NO_SAFE_POINT: &str = "a cluster notes by itself up to when old rows are g
                              mysql.tidb VALUES ('tikv_gc_safe_point', '20160102-15:04:05 -0700', '')";
 
 fn see(connection: &mut Connection, tso: &str) -> Result<()> {
-    let sql = format!("SET SESSION tidb_snapshot = '{tso}'");
-    match connection.execute(sql).doing(|| "setting tidb_snapshot") {
+    match connection.set("tidb_snapshot", format_args!("'{tso}'")).doing(|| "setting tidb_snapshot") {
         Err(error) if error.to_string().contains("tikv_gc_safe_point") => {
             Err(Error::with_hint(error.to_string(), NO_SAFE_POINT))
         }
