@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use drover_db::{Connection, Stop};
 
 use super::catalog::Name;
-use super::identity::Identity;
+use super::identity::{Identity, Look};
 use super::ranges::Range;
 use super::reader::explain;
 use super::waits::{self, Blockers};
@@ -65,28 +65,34 @@ impl Patience<'_> {
 
     /// Takes the lock on the definition of a table, and waits for it.
     fn open(self, connection: &mut Connection, range: &Range<'_>) -> Result<()> {
-        let name = range.job.name();
-        for _ in 0..Self::ATTEMPTS {
-            match open(connection, name, "") {
-                Err(error) if waits::has_timed_out(&error) => {
-                    self.progress.phase(&format!("waiting for a lock on {name}"));
-                }
-                opened => {
-                    self.progress.phase(self.phase);
-                    opened?;
-                    return if range.job.plan.is_locked { Ok(()) } else { self.check(connection, &[name]) };
-                }
+        let (name, begun) = (range.job.name(), Instant::now());
+        let longest = self.lock_timeout.max(1) * Self::ATTEMPTS;
+        while begun.elapsed() < Duration::from_secs(longest) {
+            if self.try_to_open(connection, range)? {
+                self.progress.phase(self.phase);
+                return Ok(());
             }
+            self.progress.phase(&format!("waiting for a lock on {name}"));
         }
         let blockers = Blockers::find(connection, self.own);
         Err(Error::with_hint(
             format!(
-                "table {name} was locked for {} s after the snapshot was taken; in the way:\n  {}",
-                self.lock_timeout * Self::ATTEMPTS,
+                "table {name} was locked for {longest} s after the snapshot was taken; in the way:\n  {}",
                 blockers.who
             ),
             format!("{}, and try again; --lock-timeout makes drover wait longer", blockers.way_out),
         ))
+    }
+
+    /// Whether it has the lock: once it has waited for long, or lets somebody else go first, it has not.
+    fn try_to_open(self, connection: &mut Connection, range: &Range<'_>) -> Result<bool> {
+        let name = range.job.name();
+        match open(connection, name, "") {
+            Err(error) if waits::has_timed_out(&error) => Ok(false),
+            Err(error) => Err(error),
+            Ok(()) if range.job.plan.is_locked => Ok(true),
+            Ok(()) => self.check(connection, &[name]),
+        }
     }
 
     /// Takes the locks of the first tables of `ranges`, up to one that would have to be waited for; tells how many. Who waits for one
@@ -101,15 +107,17 @@ impl Patience<'_> {
             }
             opened.push(name);
         }
-        self.check(connection, &opened)?;
-        Ok(opened.len())
+        let are_kept = self.check(connection, &opened)?;
+        Ok(if are_kept { opened.len() } else { 0 })
     }
 
-    /// Whether tables that are open are those which had these names when the snapshot was taken.
-    fn check(self, connection: &mut Connection, names: &[&Name]) -> Result<()> {
-        match self.identity.other_table(connection, self.stop, names)? {
-            None => Ok(()),
-            Some(name) => Err(is_another_table(connection, name)),
+    /// Looks whether tables that are open are those which had these names when the snapshot was taken. Where somebody waits for one of
+    /// them it lets go of all: the look would wait behind whoever does, who would wait for the worker. Whether they are open still.
+    fn check(self, connection: &mut Connection, names: &[&Name]) -> Result<bool> {
+        match self.identity.look(connection, self.stop, names)? {
+            Look::Same => Ok(true),
+            Look::Other(name) => Err(is_another_table(connection, name)),
+            Look::IsWaitedFor => release(connection).map(|()| false),
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) use drover_db::table::{Numbering, Numbers};
 use drover_db::{Connection, Stop, Vendor};
 
 use super::catalog::Name;
+use super::waits;
 use crate::Result;
 use crate::error::Doing;
 use crate::session;
@@ -28,11 +29,26 @@ pub(crate) struct Identity(Option<Known>);
 struct Known {
     numbering: Numbering,
     then: Numbers,
-    /// MySQL shows the catalogue as of a transaction's snapshot: this session has none.
+    /// MySQL shows the catalogue as of a transaction's snapshot: this session has none. It waits for whoever waits for a table that a worker
+    /// holds, and no longer than for [`BESIDE`].
     beside: Option<Mutex<Connection>>,
     /// For how many tables the server is asked at once.
     most_at_once: usize,
 }
+
+/// What a look at tables has told.
+#[derive(Debug)]
+pub(crate) enum Look<'n> {
+    /// They are those of the snapshot.
+    Same,
+    /// This one is another table now.
+    Other(&'n Name),
+    /// Nothing: somebody waits for one of them, and the look would wait behind whoever does.
+    IsWaitedFor,
+}
+
+/// How many seconds a look waits for a lock on a table's name: who is in the way waits for the worker that asks.
+const BESIDE: u64 = 1;
 
 impl Identity {
     /// As the numbers were where DDL was held off.
@@ -55,15 +71,14 @@ impl Identity {
         self.0.as_ref().map_or(1, |known| known.most_at_once)
     }
 
-    /// Looks whether `worker`, which holds the locks that every reader has on the tables, holds them on those that had these names; gives
-    /// the first one that is another table now.
-    pub(crate) fn other_table<'n>(
+    /// Looks whether `worker`, which holds the locks that every reader has on the tables, holds them on those that had these names.
+    pub(crate) fn look<'n>(
         &self,
         worker: &mut Connection,
         stop: &Stop,
         names: &[&'n Name],
-    ) -> Result<Option<&'n Name>> {
-        let Some(known) = &self.0 else { return Ok(None) };
+    ) -> Result<Look<'n>> {
+        let Some(known) = &self.0 else { return Ok(Look::Same) };
         let mut keys = Vec::new();
         for name in names {
             let key = known.numbering.key(worker, name).doing(|| NAMING)?;
@@ -71,12 +86,16 @@ impl Identity {
             keys.extend(key.filter(|key| known.then.of(key).next().is_some()).map(|key| (*name, key)));
         }
         let now = match &keys[..] {
-            [] => return Ok(None),
-            [(_, key)] => known.ask(worker, stop, known.numbering.of(key, !known.then.is_plain(key)))?,
-            _ => known.ask(worker, stop, known.numbering.all())?,
+            [] => return Ok(Look::Same),
+            [(_, key)] => known.ask(worker, stop, known.numbering.of(key, !known.then.is_plain(key))),
+            _ => known.ask(worker, stop, known.numbering.all()),
+        };
+        let now = match now {
+            Err(error) if waits::has_timed_out(&error) => return Ok(Look::IsWaitedFor),
+            now => now?,
         };
         let other = keys.into_iter().find(|(_, key)| known.then.of(key).ne(now.of(key)));
-        Ok(other.map(|(name, _)| name))
+        Ok(other.map_or(Look::Same, |(name, _)| Look::Other(name)))
     }
 
     /// What stands for the table as it was, to tell it from another one of the same definition later.
@@ -105,5 +124,6 @@ fn beside(options: &ConnectOptions) -> Result<Connection> {
     let mut connection = session::open(options, Use::Dump)?;
     // Also where the server begins a transaction with the first statement (autocommit = 0).
     connection.set_isolation(Isolation::ReadCommitted).doing(|| "setting the isolation level")?;
+    session::limit_lock_wait(&mut connection, BESIDE)?;
     Ok(connection)
 }
