@@ -42,7 +42,14 @@ pub(crate) fn try_sql(server: &Server, text: &str) -> Result<Rows, String> {
     if text.len() > LARGE || OF_THE_CLIENT.iter().any(|word| text.contains(word)) {
         return rows_of(&mut client(server), text);
     }
-    let rows = connect(server).and_then(|mut connection| rows_of_all(&mut connection, text));
+    let rows = connect(server).and_then(|mut connection| {
+        let (rows, session) = (rows_of_all(&mut connection, text), connection.connection_id());
+        drop(connection);
+        if text.contains("XA PREPARE") {
+            wait_until_gone(server, session);
+        }
+        rows
+    });
     rows.map_err(|error| match error {
         mysql::Error::MySqlError(said) => said.to_string(),
         other => other.to_string(),
@@ -55,6 +62,12 @@ fn connect(server: &Server) -> mysql::Result<Conn> {
     let names: &[&str] = if server.flavour() == Flavour::MySql { &["SET NAMES utf8mb4"] } else { &[] };
     let options = OptsBuilder::new().user(Some("root")).socket(Some(server.socket().to_string_lossy()));
     Conn::new(Opts::from(options.max_allowed_packet(Some(1 << 30)).init(names.to_vec())))
+}
+
+/// A prepared transaction belongs to the session that made it until this is gone.
+fn wait_until_gone(server: &Server, session: u32) {
+    let list = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {session}");
+    wait_until(format!("session {session} is gone"), || value(server, &list) == "0");
 }
 
 fn rows_of_all(connection: &mut Conn, text: &str) -> mysql::Result<Rows> {
