@@ -64,37 +64,18 @@ pub enum Use {
     TpccCheck,
 }
 
-/// Several of them.
-#[derive(Debug, Clone, Copy)]
-struct Uses(u16);
-
-impl Uses {
-    const fn of(uses: &[Use]) -> Self {
-        let (mut set, mut at) = (0, 0);
-        while at < uses.len() {
-            set |= 1 << uses[at] as u16;
-            at += 1;
-        }
-        Self(set)
-    }
-
-    const fn contain(self, one: Use) -> bool {
-        self.0 & (1 << one as u16) != 0
-    }
-}
-
-const DUMP: Uses = Uses::of(&[Use::Dump]);
-const RESTORE: Uses = Uses::of(&[Use::Restore]);
-const SCRIPT: Uses = Uses::of(&[Use::Script]);
-const RESTORES: Uses = Uses::of(&[Use::Restore, Use::Script]);
-const COPIES: Uses = Uses::of(&[Use::Dump, Use::Restore, Use::Script]);
-const CHUNK: Uses = Uses::of(&[Use::Chunk]);
-const QUEUE: Uses = Uses::of(&[Use::Queue]);
-const REPLAY: Uses = Uses::of(&[Use::Replay]);
-const WRITES: Uses = Uses::of(&[Use::Restore, Use::Script, Use::Replay]);
-const DOCTOR: Uses = Uses::of(&[Use::Doctor]);
-const TPCC: Uses = Uses::of(&[Use::Tpcc]);
-const CHECK: Uses = Uses::of(&[Use::TpccCheck]);
+const DUMP: &[Use] = &[Use::Dump];
+const RESTORE: &[Use] = &[Use::Restore];
+const SCRIPT: &[Use] = &[Use::Script];
+const RESTORES: &[Use] = &[Use::Restore, Use::Script];
+const COPIES: &[Use] = &[Use::Dump, Use::Restore, Use::Script];
+const CHUNK: &[Use] = &[Use::Chunk];
+const QUEUE: &[Use] = &[Use::Queue];
+const REPLAY: &[Use] = &[Use::Replay];
+const WRITES: &[Use] = &[Use::Restore, Use::Script, Use::Replay];
+const DOCTOR: &[Use] = &[Use::Doctor];
+const TPCC: &[Use] = &[Use::Tpcc];
+const CHECK: &[Use] = &[Use::TpccCheck];
 
 /// A row of the table.
 struct Setting {
@@ -103,38 +84,32 @@ struct Setting {
     value: &'static str,
     /// Whether the work would be wrong without it.
     needed: bool,
-    uses: Uses,
+    uses: &'static [Use],
 }
 
-const fn needed(name: &'static str, value: &'static str, uses: Uses) -> Setting {
+const fn needed(name: &'static str, value: &'static str, uses: &'static [Use]) -> Setting {
     Setting { name, value, needed: true, uses }
 }
 
-const fn wanted(name: &'static str, value: &'static str, uses: Uses) -> Setting {
+const fn wanted(name: &'static str, value: &'static str, uses: &'static [Use]) -> Setting {
     Setting { name, value, needed: false, uses }
 }
 
 /// All settings in the order in which they are set: of two rows for one name, the second counts where it is taken.
 const TABLE: &[Setting] = &[
     // A slow disk on our side, or a slow server on the other one, must not end the connection.
-    wanted(
-        "net_read_timeout",
-        "86400",
-        Uses::of(&[Use::Dump, Use::Restore, Use::Script, Use::Chunk, Use::Queue, Use::TpccLoad]),
-    ),
-    wanted(
-        "net_write_timeout",
-        "86400",
-        Uses::of(&[Use::Dump, Use::Restore, Use::Script, Use::Chunk, Use::Queue]),
-    ),
+    wanted("net_read_timeout", "86400", &[Use::Dump, Use::Restore, Use::Script, Use::TpccLoad]),
+    wanted("net_write_timeout", "86400", COPIES),
+    // Who holds locks beside live traffic, and is heard of no more amid a packet, is not waited for all day.
+    wanted("net_read_timeout", "600", &[Use::Chunk, Use::Queue]),
+    wanted("net_write_timeout", "600", &[Use::Chunk, Use::Queue]),
+    // Once more behind a script that has set them, where the server cannot begin a session anew.
+    wanted("max_statement_time", "0", COPIES),
+    wanted("max_execution_time", "0", COPIES),
     // MariaDB: a session also waits while others of the same work do, amid its transaction too.
-    wanted("idle_transaction_timeout", "0", Uses::of(&[Use::Dump, Use::Restore, Use::Script, Use::Chunk])),
+    wanted("idle_transaction_timeout", "0", &[Use::Dump, Use::Restore, Use::Script, Use::Chunk]),
     wanted("idle_readonly_transaction_timeout", "0", COPIES),
-    wanted(
-        "idle_write_transaction_timeout",
-        "0",
-        Uses::of(&[Use::Dump, Use::Restore, Use::Script, Use::Chunk]),
-    ),
+    wanted("idle_write_transaction_timeout", "0", &[Use::Dump, Use::Restore, Use::Script, Use::Chunk]),
     // MariaDB: what a session locks that nobody is behind any more.
     wanted("idle_write_transaction_timeout", "60", QUEUE),
     // Statements here end that take longer than a few seconds: MariaDB's is in seconds, MySQL's in milliseconds.
@@ -144,7 +119,7 @@ const TABLE: &[Setting] = &[
     // Texts and times.
     //
     // Names and texts in statements are written for these modes, whatever is the server's own.
-    needed("sql_mode", "''", Uses::of(&[Use::Dump, Use::Doctor])),
+    needed("sql_mode", "''", &[Use::Dump, Use::Doctor]),
     // MariaDB hides options that it does not know in comments, unless it is told to bear with them.
     wanted("sql_mode", "'IGNORE_BAD_TABLE_OPTIONS'", DUMP),
     // Strict, but for the dates and zeros that a table may hold.
@@ -155,21 +130,20 @@ const TABLE: &[Setting] = &[
     ),
     // What a server no longer takes as it is, is told with the file and line, and does not keep the rest out.
     needed("sql_mode", "'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'", SCRIPT),
-    needed("sql_mode", "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'", QUEUE),
-    needed("sql_mode", "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'", TPCC),
+    needed("sql_mode", "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'", &[Use::Queue, Use::Tpcc]),
     needed(
         "character_set_client",
         "utf8mb4",
-        Uses::of(&[Use::Dump, Use::Restore, Use::Script, Use::Chunk, Use::Queue]),
+        &[Use::Dump, Use::Restore, Use::Script, Use::Chunk, Use::Queue],
     ),
-    needed("collation_connection", "utf8mb4_bin", Uses::of(&[Use::Dump, Use::Restore, Use::Queue])),
+    needed("collation_connection", "utf8mb4_bin", &[Use::Dump, Use::Restore, Use::Queue]),
     // Other tools rely on what a client has that nobody told otherwise: the collation that the server takes by default.
-    needed("character_set_connection", "utf8mb4", Uses::of(&[Use::Script, Use::Chunk])),
+    needed("character_set_connection", "utf8mb4", &[Use::Script, Use::Chunk]),
     // Values and texts come as the bytes that are stored.
-    needed("character_set_results", "NULL", Uses::of(&[Use::Dump, Use::Chunk])),
-    needed("character_set_results", "utf8mb4", Uses::of(&[Use::Restore, Use::Script, Use::Queue])),
+    needed("character_set_results", "NULL", &[Use::Dump, Use::Chunk]),
+    needed("character_set_results", "utf8mb4", &[Use::Restore, Use::Script, Use::Queue]),
     // Times are written and read in this zone, which has no daylight saving.
-    needed("time_zone", "'+00:00'", Uses::of(&[Use::Dump, Use::Restore, Use::Queue])),
+    needed("time_zone", "'+00:00'", &[Use::Dump, Use::Restore, Use::Queue]),
     // INNODB_TRX has the times of the host's zone (storage/innobase/handler/i_s.cc, field_store_time_t: localtime_r).
     needed("time_zone", "'SYSTEM'", DOCTOR),
     //
@@ -179,11 +153,11 @@ const TABLE: &[Setting] = &[
     // At READ COMMITTED nothing can be changed where changes are logged as statements.
     wanted("transaction_isolation", "'REPEATABLE-READ'", RESTORES),
     // No gaps are locked, so that those who insert wait for nobody.
-    needed("transaction_isolation", "'READ-COMMITTED'", Uses::of(&[Use::Queue, Use::Replay])),
+    needed("transaction_isolation", "'READ-COMMITTED'", &[Use::Queue, Use::Replay]),
     // TiDB: a locking read locks, whatever clusters that were made long ago have as their default.
     wanted("tidb_txn_mode", "'pessimistic'", QUEUE),
     // Two that load into one table may come to wait for each other, however slow they are.
-    wanted("innodb_lock_wait_timeout", "86400", Uses::of(&[Use::Restore, Use::TpccLoad])),
+    wanted("innodb_lock_wait_timeout", "86400", &[Use::Restore, Use::TpccLoad]),
     // Scripts may go into tables that others work with, who are not to be waited for all day.
     wanted("innodb_lock_wait_timeout", "DEFAULT", SCRIPT),
     // Who waits for a lock holds others up: it is rather tried again.
@@ -224,7 +198,7 @@ const TABLE: &[Setting] = &[
     // Warnings beyond these are not listed; 65535 is the most.
     wanted("max_error_count", "65535", RESTORES),
     // What an index build may use, in bytes a statement; the default of 1 MiB makes it merge many small runs.
-    wanted("innodb_ddl_buffer_size", "67108864", Uses::of(&[Use::Restore, Use::Script, Use::TpccLoad])),
+    wanted("innodb_ddl_buffer_size", "67108864", &[Use::Restore, Use::Script, Use::TpccLoad]),
     wanted("innodb_ddl_threads", "2", RESTORES),
     //
     // How definitions are shown.
@@ -251,8 +225,8 @@ const TABLE: &[Setting] = &[
     wanted("max_session_mem_used", "9223372036854775807", COPIES),
     // MySQL would tell AUTO_INCREMENT and sizes as they were up to a day ago, and keep in a table of its own what it tells (manual,
     // Optimizing INFORMATION_SCHEMA Queries); sizes decide the order of a dump's work.
-    wanted("information_schema_stats_expiry", "0", Uses::of(&[Use::Dump, Use::Doctor])),
-    wanted("query_cache_type", "OFF", Uses::of(&[Use::Dump, Use::Queue])),
+    wanted("information_schema_stats_expiry", "0", &[Use::Dump, Use::Doctor]),
+    wanted("query_cache_type", "OFF", &[Use::Dump, Use::Queue]),
     // Sums by customer or item are joined in memory.
     wanted("tmp_table_size", "268435456", CHECK),
     wanted("max_heap_table_size", "268435456", CHECK),
@@ -336,7 +310,7 @@ impl Connection {
     /// # Errors
     /// If the server refuses what the work would be wrong without, or the connection is lost.
     pub fn set_up(&mut self, what: Use) -> Result<()> {
-        for setting in TABLE.iter().filter(|setting| setting.uses.contain(what)) {
+        for setting in TABLE.iter().filter(|setting| setting.uses.contains(&what)) {
             match self.set_by_any_name(setting.name, setting.value) {
                 Err(Error::Server(_)) if !setting.needed => {}
                 other => other?,
@@ -415,11 +389,11 @@ mod tests {
             Use::TpccCheck,
         ];
         for setting in TABLE {
-            assert!(all.iter().any(|&one| setting.uses.contain(one)), "{}", setting.name);
+            assert!(all.iter().any(|&one| setting.uses.contains(&one)), "{}", setting.name);
         }
         for one in all {
             let mut seen = BTreeSet::new();
-            for setting in TABLE.iter().filter(|setting| setting.needed && setting.uses.contain(one)) {
+            for setting in TABLE.iter().filter(|setting| setting.needed && setting.uses.contains(&one)) {
                 assert!(seen.insert(setting.name), "{} for {one:?}", setting.name);
             }
         }
