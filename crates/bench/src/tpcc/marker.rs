@@ -26,9 +26,11 @@ impl Marker {
     /// Makes the table and notes all.
     pub(super) fn create(&self, connection: &mut Connection) -> Result<()> {
         let doing = || format!("making table {NAME}");
-        let columns = "name VARCHAR(32) CHARACTER SET ascii NOT NULL PRIMARY KEY, value VARCHAR(64) CHARACTER SET ascii NOT NULL";
+        let columns = "name VARCHAR(32) NOT NULL PRIMARY KEY, value VARCHAR(64) NOT NULL";
+        // A collation that TiDB has, too.
+        let options = "ENGINE = InnoDB CHARACTER SET ascii COLLATE ascii_bin";
         connection
-            .execute(format!("CREATE TABLE {NAME} ({columns}) ENGINE = InnoDB"))
+            .execute(format!("CREATE TABLE {NAME} ({columns}) {options}"))
             .map_err(Error::server(doing()))?;
         let rows: Vec<_> = self
             .values()
