@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use drover_db::options::{Load, Secret, ServerArgs};
+use drover_throttle::Limits;
 use drover_units::read::{Rate, Size, Time};
 
 /// How the lag of a replica is read.
@@ -94,4 +95,16 @@ pub struct ChunkArgs {
     /// Where the server is.
     #[command(flatten)]
     pub server: ServerArgs,
+}
+
+impl ChunkArgs {
+    /// The limits on the server's load.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            max_load: self.max_load.clone(),
+            critical_load: self.critical_load.clone(),
+            max_history: self.max_history,
+            holds_history: false,
+        }
+    }
 }

@@ -22,6 +22,9 @@ pub enum Error {
         /// The system's words.
         source: io::Error,
     },
+    /// A limit on the server cannot be watched.
+    #[error(transparent)]
+    Throttle(drover_throttle::Error),
     /// Something else is wrong with what was asked for or found.
     #[error("{what}")]
     Found {
@@ -74,7 +77,17 @@ impl Error {
                 Some(format!("free some space there; {GO_ON}"))
             }
             Self::File { .. } => None,
+            Self::Throttle(error) => error.hint(),
             Self::Found { hint, .. } => hint.clone(),
+        }
+    }
+}
+
+impl From<drover_throttle::Error> for Error {
+    fn from(error: drover_throttle::Error) -> Self {
+        match error {
+            drover_throttle::Error::Server { doing, source } => Self::Server { doing: doing.into(), source },
+            error => Self::Throttle(error),
         }
     }
 }

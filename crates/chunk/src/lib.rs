@@ -15,7 +15,6 @@ mod foreign_keys;
 mod functions;
 mod key;
 mod lineage;
-mod load;
 mod plan;
 mod program;
 mod replica;

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use drover_db::options::ConnectOptions;
 use drover_db::wire::Rows;
 use drover_db::{Connection, Stop, Watched, er, health, server};
+use drover_throttle::{Findings, Limits};
 
 use crate::args::LagBy;
 use crate::clock::{LogClock, Place};
 use crate::error::Doing;
 use crate::flow::{Flow, Mark};
 use crate::lineage;
-use crate::load::Limits;
 use crate::state::State;
 use crate::{Error, Result};
 
@@ -87,8 +87,9 @@ impl<'a> Marker<'a> {
     /// If the log cannot be marked, or the load not be read.
     pub(crate) fn step(&mut self) -> Result<()> {
         if self.limits.are_given() && self.load_at.is_none_or(|at| at.elapsed() >= LOAD_EVERY) {
-            let (pause, critical) = self.session.ask(|connection| self.limits.look(connection))?;
-            self.flow.load(pause, critical);
+            let Findings { pause, stop } =
+                self.session.ask(|connection| self.limits.look(connection).map_err(Error::from))?;
+            self.flow.load(pause, stop);
             self.load_at = Some(Instant::now());
         }
         if self.marks {

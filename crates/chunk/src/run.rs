@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Stop, Watched, server};
 use drover_report::Progress;
+use drover_throttle::Limits;
 
 use crate::archive::Archive;
 use crate::args::{ChunkArgs, LagBy};
 use crate::clock::LogClock;
 use crate::error::Doing;
 use crate::flow::{Flow, Verdict};
-use crate::load::Limits;
 use crate::plan::Plan;
 use crate::replica::{How, Marker, Session, Watcher, reach};
 use crate::report::{Archived, ChunkReport, Report};
@@ -130,7 +130,7 @@ struct Observed {
 
 impl Observed {
     fn reach(connection: &mut Connection, args: &ChunkArgs, stop: &Arc<Stop>, plan: &Plan) -> Result<Self> {
-        let limits = Limits::of(args);
+        let limits = args.limits();
         let server_id = server_id(connection)?;
         if plan.tally.is_finished {
             return Ok(Self { limits, server_id, replicas: Vec::new() });

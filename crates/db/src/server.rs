@@ -1,7 +1,7 @@
 //! What a server is. Features are probed where they are used; the vendor and the version are for messages, for the
 //! record in a manifest, and for the few things that differ by vendor and cannot be probed.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -147,6 +147,24 @@ pub fn is_same(one: &mut Connection, other: &mut Connection) -> Result<bool> {
     let holder = other.first(format!("SELECT IS_USED_LOCK({name})"))?;
     one.query(format!("SELECT RELEASE_LOCK({name})"))?;
     Ok(holder.is_some_and(|row| row.text(0).is_some()))
+}
+
+/// An answer that takes no longer is not worth a larger statement.
+const NEAR: Duration = Duration::from_millis(1);
+
+/// Whether the server answers at once; a machine with other work is late now and then.
+///
+/// # Errors
+/// That the connection is lost.
+pub fn is_near(connection: &mut Connection) -> Result<bool> {
+    for _ in 0..3 {
+        let asked = Instant::now();
+        connection.execute("DO 0")?;
+        if asked.elapsed() < NEAR {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

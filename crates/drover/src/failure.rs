@@ -19,7 +19,7 @@ impl Failure {
     /// A dump that failed leaves a directory that must not be taken for a dump.
     pub(crate) fn dump(error: drover_dump::Error, directory: &Path) -> Self {
         let place = directory.display();
-        let holds = match drover_dump::is_object_store(directory) {
+        let holds = match drover_store::is_object_store(directory) {
             true => "may hold",
             false if is_unfinished(directory) => "holds",
             false => return Self::from(error),

@@ -1,4 +1,4 @@
-//! Shows how far the work is: a bar on a terminal, elsewhere a line every ten seconds, and whenever a guard makes it wait.
+//! Shows how far the work is: a bar on a terminal, elsewhere a line every ten seconds, and whenever a limit makes it wait.
 
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{self, RecvTimeoutError};

@@ -190,7 +190,7 @@ pub(crate) fn accounts(users: &UsersReport, created: &str) -> Vec<String> {
     all.map(|line| one_line(&line).into_owned()).collect()
 }
 
-/// For how long a guard let the work wait.
+/// For how long a limit let the work wait.
 fn paused(time: f64) -> String {
     if time > 0.0 { format!(", paused for {}", seconds(time)) } else { String::new() }
 }

@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::definer::TRUST;
-use crate::store;
 
 use drover_db::{ErrorKind, er};
+use drover_store::Failure;
 
 /// Whether it says nothing of what was tried: another time that may go well.
 fn is_passing(kind: ErrorKind) -> bool {
@@ -33,6 +33,12 @@ pub enum Error {
         /// The system's words.
         source: io::Error,
     },
+    /// The place of a dump cannot be used; what cannot be read or written there is a [`Error::File`].
+    #[error(transparent)]
+    Store(drover_store::Error),
+    /// A limit on the servers cannot be watched, or ends the work.
+    #[error(transparent)]
+    Throttle(drover_throttle::Error),
     /// Something else is wrong with what was asked for or found.
     #[error("{what}")]
     Found {
@@ -109,9 +115,30 @@ impl Error {
         match self {
             Self::Server { source, .. } => server_hint(source),
             Self::File { .. } if self.is_full_disk() => Some("free some space there".into()),
-            Self::File { source, .. } => store::Failure::of(source)?.hint.map(Into::into),
+            Self::File { source, .. } => Failure::of(source)?.hint().map(Into::into),
+            Self::Store(error) => error.hint().map(Into::into),
+            Self::Throttle(error) => error.hint(),
             Self::Found { hint, .. } => hint.clone(),
             Self::Stopped => None,
+        }
+    }
+}
+
+impl From<drover_store::Error> for Error {
+    fn from(error: drover_store::Error) -> Self {
+        match error {
+            drover_store::Error::File { path, source } => Self::File { path, source },
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl From<drover_throttle::Error> for Error {
+    fn from(error: drover_throttle::Error) -> Self {
+        match error {
+            drover_throttle::Error::Server { doing, source } => Self::Server { doing: doing.into(), source },
+            drover_throttle::Error::Stopped => Self::Stopped,
+            error => Self::Throttle(error),
         }
     }
 }

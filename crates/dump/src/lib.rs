@@ -10,7 +10,6 @@ mod dump;
 mod error;
 mod foreign;
 mod format;
-mod guard;
 mod kind;
 mod mask;
 mod pool;
@@ -19,12 +18,12 @@ mod restore;
 mod rows;
 mod schema;
 mod session;
-mod store;
 mod translate;
 mod users;
 
 pub use copy::{CopyArgs, CopyReport, check_copy, copy, renames as copy_renames};
 pub use definer::Definer;
+pub use drover_db::options::Load;
 pub use drover_report::{Progress, ProgressSnapshot};
 pub use dump::{DumpArgs, DumpReport, SourceArgs, dump};
 pub use error::{Error, Result};
@@ -32,11 +31,9 @@ pub use foreign::{ForeignReport, ForeignTable, is_foreign, restore_foreign};
 #[doc(hidden)]
 pub use foreign::{plain_rows_are_plain, statements};
 pub use format::manifest;
-pub use guard::{GuardArgs, Load};
 pub use restore::{
     CheckReport, Difference, Events, RestoreArgs, RestoreReport, TargetArgs, UsersReport, VerifyArgs,
     VerifyReport, check, first_unlike, restore, verify,
 };
-pub use store::{StoreArgs, is_object_store};
 pub use translate::{Refusal, Rewrite};
 pub use users::translate::NotHeld;

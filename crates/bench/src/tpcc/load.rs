@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
-use drover_db::{Connection, Server, Stop, Vendor, quote};
+use drover_db::{Connection, Server, Stop, Vendor, quote, server};
 use drover_units::show;
 use serde::Serialize;
 
@@ -181,6 +181,7 @@ struct Shared {
     expected_rows: u64,
     begun: Instant,
     vendor: Vendor,
+    is_near: bool,
     has_failed: AtomicBool,
 }
 
@@ -195,6 +196,7 @@ impl Load<'_> {
             bytes: AtomicU64::new(0),
             begun: Instant::now(),
             vendor,
+            is_near: server::is_near(connection).map_err(Error::server("asking the server"))?,
             has_failed: AtomicBool::new(false),
         };
         self.progress.phase("loading rows", None);
@@ -253,7 +255,7 @@ impl Load<'_> {
     fn load_part(&self, connection: &mut Connection, part: Part, shared: &Shared) -> Result<()> {
         let doing = || format!("loading {}", part.table());
         let way = match (self.takes_files, shared.vendor) {
-            (false, _) => Way::Statements,
+            (false, _) => Way::Statements { is_near: shared.is_near },
             // Only for MySQL it is less work to be told that the text is what the columns hold.
             (true, Vendor::MySql) => Way::File("utf8mb4"),
             (true, Vendor::MariaDb) => Way::File("binary"),

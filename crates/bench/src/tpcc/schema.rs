@@ -3,6 +3,8 @@
 //!
 //! Source: TPC Benchmark C, revision 5.11, clauses 1.3 (columns) and 4.3.3 (what is in them at first).
 
+use drover_db::wire::ParameterKind;
+
 /// Rows of `item`.
 pub(super) const ITEMS: u32 = 100_000;
 /// Districts of a warehouse.
@@ -101,9 +103,33 @@ impl Table {
     }
 }
 
+/// What the columns of a table hold, in their order.
+pub(super) fn kinds(table: &str) -> Vec<ParameterKind> {
+    let definition = TABLES.iter().filter(|one| one.name == table).flat_map(|one| one.columns.split(", "));
+    // The columns of the key stand alone.
+    let types = definition.filter_map(|part| part.split_once(' ')).filter(|(name, _)| *name != "PRIMARY");
+    types.map(|(_, of_type)| kind(of_type)).collect()
+}
+
+fn kind(of_type: &str) -> ParameterKind {
+    match of_type.split([' ', '(']).next() {
+        Some("TINYINT" | "SMALLINT" | "INT") => ParameterKind::Int,
+        Some("DECIMAL") => ParameterKind::Decimal,
+        Some("DATETIME") => ParameterKind::Moment,
+        _ => ParameterKind::Text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_of_kinds() {
+        use ParameterKind::{Decimal, Int, Text};
+        assert_eq!(kinds("item"), [Int, Int, Text, Decimal, Text]);
+        assert_eq!(kinds("new_orders"), [Int; 3]);
+    }
 
     #[test]
     fn columns_have_the_prefix_of_their_table() {

@@ -34,7 +34,7 @@ mod foreign;
 mod formats;
 mod globals;
 mod globals_storm;
-mod guards;
+mod throttle;
 mod history;
 mod implied;
 mod kept;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use drover_db::options::{Secret, ServerArgs};
+use drover_throttle::ThrottleArgs;
 use drover_units::read::Size;
 
 use crate::dump::SourceArgs;
-use crate::guard::GuardArgs;
 use crate::restore::TargetArgs;
 
 // Given to each option by itself: clap's `next_help_heading` would go on to the options of the command.
@@ -49,7 +49,7 @@ pub struct CopyArgs {
 
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub guard: GuardArgs,
+    pub throttle: ThrottleArgs,
 
     /// The server to read: mysql://USER:PASSWORD@HOST:PORT. Parts may be left out; parameters may follow, such as
     /// ?ssl-mode=REQUIRED or ?socket=/run/mysqld/mysqld.sock
@@ -122,7 +122,7 @@ impl CopyArgs {
     }
 
     /// What is watched on the server to read: what is done there holds nobody up but by its load.
-    pub(super) fn source_guard(&self) -> GuardArgs {
-        GuardArgs { max_lag: None, replica: Vec::new(), min_free: None, ..self.guard.clone() }
+    pub(super) fn source_throttle(&self) -> ThrottleArgs {
+        ThrottleArgs { max_lag: None, replica: Vec::new(), min_free: None, ..self.throttle.clone() }
     }
 }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::{Connection, Stop};
+use drover_store::Store;
+use drover_throttle::Throttle;
 
 use super::args::CopyArgs;
 use super::run::{held_by, lost_history};
@@ -15,12 +17,10 @@ use crate::dump::source::Source;
 use crate::error::Doing;
 use crate::format::files::Compressor;
 use crate::format::manifest::RowFormat;
-use crate::guard::Guard;
 use crate::progress::Progress;
 use crate::restore::CheckReport;
 use crate::restore::check::try_on_target;
 use crate::session;
-use crate::store::Store;
 use crate::{Error, Result};
 
 /// A directory for scripts, gone when the value is dropped.
@@ -74,14 +74,14 @@ fn check_in(
     let mut target = session::open(to, Use::Restore)?;
     let watch = |connection: &Connection| stop.watch(connection).doing(|| "watching a connection");
     let _watched = (watch(&coordinator)?, watch(&target)?);
-    let guard = Guard::start(None, &[], stop, progress)?;
+    let throttle = Throttle::start(None, &[], stop, progress)?;
     let place = Place {
         store: Store::Directory(scratch.0.clone()),
         format: RowFormat::default(),
         compressor: Compressor::NONE,
         chunk_bytes: args.chunk_size.0,
     };
-    let mut source = Source::new(&args.source, from, place, &guard, &mut coordinator)?;
+    let mut source = Source::new(&args.source, from, place, &throttle, &mut coordinator)?;
     source.holds = held_by(&mut target, &source.server)?;
     let manifest = source.look(&mut coordinator, progress)?;
     let (store, users) = (&source.place.store, args.source.users);

@@ -96,7 +96,7 @@ impl Filling<'_> {
         let patience = Patience {
             lock_timeout: self.source.args.lock_timeout,
             own: &own,
-            guard: self.source.guard,
+            throttle: self.source.throttle,
             identity: &identity,
             stop: self.restore.stop,
             progress: self.restore.progress,
@@ -197,7 +197,7 @@ impl Filling<'_> {
             }
         };
         let seek = |pair: &mut Pair| {
-            let taken = hold::and_let_go(&mut pair.source, |source| ranges.take(source))?;
+            let taken = hold::take(&mut pair.source, &ranges)?;
             Ok(taken.map(|range| Task::Copy(vec![range])))
         };
         let tail = pool::run(pairs, tasks, self.restore.stop, work, seek)?;

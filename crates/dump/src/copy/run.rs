@@ -8,6 +8,8 @@ use std::time::Instant;
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::{Connection, Server, Stop, Vendor};
+use drover_store::{Lock, Store};
+use drover_throttle::{Side, Throttle, Work};
 use serde::Serialize;
 
 use super::args::CopyArgs;
@@ -27,7 +29,6 @@ use crate::dump::warnings::{lost_documents, lost_zeros};
 use crate::error::Doing;
 use crate::format::files::Compressor;
 use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table, TargetOutcome};
-use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::restore::begun::Begun;
 use crate::restore::check::{Preparation, Prepared, may_create};
@@ -37,7 +38,6 @@ use crate::restore::steps::{Steps, lock_schemas};
 use crate::restore::targets::{Coming, Target, is_transactional};
 use crate::restore::{RestoreReport, rows_only};
 use crate::session;
-use crate::store::{Lock, Store};
 use crate::translate::{Rewrite, Translator};
 use crate::translate::{no_history, takes_history};
 use crate::users::translate::NotHeld;
@@ -113,51 +113,52 @@ fn connect(
     let mut target = session::open(to, Use::Restore)?;
     let watch = |connection: &Connection| stop.watch(connection).doing(|| "watching a connection");
     let _watched = (watch(&source)?, watch(&target)?);
-    let guard = start_guard(args, from, to, stop, progress)?;
+    let throttle = start_throttle(args, from, to, stop, progress)?;
     let (format, compressor) = (RowFormat::default(), Compressor::NONE);
     let place = Place { store, format, compressor, chunk_bytes: args.chunk_size.0 };
-    let source_of_rows = Source::new(&args.source, from, place, &guard, &mut source)?;
+    let source_of_rows = Source::new(&args.source, from, place, &throttle, &mut source)?;
     let is_same = same::refuse(&mut source, &mut target, &source_of_rows.selected, &args.target.into)?;
     if is_same {
         // A global lock of somebody else waits for the tables that are locked here, and what is written here for that lock.
         session::limit_lock_wait(&mut target, args.source.lock_timeout)?;
     }
-    let mut copy = Copy { args, from, to, guard: &guard, stop, progress, source: source_of_rows, is_same };
+    let mut copy =
+        Copy { args, from, to, throttle: &throttle, stop, progress, source: source_of_rows, is_same };
     let mut report = copy.run(&mut source, &mut target)?;
-    report.restore.paused_seconds = guard.paused().as_secs_f64();
+    report.restore.paused_seconds = throttle.paused().as_secs_f64();
     Ok(report)
 }
 
-fn start_guard<'a>(
+fn start_throttle<'a>(
     args: &CopyArgs,
     from: &ConnectOptions,
     to: &ConnectOptions,
     stop: &'a Stop,
     progress: &'a Progress,
-) -> Result<Guard<'a>> {
+) -> Result<Throttle<'a>> {
     let (source, target) = (args.source_server(), args.target_server());
     let source = Side {
         name: Some("source"),
-        args: args.source_guard(),
+        args: args.source_throttle(),
         server: &source,
         options: from,
         work: Work::Dump(None),
     };
     let target = Side {
         name: Some("target"),
-        args: args.guard.clone(),
+        args: args.throttle.clone(),
         server: &target,
         options: to,
         work: Work::Restore,
     };
-    Guard::start(args.guard.max_rate, &[source, target], stop, progress)
+    Ok(Throttle::start(args.throttle.max_rate, &[source, target], stop, progress)?)
 }
 
 struct Copy<'a> {
     args: &'a CopyArgs,
     from: &'a ConnectOptions,
     to: &'a ConnectOptions,
-    guard: &'a Guard<'a>,
+    throttle: &'a Throttle<'a>,
     stop: &'a Stop,
     progress: &'a Progress,
     source: Source<'a>,
@@ -346,7 +347,7 @@ impl Copy<'_> {
             definers,
             definers_changed,
             translator,
-            guard: self.guard,
+            throttle: self.throttle,
             stop: self.stop,
             progress: self.progress,
         }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use drover_db::options::ConnectOptions;
+use drover_store::{Store, StoreArgs, unfinished};
 use serde::{Deserialize, Serialize};
 
 use super::args::CopyArgs;
@@ -14,7 +15,6 @@ use crate::dump::journal::{Journal, Kept, Wanted};
 use crate::format::digest::Digest;
 use crate::format::manifest::FILE_NAME as MANIFEST;
 use crate::restore::steps::{self, Steps};
-use crate::store::{Store, StoreArgs, unfinished};
 use crate::{Error, Result};
 
 pub(crate) const FILE_NAME: &str = "copy.json";
@@ -161,7 +161,7 @@ impl State {
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| Error::found(format!("{}: {error}", store.path(FILE_NAME).display())))?;
         text.push(b'\n');
-        store.publish(FILE_NAME, &text)
+        Ok(store.publish(FILE_NAME, &text)?)
     }
 
     /// Looks for the steps of an earlier run on the target.

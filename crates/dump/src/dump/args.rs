@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use drover_db::options::ServerArgs;
+use drover_store::StoreArgs;
+use drover_throttle::ThrottleArgs;
 use drover_units::read::{Size, whole_seconds};
 
 use super::chosen::Condition;
 use crate::format::files::Compressor;
 use crate::format::manifest::{Contents, RowFormat};
-use crate::guard::GuardArgs;
-use crate::store::StoreArgs;
 use crate::{Error, Result};
 
 /// What is read of a server, and how: options of a dump and of a copy.
@@ -108,7 +108,7 @@ pub struct DumpArgs {
 
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub guard: GuardArgs,
+    pub throttle: ThrottleArgs,
 
     #[command(flatten)]
     #[allow(missing_docs)]

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use drover_db::Vendor;
 use drover_db::table::column::SET_NEVER;
+use drover_store::Store;
 
 use super::catalog::Name;
 use super::tables::TablePlan;
@@ -13,7 +14,6 @@ use super::view_order;
 use crate::Result;
 use crate::format::manifest::{Manifest, Object, Schema, Script, Table};
 use crate::format::script::use_line;
-use crate::store::Store;
 
 /// The name of the shell script.
 const SCRIPT: &str = "restore.sh";

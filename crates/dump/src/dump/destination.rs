@@ -62,6 +62,6 @@ impl Destination for Files<'_> {
     }
 
     fn take_away(&mut self, _range: &Range<'_>, kept: &[Chunk]) -> Result<()> {
-        kept.iter().try_for_each(|chunk| self.job.place.store.remove(&chunk.file))
+        Ok(kept.iter().try_for_each(|chunk| self.job.place.store.remove(&chunk.file))?)
     }
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use drover_db::{Connection, Stop};
+use drover_throttle::Throttle;
 
 use super::catalog::Name;
 use super::identity::{Identity, Look};
-use super::ranges::Range;
+use super::ranges::{Range, Ranges};
 use super::reader::explain;
 use super::waits::{self, Blockers};
 use crate::error::Doing;
-use crate::guard::Guard;
 use crate::progress::Progress;
 use crate::session;
 use crate::{Error, Result};
@@ -46,7 +46,7 @@ pub(crate) struct Patience<'a> {
     /// Connections of drover's own, which are in nobody's way.
     pub(crate) own: &'a [u32],
     /// What makes workers wait.
-    pub(crate) guard: &'a Guard<'a>,
+    pub(crate) throttle: &'a Throttle<'a>,
     /// Which tables had the names when the snapshot was taken.
     pub(crate) identity: &'a Identity,
     /// Ends what is waited for.
@@ -152,7 +152,7 @@ pub(crate) fn read_all(
 ) -> Result<()> {
     let (mut rest, mut may_wait) = (ranges, ranges.len() == 1);
     while let Some(first) = rest.first() {
-        patience.guard.pass()?;
+        patience.throttle.pass()?;
         let mut read_some = |connection: &mut Connection| {
             let opened = match may_wait {
                 true => patience.open(connection, first).map(|()| 1)?,
@@ -190,20 +190,20 @@ pub(crate) struct Hold<'a> {
 }
 
 impl<'a> Hold<'a> {
-    pub(crate) fn guard(&self) -> &'a Guard<'a> {
-        self.patience.guard
+    pub(crate) fn throttle(&self) -> &'a Throttle<'a> {
+        self.patience.throttle
     }
 
     /// To be called between statements. Waits while a limit is exceeded, and holds nothing meanwhile; also lets go where somebody has
     /// waited for a table for as long as drover itself would. Whoever did goes first, and what became of the table is looked at again.
     pub(crate) fn pass(&mut self, connection: &mut Connection, range: &Range<'_>) -> Result<()> {
-        let guard = self.guard();
-        if range.job.plan.is_locked || !(guard.has_reason_to_pause() || self.is_waited_for(connection)?) {
-            return guard.pass();
+        let throttle = self.throttle();
+        if range.job.plan.is_locked || !(throttle.has_reason_to_pause() || self.is_waited_for(connection)?) {
+            return Ok(throttle.pass()?);
         }
         release(connection)?;
         self.has_let_go = true;
-        guard.pass()?;
+        throttle.pass()?;
         self.patience.open(connection, range)?;
         self.looked = Instant::now();
         Ok(())
@@ -228,6 +228,14 @@ pub(crate) fn and_let_go<T>(
     let result = work(connection)?;
     release(connection)?;
     Ok(result)
+}
+
+/// Takes a part of what another worker has before it, if there is one to take.
+pub(crate) fn take<'r>(connection: &mut Connection, ranges: &Ranges<'r>) -> Result<Option<Arc<Range<'r>>>> {
+    match ranges.to_cut() {
+        Some(cut) => and_let_go(connection, |connection| ranges.take(connection, cut)),
+        None => Ok(None),
+    }
 }
 
 fn release(connection: &mut Connection) -> Result<()> {

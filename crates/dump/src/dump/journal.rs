@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use drover_store::Store;
+use drover_store::log::{self, Log};
 use serde::{Deserialize, Serialize};
 
 use super::args::SourceArgs;
@@ -17,8 +19,6 @@ use crate::format::files::{Compression, FileReader, Stored};
 use crate::format::manifest::{Chunk, Contents, RowFormat, Snapshot, Table};
 use crate::format::{known_sql, names};
 use crate::mask::Rules;
-use crate::store::Store;
-use crate::store::log::{self, Log};
 use crate::{Error, Result};
 
 /// What the names of the journal's files begin with.
@@ -155,13 +155,13 @@ impl Journal {
 
     /// Puts it in the place of the one before, now that it has all that is known of the dump.
     pub(crate) fn settle(&self) -> Result<()> {
-        self.log.settle()
+        Ok(self.log.settle()?)
     }
 
     fn add(&self, entry: &Entry) -> Result<()> {
         // A range alone says nothing of use: it can wait for the next file.
         let now = matches!(entry, Entry::File { .. } | Entry::Done { .. });
-        self.log.add(&line(entry)?, now)
+        Ok(self.log.add(&line(entry)?, now)?)
     }
 
     /// Notes a range; gives its number.
@@ -191,7 +191,7 @@ impl Journal {
 
     /// Waits until what was noted is there for good.
     pub(crate) fn sync(&self) -> Result<()> {
-        self.log.sync()
+        Ok(self.log.sync()?)
     }
 
     /// Notes that all files of a range are whole.
@@ -201,7 +201,7 @@ impl Journal {
 
     /// Removes it, when the manifest is there.
     pub(crate) fn end(self) -> Result<()> {
-        self.log.end()
+        Ok(self.log.end()?)
     }
 }
 
@@ -214,7 +214,7 @@ fn line(entry: &Entry) -> Result<Vec<u8>> {
 
 /// Removes the journal of what is finished, if the run that finished it did not come to that.
 pub(crate) fn remove(store: &Store) -> Result<()> {
-    log::remove_left(store, STEM)
+    Ok(log::remove_left(store, STEM)?)
 }
 
 /// What is there of an unfinished dump.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_db::{Connection, Server, Vendor, er, quote, server};
+use drover_store::Store;
 
 use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
@@ -12,7 +13,6 @@ use crate::error::Doing;
 use crate::format::manifest::{Object, Script};
 use crate::format::{names, script};
 use crate::session;
-use crate::store::Store;
 use crate::translate::defaults::in_full;
 use crate::{Error, Result};
 

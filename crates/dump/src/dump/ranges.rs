@@ -139,7 +139,7 @@ pub(crate) struct Statement {
 }
 
 /// Where to look for a border.
-struct Search {
+pub(crate) struct Search {
     behind: Option<Vec<String>>,
     up_to: Option<Vec<String>>,
     /// Rows of the range before `behind`.
@@ -521,11 +521,20 @@ impl<'a> Ranges<'a> {
         chunks
     }
 
-    /// Takes a part of what another worker has before it.
-    pub(crate) fn take(&self, connection: &mut Connection) -> Result<Option<Arc<Range<'a>>>> {
+    /// The range of another worker of which a part can be taken, and where; without asking the server.
+    pub(crate) fn to_cut(&self) -> Option<(Arc<Range<'a>>, Search)> {
         let most = self.lock().iter().max_by_key(|range| range.spare()).cloned();
-        let Some(from) = most.filter(|range| range.spare() > 0) else { return Ok(None) };
-        let Some(search) = from.search() else { return Ok(None) };
+        let from = most.filter(|range| range.spare() > 0)?;
+        let search = from.search()?;
+        Some((from, search))
+    }
+
+    /// Takes a part of what another worker has before it.
+    pub(crate) fn take(
+        &self,
+        connection: &mut Connection,
+        (from, search): (Arc<Range<'a>>, Search),
+    ) -> Result<Option<Arc<Range<'a>>>> {
         let found = from.border(connection, &search)?;
         let Some(range) = from.cut(&search, &found)?.map(Arc::new) else { return Ok(None) };
         let mut ranges = self.lock();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use drover_db::table::Column;
 use drover_db::{Connection, Vendor, er};
+use drover_store::Store;
 
 use super::by_hand;
 use super::catalog::{self, Name};
@@ -24,7 +25,6 @@ use crate::format::names;
 use crate::format::row_file::{Form, RowWriter};
 use crate::progress::{Progress, Share};
 use crate::rows::{self, LARGER_PACKET, Lines, Meter, Part, Shape, Sums};
-use crate::store::Store;
 use crate::{Error, Result};
 
 /// Where chunks are noted, what they are called, how large they are and what they become.
@@ -374,7 +374,7 @@ impl<'a, 'h, D: Destination> Reader<'a, 'h, D> {
             }
             match self.cut(self.range.end())? {
                 Some(bytes) => {
-                    self.hold.guard().spend(bytes);
+                    self.hold.throttle().spend(bytes);
                     return Ok(self.chunks);
                 }
                 None => self.go_back()?,
@@ -390,11 +390,11 @@ impl<'a, 'h, D: Destination> Reader<'a, 'h, D> {
     /// Keeps to the rate and the limits amid a statement. Between statements is the better place to wait: amid one, the
     /// server waits too. But one that has no limit has no end before that of the table.
     fn obey(&self, bytes: u64, statement: &Statement) -> Result<()> {
-        let guard = self.hold.guard();
-        guard.spend(bytes);
+        let throttle = self.hold.throttle();
+        throttle.spend(bytes);
         match statement.limit {
-            Some(_) => guard.check(),
-            None => guard.pass(),
+            Some(_) => Ok(throttle.check()?),
+            None => Ok(throttle.pass()?),
         }
     }
 

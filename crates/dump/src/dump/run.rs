@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::{Connection, Server, Stop};
+use drover_store::{Lock, Store, lock};
+use drover_throttle::{Side, Throttle, Work};
 use serde::Serialize;
 
 use super::args::DumpArgs;
@@ -20,10 +22,8 @@ use super::source::Source;
 use crate::error::Doing;
 use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table};
 use crate::format::names;
-use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::session;
-use crate::store::{Lock, Store, lock};
 use crate::{Error, Result};
 
 /// What a finished dump is.
@@ -52,7 +52,7 @@ pub struct DumpReport {
     pub stored_bytes: u64,
     /// Wall-clock time of the whole command.
     pub seconds: f64,
-    /// The part of it in which a guard let the work wait.
+    /// The part of it in which the throttle let the work wait.
     pub paused_seconds: f64,
     /// Workers that read rows.
     pub threads: usize,
@@ -84,9 +84,9 @@ pub fn dump(
     progress.phase("reading the catalogue");
     let mut coordinator = session::open(options, Use::Dump)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
-    let guard = start_guard(args, options, &store, stop, progress)?;
+    let throttle = start_throttle(args, options, &store, stop, progress)?;
     let place = Place { store, format: args.format, compressor: args.compressor(), chunk_bytes };
-    let result = Source::new(&args.source, options, place, &guard, &mut coordinator).and_then(|source| {
+    let result = Source::new(&args.source, options, place, &throttle, &mut coordinator).and_then(|source| {
         let mut dump = Dump::new(args, source)?;
         dump.run(&mut coordinator, stop, progress)
     });
@@ -106,7 +106,7 @@ pub fn dump(
         bytes: manifest.bytes(),
         stored_bytes: manifest.stored_bytes(),
         seconds: started.elapsed().as_secs_f64(),
-        paused_seconds: guard.paused().as_secs_f64(),
+        paused_seconds: throttle.paused().as_secs_f64(),
         threads,
         tail_seconds: tail.as_secs_f64(),
         mixed: manifest.mixed(),
@@ -115,18 +115,18 @@ pub fn dump(
     })
 }
 
-/// The guards look at the disk that the dump will be on, if it will be on one: its directory may not be there yet.
-fn start_guard<'a>(
+/// The disk that the dump will be on is watched, if it will be on one: its directory may not be there yet.
+fn start_throttle<'a>(
     args: &DumpArgs,
     options: &ConnectOptions,
     store: &Store,
     stop: &'a Stop,
     progress: &'a Progress,
-) -> Result<Guard<'a>> {
+) -> Result<Throttle<'a>> {
     let there = |dir: &Path| dir.ancestors().find(|path| path.is_dir()).map(Path::to_owned);
     let writes_to = store.directory().map(|dir| there(dir).unwrap_or_else(|| ".".into()));
-    let side = Side::only(&args.guard, &args.server, options, Work::Dump(writes_to.as_deref()));
-    Guard::start(args.guard.max_rate, &[side], stop, progress)
+    let side = Side::only(&args.throttle, &args.server, options, Work::Dump(writes_to.as_deref()));
+    Ok(Throttle::start(args.throttle.max_rate, &[side], stop, progress)?)
 }
 
 /// What a dump comes to.

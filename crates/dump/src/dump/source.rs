@@ -9,6 +9,7 @@ use std::time::Duration;
 use drover_db::grants::Held;
 use drover_db::options::ConnectOptions;
 use drover_db::{Connection, Server, Stop, server};
+use drover_throttle::Throttle;
 
 use super::args::SourceArgs;
 use super::catalog::{self, Name, Relation, RelationKind};
@@ -26,7 +27,6 @@ use super::warnings::{about_rows, left_out, not_told_apart, prepared, unfinished
 use crate::error::Doing;
 use crate::format::digest::Digest;
 use crate::format::manifest::{Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table, Users};
-use crate::guard::Guard;
 use crate::mask::{self, Rules};
 use crate::progress::Progress;
 use crate::session;
@@ -67,7 +67,7 @@ impl Holds {
 pub(crate) struct Source<'a> {
     pub(crate) args: &'a SourceArgs,
     options: &'a ConnectOptions,
-    pub(crate) guard: &'a Guard<'a>,
+    pub(crate) throttle: &'a Throttle<'a>,
     pub(crate) server: Server,
     pub(crate) selected: Selected,
     pub(crate) contents: Contents,
@@ -186,7 +186,7 @@ impl<'a> Source<'a> {
         args: &'a SourceArgs,
         options: &'a ConnectOptions,
         place: Place,
-        guard: &'a Guard<'a>,
+        throttle: &'a Throttle<'a>,
         coordinator: &mut Connection,
     ) -> Result<Self> {
         let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
@@ -213,7 +213,7 @@ impl<'a> Source<'a> {
         Ok(Self {
             args,
             options,
-            guard,
+            throttle,
             server,
             selected,
             contents: args.contents(),
@@ -280,7 +280,7 @@ impl<'a> Source<'a> {
         stop: &Stop,
         progress: &Progress,
     ) -> Result<Seen> {
-        self.guard.pass()?;
+        self.throttle.pass()?;
         progress.phase("taking the snapshot");
         let others = RefCell::default();
         let Some(mut taken) = self.take_snapshot(coordinator, locked, stop, &others)? else {

@@ -2,10 +2,10 @@
 
 use drover_db::grants::Who;
 use drover_db::{Connection, quote};
+use drover_store::Store;
 
 use crate::format::manifest::{Script, Users};
 use crate::format::script;
-use crate::store::Store;
 use crate::translate::one_line;
 use crate::users::{Accounts, read, sql};
 use crate::{Error, Result};

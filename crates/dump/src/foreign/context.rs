@@ -11,6 +11,7 @@ use drover_db::sql::literals::{Keeper, Respelled, beyond_utf8mb3, introducers};
 use drover_db::sql::partitions;
 use drover_db::sql::phrase::Phrase;
 use drover_db::{Cluster, Connection, Server, Stop, Vendor, replays};
+use drover_throttle::Throttle;
 
 use super::references::References;
 use super::script::{Statement, is_system};
@@ -19,7 +20,6 @@ use super::target::Target;
 use crate::definer::Definers;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::guard::Guard;
 use crate::kind::Kind;
 use crate::progress::Progress;
 use crate::restore::rename::Renames;
@@ -41,7 +41,7 @@ pub(super) struct Context<'a> {
     pub(super) options: &'a ConnectOptions,
     pub(super) stop: &'a Stop,
     pub(super) progress: &'a Progress,
-    pub(super) guard: &'a Guard<'a>,
+    pub(super) throttle: &'a Throttle<'a>,
     pub(super) renames: Renames,
     /// The schema that the URL or an option file names.
     pub(super) default: Option<&'a str>,

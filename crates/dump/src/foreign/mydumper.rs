@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::splitter::Rule;
 use super::tables::{File, check_names, is_of_dump, listed, unpacked};
-use crate::{Error, Result, store};
+use crate::{Error, Result};
 
 /// What a file holds, and the ending that tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,7 +208,7 @@ fn table_of<'a>(stem: &'a str, tables: &[String]) -> &'a str {
 
 fn read(path: &Path) -> Result<String> {
     let (dir, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    let bytes = store::read_whole(dir, &name.to_string_lossy()).map_err(Error::file(path))?;
+    let bytes = drover_store::read_whole(dir, &name.to_string_lossy()).map_err(Error::file(path))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -278,7 +278,7 @@ impl Player<'_, '_> {
                 Vendor::MariaDb => None,
             },
         };
-        self.context.guard.pass()?;
+        self.context.throttle.pass()?;
         let mut attempts = 0;
         let rows = loop {
             match self.try_batch(batch, &own) {
@@ -297,7 +297,7 @@ impl Player<'_, '_> {
         };
         self.context.tally.rows(table, rows);
         let bytes = batch.iter().map(|statement| statement.text.len() as u64).sum();
-        self.context.guard.spend(bytes);
+        self.context.throttle.spend(bytes);
         self.context.tally.ran(batch.len() as u64, bytes);
         self.context.progress.count(rows, 0);
         Ok(())
@@ -386,7 +386,7 @@ impl Player<'_, '_> {
                 return Ok(bytes);
             }
             self.connection.send(&buffer[..count]).map_err(|source| failed(statement, source))?;
-            self.context.guard.spend(count as u64);
+            self.context.throttle.spend(count as u64);
             bytes += count as u64;
         }
     }

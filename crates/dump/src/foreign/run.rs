@@ -10,6 +10,7 @@ use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::sql::partitions;
 use drover_db::{Cluster, Connection, Server, Stop, Vendor};
+use drover_throttle::{Side, Throttle};
 
 use super::context::Context;
 use super::directory::{How, Loader, Plan, Planned, Step};
@@ -28,7 +29,6 @@ use super::target::Target;
 use crate::definer::{Asked, Definers};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::guard::{self, Guard, Side};
 use crate::progress::Progress;
 use crate::restore::RestoreArgs;
 use crate::restore::global::{LocalInfile, RedoLog};
@@ -66,16 +66,17 @@ pub fn restore_foreign(
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;
     let mut probe = session::open(options, Use::Script)?;
     let _watched_too = stop.watch(&probe).doing(|| "watching a connection")?;
-    let side = Side::only(&args.guard, &args.server, options, guard::Work::Restore);
-    let guard = Guard::start(args.guard.max_rate, &[side], stop, progress)?;
-    let shared = Shared { args, options, default, stop, progress, guard: &guard };
+    let side = Side::only(&args.throttle, &args.server, options, drover_throttle::Work::Restore);
+    let throttle = Throttle::start(args.throttle.max_rate, &[side], stop, progress)?;
+    let shared = Shared { args, options, default, stop, progress, throttle: &throttle };
     let result = survey(args, source, default, &mut probe, stop)
         .and_then(|found| load(&shared, &mut coordinator, &mut probe, found));
     match result {
         Err(_) if stop.is_requested() => Err(Error::Stopped),
         Err(error) => Err(error),
         Ok(report) => {
-            let (seconds, paused_seconds) = (started.elapsed().as_secs_f64(), guard.paused().as_secs_f64());
+            let (seconds, paused_seconds) =
+                (started.elapsed().as_secs_f64(), throttle.paused().as_secs_f64());
             Ok(ForeignReport { seconds, paused_seconds, ..report })
         }
     }
@@ -89,7 +90,7 @@ struct Shared<'a> {
     default: Option<&'a str>,
     stop: &'a Stop,
     progress: &'a Progress,
-    guard: &'a Guard<'a>,
+    throttle: &'a Throttle<'a>,
 }
 
 fn refuse_options(args: &RestoreArgs) -> Result<()> {
@@ -365,7 +366,7 @@ fn context<'a>(
     observer: &'a mut Connection,
     found: &Found,
 ) -> Result<Context<'a>> {
-    let Shared { args, options, default, stop, progress, guard } = *shared;
+    let Shared { args, options, default, stop, progress, throttle } = *shared;
     let server = Server::of(coordinator).doing(|| "asking for the server's version")?;
     let case = Case::of(coordinator)?;
     let renames = match &found.inventory {
@@ -382,7 +383,7 @@ fn context<'a>(
         options,
         stop,
         progress,
-        guard,
+        throttle,
         renames,
         default,
         definers: Definers::of(&args.target.definer, coordinator)?,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::splitter::Rule;
-use crate::{Error, Result, store};
+use crate::{Error, Result};
 
 /// What may stand behind the names of files.
 pub(super) const PACKED: [&str; 4] = ["", ".gz", ".zst", ".lz4"];
@@ -88,8 +88,8 @@ fn is_unread_part(name: &str, is_part: impl Fn(&str) -> bool) -> bool {
 /// Refuses what is no file in the directory: a link to what lies elsewhere would be restored with the dump.
 pub(super) fn is_of_dump(dir: &Path, name: &str) -> Result<()> {
     let found = match dir.join(name).is_dir() {
-        true => store::not_outside(dir, name),
-        false => store::inside(dir, name),
+        true => drover_store::not_outside(dir, name),
+        false => drover_store::inside(dir, name),
     };
     found.map(drop).map_err(|source| Error::File { path: dir.join(name), source })
 }

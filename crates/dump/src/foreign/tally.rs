@@ -32,7 +32,7 @@ pub struct ForeignReport {
     pub statements: u64,
     /// Wall-clock time of the whole command, in seconds.
     pub seconds: f64,
-    /// The part of it in which a guard let the work wait.
+    /// The part of it in which the throttle let the work wait.
     pub paused_seconds: f64,
     /// Connections that loaded rows.
     pub threads: usize,

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use drover_host::Unzstd;
+use drover_store::{Failure, Sink, Source, Store};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::digest::Digest;
 use super::frames::Frames;
-use crate::store::{Failure, Sink, Source, Store};
 use crate::{Error, Result};
 
 /// How row files are compressed.

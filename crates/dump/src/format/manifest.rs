@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use drover_db::Server;
+use drover_store::{Store, StoreArgs};
 use serde::{Deserialize, Serialize};
 
 pub use drover_db::table::{Column, Key, KeyColumn};
@@ -19,7 +20,6 @@ pub use super::table::{Chunk, Table};
 use super::trusted::Creates;
 use super::{known_sql, names};
 use crate::dump::select::is_system;
-use crate::store::{Store, StoreArgs};
 use crate::{Error, Result};
 
 /// The manifest's file name.
@@ -200,7 +200,7 @@ impl Manifest {
     /// Writes the manifest so that it is there whole or not at all, also after a power cut.
     pub(crate) fn store(&self, store: &Store) -> Result<()> {
         let text = self.to_text().map_err(|error| Error::found(format!("{FILE_NAME}: {error}")))?;
-        store.publish(FILE_NAME, &text)
+        Ok(store.publish(FILE_NAME, &text)?)
     }
 
     /// As the file holds it: JSON in which the first field is the checksum of all other lines.

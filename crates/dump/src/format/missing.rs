@@ -1,8 +1,9 @@
 //! What is not there, or not as the manifest says.
 
+use drover_store::Store;
+
 use super::digest::Digest;
 use super::manifest::{FILE_NAME, Script};
-use crate::store::Store;
 use crate::{Error, Result};
 
 /// Compares a script with its checksum; gives its text.

@@ -1,11 +1,12 @@
 //! Files of rows: lines on one side, what stands in the file on the other.
 
+use drover_store::Store;
+
 use super::contents::RowFormat;
 use super::csv::Csv;
 use super::files::{Compressor, FileReader, FileWriter, Stored};
 use super::inserts::{self, Inserts};
 use super::manifest::{Chunk, Manifest, Script};
-use crate::store::Store;
 use crate::{Error, Result};
 
 /// What lines become in a file.

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use drover_db::quote;
 use drover_db::sql::Dialect;
+use drover_store::Store;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use super::files::FileReader;
-use crate::store::Store;
 use crate::{Error, Result};
 
 const CANDIDATES: [&str; 4] = [";", ";;", "//", "~~~"];
@@ -52,7 +52,7 @@ impl Script {
     /// Its text.
     pub(crate) fn read(&self, store: &Store) -> Result<Vec<u8>> {
         const MOST: u64 = 256 << 20; // no server prints as much; what is cut has another checksum
-        let Some(bytes) = self.bytes.map(|bytes| bytes.min(MOST)) else { return store.read(&self.file) };
+        let Some(bytes) = self.bytes.map(|bytes| bytes.min(MOST)) else { return Ok(store.read(&self.file)?) };
         let mut reader = FileReader::beginning(store, &self.file, bytes)?;
         let (mut text, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
         while (text.len() as u64) < bytes {

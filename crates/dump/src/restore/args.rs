@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use drover_db::options::{ConnectOptions, Logged, ServerArgs};
+use drover_store::StoreArgs;
+use drover_throttle::ThrottleArgs;
 
 use super::events::Events;
 use super::rename::Rename;
 use crate::definer::Definer;
-use crate::guard::GuardArgs;
-use crate::store::StoreArgs;
 
 /// What may become of the server that is filled: options of a restore and of a copy.
 #[derive(Debug, clap::Args)]
@@ -103,7 +103,7 @@ pub struct RestoreArgs {
 
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub guard: GuardArgs,
+    pub throttle: ThrottleArgs,
 
     #[command(flatten)]
     #[allow(missing_docs)]

@@ -7,6 +7,7 @@ use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::sql::program::Program;
 use drover_db::{Cluster, Connection, Server, Stop, quote, server};
+use drover_store::Store;
 use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
@@ -27,7 +28,6 @@ use crate::format::manifest::{Manifest, Object, Schema};
 use crate::format::script::dialect;
 use crate::progress::Progress;
 use crate::session;
-use crate::store::Store;
 use crate::translate::{Refusal, Rewrite, Translator, one_line};
 use crate::{Error, Result};
 

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use drover_db::{Connection, Stop};
+use drover_store::Store;
 
 use super::args::VerifyArgs;
 use super::verify::{Difference, VerifyReport};
@@ -14,7 +15,6 @@ use crate::format::files;
 use crate::format::manifest::{Chunk, Manifest, Schema, Script};
 use crate::pool::{self, Worker};
 use crate::progress::Progress;
-use crate::store::Store;
 use crate::{Error, Result};
 
 /// Compares the files of a dump with its manifest, without a server.

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::{Server, Stop};
+use drover_store::{Store, StoreArgs};
 
 use super::rename::{Case, Renames};
 use super::verify::{Difference, Verify, VerifyReport};
@@ -15,7 +16,6 @@ use crate::format::digest::Digest;
 use crate::format::manifest::{Contents, Manifest, Table};
 use crate::progress::Progress;
 use crate::session;
-use crate::store::{Store, StoreArgs};
 use crate::translate::Translator;
 use crate::{Result, pool};
 

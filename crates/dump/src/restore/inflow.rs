@@ -4,7 +4,6 @@
 //! transaction that is open, and nothing but values that the table holds as they were sent comes in without an error or a warning.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use drover_db::table::ValueKind;
 use drover_db::wire::{Outcome, ParameterKind, Prepared};
@@ -78,21 +77,6 @@ pub(crate) struct Takes {
     pub(crate) is_near: bool,
 }
 
-/// An answer that takes no longer is not worth a larger statement.
-const NEAR: Duration = Duration::from_millis(1);
-
-/// Whether the server answers at once; a machine with other work is late now and then.
-fn is_near(connection: &mut Connection) -> drover_db::Result<bool> {
-    for _ in 0..3 {
-        let asked = Instant::now();
-        connection.execute("DO 0")?;
-        if asked.elapsed() < NEAR {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Before it, CONVERT of a value is NULL for all rows behind a NULL of the same statement. Found with MariaDB 10.2.11, and not with 10.5.23.
 const KEEPS_VALUES_BEHIND_NULL: (u32, u32, u32) = (10, 5, 0);
 
@@ -110,7 +94,7 @@ impl Takes {
         let values = bulk && prepares && packet >= PACKET;
         let server = Server::of(connection).doing(|| "asking for the server's version")?;
         let converted = server.numbers() >= KEEPS_VALUES_BEHIND_NULL;
-        let is_near = is_near(connection).doing(|| "asking the server")?;
+        let is_near = server::is_near(connection).doing(|| "asking the server")?;
         let is_limited = server.is_tidb();
         Ok(Self { values, converted, files, packet, bulk, prepares, is_limited, is_near })
     }
@@ -424,7 +408,7 @@ pub(crate) fn is_refused(error: &Error) -> bool {
             .code()
             .is_some_and(|code| code != er::LOCK_DEADLOCK && ErrorKind::of(code) != ErrorKind::Ended),
         Error::Found { .. } => true,
-        Error::File { .. } | Error::Stopped => false,
+        Error::File { .. } | Error::Store(_) | Error::Throttle(_) | Error::Stopped => false,
     }
 }
 

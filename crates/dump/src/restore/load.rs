@@ -5,6 +5,8 @@ use std::cell::Cell;
 
 use drover_db::table::Column;
 use drover_db::{Connection, er};
+use drover_store::Store;
+use drover_throttle::Throttle;
 
 use super::inflow::{Loaded, Rows, Way};
 use super::parts::Parts;
@@ -15,9 +17,7 @@ use super::targets::{Target, is_transactional};
 use crate::error::Doing;
 use crate::format::manifest::{Chunk, Manifest, Table};
 use crate::format::row_file::RowReader;
-use crate::guard::Guard;
 use crate::progress::Progress;
-use crate::store::Store;
 use crate::translate::Current;
 use crate::{Error, Result};
 
@@ -163,7 +163,7 @@ pub(super) struct Load<'a> {
     /// Which of the file's rows are loaded, if not all.
     pub(super) current: Option<Current>,
     /// What makes workers wait.
-    pub(super) guard: &'a Guard<'a>,
+    pub(super) throttle: &'a Throttle<'a>,
     pub(super) progress: &'a Progress,
     /// How much of the file's text the progress has counted: what is sent once more counts once.
     pub(super) counted: Cell<u64>,
@@ -179,7 +179,7 @@ impl Load<'_> {
         if self.chunk.rows == 0 {
             return Ok(());
         }
-        self.guard.pass()?;
+        self.throttle.pass()?;
         for _ in 1..ATTEMPTS {
             match self.attempt(connection) {
                 Err(error) if is_deadlock(&error) && !self.has_begun.get() => {}
@@ -317,7 +317,7 @@ impl Load<'_> {
                 None => parts.send(connection, &buffer[..count], || self.doing()),
             }?;
             self.count(sent);
-            self.guard.spend(count as u64);
+            self.throttle.spend(count as u64);
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use drover_db::session::Use;
 use drover_db::sql::{Dialect, Kind, Token, tokens};
 use drover_db::{Connection, er, quote};
+use drover_store::Store;
 
 use super::rename::Renames;
 use super::steps::is_note;
@@ -17,7 +18,6 @@ use crate::format::script::{dialect, parse};
 use crate::kind::{is_odd, on_disk};
 use crate::schema::SchemaOptions;
 use crate::session;
-use crate::store::Store;
 use crate::translate::Translator;
 use crate::{Error, Result};
 

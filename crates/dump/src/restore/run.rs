@@ -7,6 +7,8 @@ use std::time::Instant;
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::{Connection, Server, Stop};
+use drover_store::Store;
+use drover_throttle::{Side, Throttle, Work};
 use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
@@ -25,10 +27,8 @@ use crate::dump::warnings::lost_documents;
 use crate::error::Doing;
 use crate::format::manifest::{Manifest, RowFormat};
 use crate::format::row_file;
-use crate::guard::{Guard, Side, Work};
 use crate::progress::Progress;
 use crate::session;
-use crate::store::Store;
 use crate::translate::{Refusal, Rewrite, Translator};
 use crate::{Error, Result, pool};
 
@@ -47,7 +47,7 @@ pub struct RestoreReport {
     pub there_bytes: u64,
     /// Wall-clock time of the whole command, in seconds.
     pub seconds: f64,
-    /// The part of it in which a guard let the work wait.
+    /// The part of it in which the throttle let the work wait.
     pub paused_seconds: f64,
     /// The part of it in which rows were loaded and indexes built, in seconds.
     pub load_seconds: f64,
@@ -122,8 +122,8 @@ pub fn restore(
         false => rows_only::on_target(&mut coordinator, manifest, &renames)?,
     };
     let translator = translator.as_ref();
-    let side = Side::only(&args.guard, &args.server, options, Work::Restore);
-    let guard = &Guard::start(args.guard.max_rate, &[side], stop, progress)?;
+    let side = Side::only(&args.throttle, &args.server, options, Work::Restore);
+    let throttle = &Throttle::start(args.throttle.max_rate, &[side], stop, progress)?;
     let (manifest, renames) = (&manifest, &renames);
     let (resume, users, args_of_target) = (args.resume, args.users, &args.target);
     let restore = Restore {
@@ -137,7 +137,7 @@ pub fn restore(
         definers,
         definers_changed,
         translator,
-        guard,
+        throttle,
         stop,
         progress,
     };
@@ -147,7 +147,7 @@ pub fn restore(
         Ok(mut report) => Ok(RestoreReport {
             warnings: told.into_iter().chain(std::mem::take(&mut report.warnings)).collect(),
             seconds: started.elapsed().as_secs_f64(),
-            paused_seconds: guard.paused().as_secs_f64(),
+            paused_seconds: throttle.paused().as_secs_f64(),
             ..report
         }),
     }
@@ -168,7 +168,7 @@ pub(crate) struct Restore<'a> {
     /// Views and programs that get another definer.
     pub(crate) definers_changed: usize,
     pub(crate) translator: Option<&'a Translator>,
-    pub(crate) guard: &'a Guard<'a>,
+    pub(crate) throttle: &'a Throttle<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) progress: &'a Progress,
 }
@@ -347,7 +347,7 @@ impl Restore<'_> {
                     chunk: &target.table.files[file],
                     steps: has_steps.then_some(steps),
                     current: self.translator.and_then(|translator| translator.current(target.table)),
-                    guard: self.guard,
+                    throttle: self.throttle,
                     progress: self.progress,
                     counted: Cell::new(0),
                     in_parts,

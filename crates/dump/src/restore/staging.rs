@@ -18,7 +18,7 @@ pub(crate) fn also_failed(first: Error, second: Error) -> Error {
     let hint = match &second {
         Error::Found { hint: Some(hint), .. } => Some(hint.clone()),
         Error::Server { .. } | Error::Found { .. } => first.hint(),
-        Error::File { .. } | Error::Stopped => return second,
+        Error::File { .. } | Error::Store(_) | Error::Throttle(_) | Error::Stopped => return second,
     };
     Error::Found { what: format!("{first}\n  and the way around failed: {second}"), hint }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::{Cluster, Connection, Stop, Vendor, er, quote};
+use drover_store::Store;
 
 use super::dependents;
 use super::objects::{Scripts, each};
@@ -19,7 +20,6 @@ use crate::error::Doing;
 use crate::format::manifest::{Manifest, Object, Schema, Table};
 use crate::progress::Progress;
 use crate::session;
-use crate::store::Store;
 use crate::translate::{Finding, Translator, ignored, without};
 use crate::{Error, Result};
 

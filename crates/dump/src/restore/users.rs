@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use drover_db::grants::{Grant, Scope, Who, like, parse};
 use drover_db::server::has_no_function;
 use drover_db::{Connection, ServerError, Vendor, er};
+use drover_store::Store;
 use serde::Serialize;
 
 use super::missing::There;
@@ -14,7 +15,6 @@ use super::steps::Steps;
 use super::verify::{Difference, VerifyReport};
 use crate::error::Doing;
 use crate::format::manifest::Manifest;
-use crate::store::Store;
 use crate::users::compare::{self, Expected};
 use crate::users::facts::Facts;
 use crate::users::model::RULING;

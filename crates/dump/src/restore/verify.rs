@@ -11,6 +11,7 @@ use drover_db::session::Use;
 use drover_db::sql::Dialect;
 use drover_db::table::{ColumnFacts, columns};
 use drover_db::{Connection, Server, Stop, er, quote};
+use drover_store::Store;
 use serde::Serialize;
 
 use super::args::VerifyArgs;
@@ -33,7 +34,6 @@ use crate::format::manifest::{Chunk, Contents, Manifest, Object, Schema, Script,
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Meter, Sums};
 use crate::session;
-use crate::store::Store;
 use crate::translate::defaults::in_full;
 use crate::translate::{Translator, version};
 use crate::{Error, Result, pool};

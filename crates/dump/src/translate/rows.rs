@@ -1,12 +1,12 @@
 //! Rows that the target takes in another form: of a table with history only those of now.
 
 use drover_db::table::{ROW_TIMES, column};
+use drover_store::Store;
 
 use crate::Result;
 use crate::format::manifest::{Chunk, Manifest, Script, Table};
 use crate::format::row_file::RowReader;
 use crate::rows::Sums;
-use crate::store::Store;
 
 /// When a row ends that has not ended, in UTC: the last TIMESTAMP of MariaDB before 11.5 and from there on, and the last
 /// transaction.

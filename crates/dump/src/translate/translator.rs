@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::{Connection, Server, Vendor, quote};
+use drover_store::Store;
 use serde::{Deserialize, Serialize};
 
 use super::finding::{self, Finding};
@@ -18,7 +19,6 @@ use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
 use crate::format::row_file::RowReader;
 use crate::format::script;
 use crate::session;
-use crate::store::Store;
 use crate::{Error, Result};
 
 /// An object of the dump that cannot be made on the target.

@@ -5,7 +5,7 @@ use drover_sandbox::Flavour;
 use super::{assert_forgotten, chunk};
 use crate::client::{sql, value};
 use crate::drover::run;
-use crate::guards::replica_of;
+use crate::throttle::replica_of;
 use crate::servers::{on_both, source, start};
 
 on_both!(
@@ -346,7 +346,7 @@ fn servers_that_are_no_replicas(flavour: Flavour) {
     sql(own, "START REPLICA");
     sql(of_other, "START REPLICA");
     crate::client::wait_until("both are connected", || {
-        [own, of_other].iter().all(|replica| crate::guards::lag_of(replica) == Some(0))
+        [own, of_other].iter().all(|replica| crate::throttle::lag_of(replica) == Some(0))
     });
     let watched = |replica: &drover_sandbox::Server, more: &str| {
         let mut command = chunk(server, schema, &format!("--max-lag 2s {more}"), "DELETE FROM t");

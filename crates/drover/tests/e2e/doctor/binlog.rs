@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{check, findings, state};
 use crate::client::{sql, try_sql, value, wait_until};
 use crate::drover::{drover, drover_on, run};
-use crate::guards::{lag_of, replica_of};
+use crate::throttle::{lag_of, replica_of};
 use crate::servers::{on_both, start};
 
 on_both!(statements, rows, what_a_crash_loses, replicas, a_log_that_fills_the_disk, nobody_sees_it);

@@ -9,7 +9,7 @@ use drover_sandbox::{Flavour, Server};
 use crate::big::{big_dump, big_source};
 use crate::client::{sql, wait_until};
 use crate::drover::{Running, copy, dump, restore, run, verify};
-use crate::guards::replica_of;
+use crate::throttle::replica_of;
 use crate::servers::{on_both, source, start};
 
 on_both!(binary_log, redo_log, replicas);

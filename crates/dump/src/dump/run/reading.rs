@@ -35,7 +35,7 @@ impl Dump<'_> {
         let patience = Patience {
             lock_timeout: source.args.lock_timeout,
             own: &own,
-            guard: source.guard,
+            throttle: source.throttle,
             identity: &identity,
             stop,
             progress,
@@ -74,12 +74,10 @@ impl Dump<'_> {
         let (ranges, tasks) = Ranges::begin(ranges, self.wanted.consistent)?;
         let work = |connection: &mut Connection, group| read(connection, group).map(|()| Vec::new());
         let can_be_cut = !self.source.place.format.is_one_file();
-        let seek =
-            |connection: &mut Connection| match can_be_cut {
-                true => Ok(hold::and_let_go(connection, |connection| ranges.take(connection))?
-                    .map(|range| vec![range])),
-                false => Ok(None),
-            };
+        let seek = |connection: &mut Connection| match can_be_cut {
+            true => Ok(hold::take(connection, &ranges)?.map(|range| vec![range])),
+            false => Ok(None),
+        };
         let tail = pool::run(workers, hold::in_groups(tasks, at_once), stop, work, seek)?;
         Ok((ranges.into_chunks(), tail))
     }

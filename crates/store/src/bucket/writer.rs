@@ -39,7 +39,7 @@ impl BucketWriter {
         Self { bucket, name, key, buffer: Vec::new(), sent: 0, upload: None, on_their_way: VecDeque::new() }
     }
 
-    pub(in crate::store) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let size = part_size(self.sent);
         let count = bytes.len().min(size - self.buffer.len());
         if self.buffer.is_empty() && self.upload.is_some() {
@@ -76,7 +76,7 @@ impl BucketWriter {
         Ok(())
     }
 
-    pub(in crate::store) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         if self.upload.is_none() {
             let rest = std::mem::take(&mut self.buffer);
             return self.bucket.put_new(&self.key, rest.into());

@@ -8,21 +8,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::Store;
-use crate::{Error, Result};
+use crate::{Error, Result, Store};
 
 /// The file that is locked. One that was left by a process that was killed is not.
-pub(super) const NAME: &str = "run.lock";
+pub(crate) const NAME: &str = "run.lock";
 
 /// The lock, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     path: PathBuf,
     _file: File,
 }
 
 /// Takes a prefix from whoever may still write below it; a directory has its [`Lock`].
-pub(crate) fn take_prefix(store: &Store) -> Result<()> {
+pub fn take_prefix(store: &Store) -> Result<()> {
     match store {
         Store::Directory(_) => Ok(()),
         Store::Bucket(bucket) => store.at(NAME, bucket.take(NAME)),
@@ -30,7 +29,7 @@ pub(crate) fn take_prefix(store: &Store) -> Result<()> {
 }
 
 /// Removes the mark, when the work is done.
-pub(crate) fn leave_prefix(store: &Store) -> Result<()> {
+pub fn leave_prefix(store: &Store) -> Result<()> {
     match store {
         Store::Directory(_) => Ok(()),
         Store::Bucket(_) => store.remove(NAME),
@@ -42,7 +41,7 @@ impl Lock {
     ///
     /// # Errors
     /// If another run holds it, or the file system locks no files.
-    pub(crate) fn take(store: &Store) -> Result<Option<Self>> {
+    pub fn take(store: &Store) -> Result<Option<Self>> {
         let Some(dir) = store.directory() else { return Ok(None) };
         let path = dir.join(NAME);
         loop {
@@ -50,10 +49,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(Error::with_hint(
-                        format!("{}: another run is at work in this directory", dir.display()),
-                        "wait until it has ended, or choose another directory",
-                    ));
+                    return Err(Error::Held(dir.to_owned()));
                 }
                 Err(TryLockError::Error(source)) => return Err(Error::File { path, source }),
             }

@@ -6,9 +6,9 @@ use std::io;
 /// Why a request to an object store failed, also after it was tried again.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
-pub(crate) struct Failure {
+pub struct Failure {
     what: String,
-    pub(crate) hint: Option<&'static str>,
+    hint: Option<&'static str>,
 }
 
 const KEYS: &str = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN) say who asks: they must be right, and may \
@@ -28,17 +28,22 @@ const SHOWN: usize = 300;
 
 impl Failure {
     /// The failure within an error, if that came from an object store.
-    pub(crate) fn of(error: &io::Error) -> Option<&Self> {
+    pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
+    /// What a person can do about it, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        self.hint
+    }
+
     /// What is said of a request that is no longer waited for.
-    pub(super) fn halted() -> io::Error {
+    pub(crate) fn halted() -> io::Error {
         io::Error::other(Self { what: "given up, since other work has failed".into(), hint: None })
     }
 
     /// What is said where another run has taken the prefix.
-    pub(super) fn taken() -> io::Error {
+    pub(crate) fn taken() -> io::Error {
         io::Error::other(Self {
             what: "another run has taken this prefix, and this one writes nothing more there".into(),
             hint: Some("let one run at a time write below a prefix; the other one goes on"),
@@ -46,14 +51,14 @@ impl Failure {
     }
 
     /// Whether an answer broke off after it had begun.
-    pub(super) fn is_amid_answer(error: &object_store::Error) -> bool {
+    pub(crate) fn is_amid_answer(error: &object_store::Error) -> bool {
         let text = all(error);
         let is_answer = text.contains("Server returned") || text.contains("error sending request");
         matches!(error, object_store::Error::Generic { .. }) && !is_answer
     }
 
     /// The error of a request as one of reading or writing.
-    pub(super) fn io(error: object_store::Error) -> io::Error {
+    pub(crate) fn io(error: object_store::Error) -> io::Error {
         use object_store::Error as E;
         let text = all(&error);
         let code = between(&text, "<Code>", "</Code>").unwrap_or_default();

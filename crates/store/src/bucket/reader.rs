@@ -33,7 +33,7 @@ impl BucketReader {
         Self { bucket, key, size, asked: 0, on_their_way: VecDeque::new(), part: Cursor::default() }
     }
 
-    pub(in crate::store) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let count = self.part.read(buffer)?;
             if count > 0 || buffer.is_empty() {

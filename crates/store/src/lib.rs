@@ -1,5 +1,8 @@
-//! Where a dump lies: in a directory, or below a prefix in a bucket of an object store that speaks S3. Files are named by
-//! their path below it, with `/` between the parts; an object's key is the prefix and that name.
+//! Where files of a dump or a backup lie: in a directory, or below a prefix in a bucket of an object store that speaks S3. Files are
+//! named by their path below it, with `/` between the parts; an object's key is the prefix and that name. It publishes a file whole
+//! or not at all, keeps a log that outlives a kill, and lets one run at a time write.
+//!
+//! It knows nothing of what the files hold. Families that keep files may import it; of ours it needs `db`, for who stops the work.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,18 +13,19 @@ use std::path::{Path, PathBuf};
 use drover_db::{Stop, Watched};
 use rustix::fs::Advice;
 
-use crate::{Error, Result};
-
 mod args;
 mod bucket;
+mod error;
 mod failure;
-pub(crate) mod lock;
-pub(crate) mod log;
+pub mod lock;
+pub mod log;
 
 pub use args::StoreArgs;
-use bucket::{Bucket, BucketReader, BucketWriter};
-pub(crate) use failure::Failure;
-pub(crate) use lock::Lock;
+pub use bucket::Bucket;
+use bucket::{BucketReader, BucketWriter};
+pub use error::{Error, Result};
+pub use failure::Failure;
+pub use lock::Lock;
 
 /// How the name of a file ends that has not taken its place.
 const UNFINISHED: &str = ".partial";
@@ -31,7 +35,7 @@ const WHOLE: u64 = 512 << 20;
 
 /// Where a dump lies.
 #[derive(Debug, Clone)]
-pub(crate) enum Store {
+pub enum Store {
     /// A directory.
     Directory(PathBuf),
     /// `s3://BUCKET/PREFIX`.
@@ -45,14 +49,20 @@ pub fn is_object_store(place: &Path) -> bool {
 
 /// A file that is being written. An object is there when [`Sink::finish`] has said so.
 #[derive(Debug)]
-pub(crate) enum Sink {
+pub struct Sink(Writing);
+
+#[derive(Debug)]
+enum Writing {
     File(Flushed),
     Object(Box<BucketWriter>),
 }
 
 /// A file that is being read, from its beginning to its end.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub struct Source(Reading);
+
+#[derive(Debug)]
+enum Reading {
     File(File),
     Object(BucketReader),
 }
@@ -62,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// If the URL is none, the environment lacks what it takes to use it, or the bucket does not answer.
-    pub(crate) fn open(place: &Path, args: &StoreArgs) -> Result<Self> {
+    pub fn open(place: &Path, args: &StoreArgs) -> Result<Self> {
         match is_object_store(place) {
             true => Bucket::open(place, args).map(Self::Bucket),
             false => Ok(Self::Directory(place.to_owned())),
@@ -70,7 +80,7 @@ impl Store {
     }
 
     /// The directory, if it is one.
-    pub(crate) fn directory(&self) -> Option<&Path> {
+    pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Directory(dir) => Some(dir),
             Self::Bucket(_) => None,
@@ -78,7 +88,7 @@ impl Store {
     }
 
     /// Ends what waits for an object store, as the connections to servers are broken, until the guard is dropped.
-    pub(crate) fn watch<'s>(&self, stop: &'s Stop) -> Option<Watched<'s>> {
+    pub fn watch<'s>(&self, stop: &'s Stop) -> Option<Watched<'s>> {
         match self {
             Self::Directory(_) => None,
             Self::Bucket(bucket) => Some(stop.watch_other(bucket.halt())),
@@ -86,7 +96,7 @@ impl Store {
     }
 
     /// What it is called in messages.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Directory(_) => "directory",
             Self::Bucket(_) => "prefix",
@@ -94,7 +104,7 @@ impl Store {
     }
 
     /// The place of a file, for messages; that of the whole for an empty name.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         match self {
             Self::Directory(dir) if name.is_empty() => dir.clone(),
             Self::Directory(dir) => dir.join(name),
@@ -107,30 +117,31 @@ impl Store {
     }
 
     /// Makes the directory, for this user only; a bucket is there.
-    pub(crate) fn prepare(&self) -> Result<()> {
+    pub fn prepare(&self) -> Result<()> {
         let Self::Directory(dir) = self else { return Ok(()) };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(Error::file(dir))
     }
 
     /// Makes a folder for files, for this user only; objects need none.
-    pub(crate) fn folder(&self, name: &str) -> Result<()> {
+    pub fn folder(&self, name: &str) -> Result<()> {
         let Self::Directory(dir) = self else { return Ok(()) };
         self.at(name, fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join(name)))
     }
 
     /// Begins a file that nobody else may read, also where others may enter the directory; one of this name must not be there. Who may
     /// read an object, its bucket says.
-    pub(crate) fn create(&self, name: &str) -> io::Result<Sink> {
+    pub fn create(&self, name: &str) -> io::Result<Sink> {
         match self {
-            Self::Directory(dir) => {
-                private().create_new(true).open(dir.join(name)).map(Flushed::new).map(Sink::File)
-            }
-            Self::Bucket(bucket) => bucket.create(name).map(Box::new).map(Sink::Object),
+            Self::Directory(dir) => private()
+                .create_new(true)
+                .open(dir.join(name))
+                .map(|file| Sink(Writing::File(Flushed::new(file)))),
+            Self::Bucket(bucket) => bucket.create(name).map(|object| Sink(Writing::Object(Box::new(object)))),
         }
     }
 
     /// Writes a small file that nobody else may read; one of this name is replaced.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let written = match self {
             Self::Directory(dir) => {
                 create_private(&dir.join(name)).and_then(|mut file| file.write_all(bytes))
@@ -141,7 +152,7 @@ impl Store {
     }
 
     /// Writes a small file so that it is there whole or not at all, also after a power cut.
-    pub(crate) fn publish(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub fn publish(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let published = match self {
             Self::Directory(dir) => publish(dir, name, bytes),
             Self::Bucket(bucket) => bucket.write_new(name, bytes),
@@ -150,7 +161,7 @@ impl Store {
     }
 
     /// Waits until all files, and their names, are there for good, also after a power cut. An object that was written is.
-    pub(crate) fn sync(&self) -> Result<()> {
+    pub fn sync(&self) -> Result<()> {
         self.directory().map_or(Ok(()), sync)
     }
 
@@ -158,7 +169,7 @@ impl Store {
     ///
     /// # Errors
     /// If it cannot be read, or is larger than any of these.
-    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         let read = match self {
             Self::Directory(dir) => read_whole(dir, name),
             Self::Bucket(bucket) => bucket.read(name, WHOLE),
@@ -167,7 +178,7 @@ impl Store {
     }
 
     /// The same; `None` if it is not there.
-    pub(crate) fn read_if_there(&self, name: &str) -> Result<Option<Vec<u8>>> {
+    pub fn read_if_there(&self, name: &str) -> Result<Option<Vec<u8>>> {
         match self.read(name) {
             Err(Error::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
             other => other.map(Some),
@@ -175,10 +186,12 @@ impl Store {
     }
 
     /// Reads a file of any size; of an object at most so many bytes.
-    pub(crate) fn source(&self, name: &str, most: u64) -> io::Result<Source> {
+    pub fn source(&self, name: &str, most: u64) -> io::Result<Source> {
         match self {
-            Self::Directory(dir) => inside(dir, name).and_then(File::open).map(Source::File),
-            Self::Bucket(bucket) => bucket.reader(name, most).map(Source::Object),
+            Self::Directory(dir) => {
+                inside(dir, name).and_then(File::open).map(|file| Source(Reading::File(file)))
+            }
+            Self::Bucket(bucket) => bucket.reader(name, most).map(|object| Source(Reading::Object(object))),
         }
     }
 
@@ -186,7 +199,7 @@ impl Store {
     ///
     /// # Errors
     /// If one of them is not there, or cannot be asked for.
-    pub(crate) fn sizes<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<Vec<u64>> {
+    pub fn sizes<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<Vec<u64>> {
         match self {
             Self::Directory(dir) => {
                 let size = |name| inside(dir, name).and_then(fs::metadata).map(|file| file.len());
@@ -201,7 +214,7 @@ impl Store {
     }
 
     /// What is in a folder, or at the top for an empty name: the names of files and folders, without the folder's.
-    pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>> {
+    pub fn list(&self, folder: &str) -> Result<Vec<String>> {
         let listed = match self {
             Self::Directory(dir) => list(&dir.join(folder)),
             Self::Bucket(bucket) => bucket.list(folder),
@@ -210,12 +223,12 @@ impl Store {
     }
 
     /// Whether nothing is there, but perhaps a file that a run did not live to put in its place, or its lock.
-    pub(crate) fn is_empty(&self) -> Result<bool> {
+    pub fn is_empty(&self) -> Result<bool> {
         Ok(self.list("")?.iter().all(|name| name.ends_with(UNFINISHED) || name == lock::NAME))
     }
 
     /// Whether there is such a file.
-    pub(crate) fn has(&self, name: &str) -> Result<bool> {
+    pub fn has(&self, name: &str) -> Result<bool> {
         match self {
             Self::Directory(dir) => Ok(dir.join(name).exists()),
             Self::Bucket(bucket) => self.at(name, bucket.has(name)),
@@ -223,7 +236,7 @@ impl Store {
     }
 
     /// Removes a file.
-    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+    pub fn remove(&self, name: &str) -> Result<()> {
         let removed = match self {
             Self::Directory(dir) => fs::remove_file(dir.join(name)),
             Self::Bucket(bucket) => bucket.remove(name),
@@ -234,7 +247,7 @@ impl Store {
 
 /// The path of a file of a dump, which may come from a stranger: it must not be a link to what lies elsewhere, and no pipe, of which
 /// nobody writes the other end.
-pub(crate) fn inside(dir: &Path, name: &str) -> io::Result<PathBuf> {
+pub fn inside(dir: &Path, name: &str) -> io::Result<PathBuf> {
     let path = not_outside(dir, name)?;
     match fs::metadata(&path)?.is_file() {
         true => Ok(path),
@@ -243,7 +256,7 @@ pub(crate) fn inside(dir: &Path, name: &str) -> io::Result<PathBuf> {
 }
 
 /// The same, also of a folder.
-pub(crate) fn not_outside(dir: &Path, name: &str) -> io::Result<PathBuf> {
+pub fn not_outside(dir: &Path, name: &str) -> io::Result<PathBuf> {
     let path = fs::canonicalize(dir.join(name))?;
     match path.starts_with(fs::canonicalize(dir)?) {
         true => Ok(path),
@@ -252,7 +265,7 @@ pub(crate) fn not_outside(dir: &Path, name: &str) -> io::Result<PathBuf> {
 }
 
 /// Reads a file that is held in memory as a whole.
-pub(crate) fn read_whole(dir: &Path, name: &str) -> io::Result<Vec<u8>> {
+pub fn read_whole(dir: &Path, name: &str) -> io::Result<Vec<u8>> {
     let file = File::open(inside(dir, name)?)?;
     if file.metadata()?.len() > WHOLE {
         return Err(too_large());
@@ -268,7 +281,7 @@ fn too_large() -> io::Error {
 }
 
 /// Where a file is written that takes its place only when it is whole.
-pub(crate) fn unfinished(path: &Path) -> PathBuf {
+pub fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(UNFINISHED);
     name.into()
@@ -282,7 +295,7 @@ fn private() -> OpenOptions {
 }
 
 /// Begins a file that nobody else may read; one of this name is emptied.
-pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+fn create_private(path: &Path) -> io::Result<File> {
     private().create(true).truncate(true).open(path)
 }
 
@@ -317,7 +330,7 @@ fn list(dir: &Path) -> io::Result<Vec<String>> {
 /// A file whose bytes the system begins to bring to the disk while more are written: nobody waits for all of them when they are to be there
 /// for good.
 #[derive(Debug)]
-pub(crate) struct Flushed {
+struct Flushed {
     file: File,
     written: u64,
     /// How many of them the disk was asked to take.
@@ -359,22 +372,22 @@ impl Write for Flushed {
 
 impl Sink {
     /// Ends the file: from now on it is there.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        match self {
-            Self::File(mut file) => {
+    pub fn finish(self) -> io::Result<()> {
+        match self.0 {
+            Writing::File(mut file) => {
                 file.begin();
                 Ok(())
             }
-            Self::Object(writer) => writer.finish(),
+            Writing::Object(writer) => writer.finish(),
         }
     }
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Object(writer) => writer.write(bytes),
+        match &mut self.0 {
+            Writing::File(file) => file.write(bytes),
+            Writing::Object(writer) => writer.write(bytes),
         }
     }
 
@@ -385,9 +398,9 @@ impl Write for Sink {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.read(buffer),
-            Self::Object(reader) => reader.read(buffer),
+        match &mut self.0 {
+            Reading::File(file) => file.read(buffer),
+            Reading::Object(reader) => reader.read(buffer),
         }
     }
 }

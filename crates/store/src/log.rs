@@ -9,15 +9,17 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Store, create_private, unfinished};
-use crate::{Error, Result};
+use crate::{Error, Result, Store, create_private, unfinished};
 
 /// A segment of this many bytes is not written anew.
 const SEGMENT: usize = 256 << 10;
 
 /// A log that is being written.
 #[derive(Debug)]
-pub(crate) enum Log {
+pub struct Log(Way);
+
+#[derive(Debug)]
+enum Way {
     /// `STEM.jsonl`
     File { path: PathBuf, file: Mutex<File> },
     /// `STEM.RUN.NUMBER.jsonl`
@@ -26,7 +28,7 @@ pub(crate) enum Log {
 
 /// The segment that is being written.
 #[derive(Debug)]
-pub(crate) struct State {
+struct State {
     /// 0 until the first one is written.
     number: usize,
     text: Vec<u8>,
@@ -53,7 +55,7 @@ fn segments(store: &Store, stem: &str) -> Result<Vec<(usize, usize)>> {
 }
 
 /// What the log holds, if there is one.
-pub(crate) fn read(store: &Store, stem: &str) -> Result<Option<Vec<u8>>> {
+pub fn read(store: &Store, stem: &str) -> Result<Option<Vec<u8>>> {
     if store.directory().is_some() {
         return store.read_if_there(&file_name(stem));
     }
@@ -71,7 +73,7 @@ pub(crate) fn read(store: &Store, stem: &str) -> Result<Option<Vec<u8>>> {
 }
 
 /// Removes a log, if there is one.
-pub(crate) fn remove_left(store: &Store, stem: &str) -> Result<()> {
+pub fn remove_left(store: &Store, stem: &str) -> Result<()> {
     match store.directory().is_some() {
         true if store.has(&file_name(stem))? => store.remove(&file_name(stem)),
         true => Ok(()),
@@ -81,11 +83,11 @@ pub(crate) fn remove_left(store: &Store, stem: &str) -> Result<()> {
 
 impl Log {
     /// Begins the log anew; one that is there stays until [`Log::settle`].
-    pub(crate) fn begin(store: &Store, stem: &str, text: Vec<u8>) -> Result<Self> {
+    pub fn begin(store: &Store, stem: &str, text: Vec<u8>) -> Result<Self> {
         let Some(dir) = store.directory() else {
             let run = segments(store, stem)?.last().map_or(1, |(run, _)| run + 1);
             let state = Mutex::new(State { number: 0, text });
-            return Ok(Self::Segments { store: store.clone(), stem: stem.into(), run, state });
+            return Ok(Self(Way::Segments { store: store.clone(), stem: stem.into(), run, state }));
         };
         let path = dir.join(file_name(stem));
         let create = || -> std::io::Result<File> {
@@ -94,14 +96,14 @@ impl Log {
             Ok(file)
         };
         let file = Mutex::new(create().map_err(Error::file(&path))?);
-        Ok(Self::File { path, file })
+        Ok(Self(Way::File { path, file }))
     }
 
     /// Puts it in the place of the one before, now that it has all that is to be known.
-    pub(crate) fn settle(&self) -> Result<()> {
-        match self {
-            Self::File { path, .. } => fs::rename(unfinished(path), path).map_err(Error::file(path)),
-            Self::Segments { store, stem, run, state } => {
+    pub fn settle(&self) -> Result<()> {
+        match &self.0 {
+            Way::File { path, .. } => fs::rename(unfinished(path), path).map_err(Error::file(path)),
+            Way::Segments { store, stem, run, state } => {
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.number = 1;
                 state.write(store, stem, *run)?;
@@ -111,13 +113,13 @@ impl Log {
     }
 
     /// Adds a line. In a bucket it is there for certain only when `now` was said of it or of a later one.
-    pub(crate) fn add(&self, line: &[u8], now: bool) -> Result<()> {
-        match self {
-            Self::File { path, file } => {
+    pub fn add(&self, line: &[u8], now: bool) -> Result<()> {
+        match &self.0 {
+            Way::File { path, file } => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
                 file.write_all(line).map_err(Error::file(path))
             }
-            Self::Segments { store, stem, run, state } => {
+            Way::Segments { store, stem, run, state } => {
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.text.extend_from_slice(line);
                 if now && state.number > 0 { state.write(store, stem, *run) } else { Ok(()) }
@@ -126,22 +128,22 @@ impl Log {
     }
 
     /// Waits until what was added is there for good, also after a power cut.
-    pub(crate) fn sync(&self) -> Result<()> {
-        match self {
-            Self::File { path, file } => {
+    pub fn sync(&self) -> Result<()> {
+        match &self.0 {
+            Way::File { path, file } => {
                 let file = file.lock().unwrap_or_else(PoisonError::into_inner);
                 file.sync_data().map_err(Error::file(path))
             }
             // An object that was written is.
-            Self::Segments { .. } => Ok(()),
+            Way::Segments { .. } => Ok(()),
         }
     }
 
     /// Removes it.
-    pub(crate) fn end(self) -> Result<()> {
-        match self {
-            Self::File { path, .. } => fs::remove_file(&path).map_err(Error::file(&path)),
-            Self::Segments { store, stem, .. } => remove(&store, &stem, |_| true),
+    pub fn end(self) -> Result<()> {
+        match self.0 {
+            Way::File { path, .. } => fs::remove_file(&path).map_err(Error::file(&path)),
+            Way::Segments { store, stem, .. } => remove(&store, &stem, |_| true),
         }
     }
 }

@@ -4,11 +4,11 @@ use drover_db::options::{Load, Secret};
 use drover_units::read::{Rate, Size, Time};
 
 // Given to each option by itself: clap's `next_help_heading` would go on to the options of the command.
-const HEADING: &str = "Guards";
+const HEADING: &str = "Throttle";
 
-/// Limits under which the work pauses or stops; see docs/guards.md.
+/// Limits under which the work pauses or stops; see docs/throttle.md.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct GuardArgs {
+pub struct ThrottleArgs {
     /// Read or write no more than so many bytes of rows' text a second, over all workers: 20M
     #[arg(long, alias = "rate", value_name = "RATE", help_heading = HEADING)]
     pub max_rate: Option<Rate>,
@@ -39,7 +39,7 @@ pub struct GuardArgs {
     pub min_free: Option<Size>,
 }
 
-impl GuardArgs {
+impl ThrottleArgs {
     /// Whether anything is to be looked at.
     pub(super) fn watches(&self) -> bool {
         !self.max_load.is_empty()

@@ -1,8 +1,13 @@
-//! Guards on the servers and disks that a command works with: what is watched about once a second, and how workers wait.
-//! A worker calls [`Guard::pass`] where it can wait without holding others up, and [`Guard::spend`] for each piece of rows'
+//! What a command may ask of the servers and disks that it works with: limits that are watched about once a second, and how workers wait.
+//! A worker calls [`Throttle::pass`] where it can wait without holding others up, and [`Throttle::spend`] for each piece of rows'
 //! text that it has read or written.
+//!
+//! It knows nothing of what the work is. Families that work beside live traffic may import it; of ours it needs `db`, `report` and
+//! `units`.
 
 mod args;
+mod error;
+mod load;
 mod probe;
 mod rate;
 
@@ -14,13 +19,13 @@ use std::time::{Duration, Instant};
 use drover_db::Stop;
 use drover_db::options::{ConnectOptions, ServerArgs};
 
-pub use args::GuardArgs;
-pub use drover_db::options::Load;
+use drover_report::Progress;
 use drover_units::read;
 
-use crate::progress::Progress;
-use crate::{Error, Result};
-use probe::{Findings, Probes};
+pub use args::ThrottleArgs;
+pub use error::{Error, Result};
+pub use load::{Findings, Limits};
+use probe::Probes;
 use rate::Rate;
 
 /// How often the values are read.
@@ -30,30 +35,34 @@ const STALE: Duration = Duration::from_secs(10);
 /// How often a worker that waits looks for a signal.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// What is guarded.
+/// What the work does with a server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Work<'a> {
+pub enum Work<'a> {
     /// A dump, and the directory of this machine that it is written to, if it is.
     Dump(Option<&'a Path>),
+    /// A restore, or another work that writes there.
     Restore,
 }
 
-/// A server that is guarded.
+/// A server that the work is done with.
 #[derive(Debug)]
-pub(crate) struct Side<'a> {
+pub struct Side<'a> {
     /// What it is called in messages, where there are two.
-    pub(crate) name: Option<&'static str>,
+    pub name: Option<&'static str>,
     /// What is watched there.
-    pub(crate) args: GuardArgs,
-    pub(crate) server: &'a ServerArgs,
-    pub(crate) options: &'a ConnectOptions,
-    pub(crate) work: Work<'a>,
+    pub args: ThrottleArgs,
+    /// How it was named.
+    pub server: &'a ServerArgs,
+    /// How it is reached.
+    pub options: &'a ConnectOptions,
+    /// What is done with it.
+    pub work: Work<'a>,
 }
 
 impl<'a> Side<'a> {
     /// The only server that a command works with.
-    pub(crate) fn only(
-        args: &GuardArgs,
+    pub fn only(
+        args: &ThrottleArgs,
         server: &'a ServerArgs,
         options: &'a ConnectOptions,
         work: Work<'a>,
@@ -62,9 +71,9 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Guards at work. They end when the value is dropped.
+/// Limits that are watched until the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Guard<'a> {
+pub struct Throttle<'a> {
     rate: Option<Rate>,
     shared: Option<Arc<Shared>>,
     watcher: Option<JoinHandle<()>>,
@@ -94,37 +103,37 @@ impl Shared {
     }
 }
 
-impl<'a> Guard<'a> {
+impl<'a> Throttle<'a> {
     /// Begins to watch.
     ///
     /// # Errors
     /// If something that is to be watched cannot be read.
-    pub(crate) fn start(
+    pub fn start(
         rate: Option<read::Rate>,
         sides: &[Side<'_>],
         stop: &'a Stop,
         progress: &'a Progress,
     ) -> Result<Self> {
         let rate = rate.map(|read::Rate(bytes)| Rate::new(bytes));
-        let mut guard = Self { rate, shared: None, watcher: None, stop, progress };
+        let mut throttle = Self { rate, shared: None, watcher: None, stop, progress };
         let watched = sides.iter().filter(|side| side.args.watches());
         let mut probes: Vec<_> = watched.map(Probes::new).collect::<Result<_>>()?;
         if probes.is_empty() {
-            return Ok(guard);
+            return Ok(throttle);
         }
         let found = look(&mut probes)?;
         let state = State { found, read_at: Instant::now(), paused: Duration::ZERO, is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        guard.shared = Some(Arc::clone(&shared));
-        guard.watcher = Some(std::thread::spawn(move || watch(&mut probes, &shared)));
-        Ok(guard)
+        throttle.shared = Some(Arc::clone(&shared));
+        throttle.watcher = Some(std::thread::spawn(move || watch(&mut probes, &shared)));
+        Ok(throttle)
     }
 
     /// Waits while a limit is exceeded.
     ///
     /// # Errors
     /// If a critical limit is exceeded, a signal came, or another worker has failed.
-    pub(crate) fn pass(&self) -> Result<()> {
+    pub fn pass(&self) -> Result<()> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let mut has_paused = false;
         let result = loop {
@@ -146,18 +155,18 @@ impl<'a> Guard<'a> {
         result
     }
 
-    /// Whether [`Guard::pass`] would wait.
-    pub(crate) fn has_reason_to_pause(&self) -> bool {
+    /// Whether [`Throttle::pass`] would wait.
+    pub fn has_reason_to_pause(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| reason_to_pause(&shared.lock()).is_some())
     }
 
     /// The same without waiting, for work that would hold others up if it waited.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         self.shared.as_ref().map_or(Ok(()), |shared| check(&shared.lock()))
     }
 
     /// Notes that so many bytes of text were read or written; waits as long as the rate asks for.
-    pub(crate) fn spend(&self, bytes: u64) {
+    pub fn spend(&self, bytes: u64) {
         let Some(rate) = &self.rate else { return };
         let now = Instant::now();
         let until = now + rate.spend(bytes, now);
@@ -167,12 +176,12 @@ impl<'a> Guard<'a> {
     }
 
     /// For how long the work has paused.
-    pub(crate) fn paused(&self) -> Duration {
+    pub fn paused(&self) -> Duration {
         self.shared.as_ref().map_or(Duration::ZERO, |shared| shared.lock().paused)
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for Throttle<'_> {
     fn drop(&mut self) {
         let (Some(shared), Some(watcher)) = (&self.shared, self.watcher.take()) else { return };
         shared.lock().is_over = true;
@@ -204,16 +213,13 @@ fn check(state: &State) -> Result<()> {
     if state.found.stop.is_empty() {
         return Ok(());
     }
-    Err(Error::with_hint(
-        format!("stopped by a guard: {}", state.found.stop.join(", ")),
-        "resume with --resume at a calmer time, or give the guard another limit",
-    ))
+    Err(Error::Exceeded(state.found.stop.clone()))
 }
 
 fn reason_to_pause(state: &State) -> Option<String> {
     let age = state.read_at.elapsed();
     if age > STALE {
-        return Some(format!("the guards had no answer for {} s", age.as_secs()));
+        return Some(format!("the server has not answered for {} s", age.as_secs()));
     }
     (!state.found.pause.is_empty()).then(|| state.found.pause.join(", "))
 }
@@ -229,7 +235,7 @@ fn watch(probes: &mut [Probes], shared: &Shared) {
         }
         // What cannot be read may be anything.
         let found = look(probes).unwrap_or_else(|error| Findings {
-            pause: vec![format!("a guard cannot be read: {error}")],
+            pause: vec![format!("a limit cannot be looked at: {error}")],
             stop: Vec::new(),
         });
         let mut state = shared.lock();

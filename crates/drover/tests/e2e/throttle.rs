@@ -1,4 +1,4 @@
-//! Guards: work that pauses while a server or a disk is in trouble, goes on afterwards, and ends where that is asked for.
+//! Throttle: work that pauses while a server or a disk is in trouble, goes on afterwards, and ends where that is asked for.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ fn make(server: &Server, schema: &str) {
 }
 
 fn rate(flavour: Flavour) {
-    let (server, schema) = (source(flavour), "guard_rate");
+    let (server, schema) = (source(flavour), "throttle_rate");
     make(server, schema);
     let dir = tempfile::tempdir().unwrap();
     let dumped =
@@ -58,7 +58,7 @@ fn crowd(server: &Server) -> Vec<Session<'_>> {
 }
 
 fn load_pauses(flavour: Flavour) {
-    let (server, schema) = (&start(flavour, &["--local-infile=1"]), "guard_load");
+    let (server, schema) = (&start(flavour, &["--local-infile=1"]), "throttle_load");
     make(server, schema);
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("dump");
@@ -90,7 +90,7 @@ fn load_pauses(flavour: Flavour) {
 }
 
 fn critical_load_ends(flavour: Flavour) {
-    let (server, schema) = (&start(flavour, &[]), "guard_critical");
+    let (server, schema) = (&start(flavour, &[]), "throttle_critical");
     make(server, schema);
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("dump");
@@ -99,7 +99,7 @@ fn critical_load_ends(flavour: Flavour) {
     wait_until("rows are written", || has_rows(&out));
     let crowd_of_dump = crowd(server);
     let started = Instant::now();
-    dumping.finish().refused(&["stopped by a guard: Threads_connected", "> 30", "--resume"]);
+    dumping.finish().refused(&["stopped by a limit: Threads_connected", "> 30", "--resume"]);
     assert!(started.elapsed().as_secs() < 10, "it went on for {:?}", started.elapsed());
     assert!(!manifest_path(&out).exists());
     drop(crowd_of_dump);
@@ -143,13 +143,13 @@ pub(crate) fn replica_with(server: &Server, options: &[&str]) -> Server {
 }
 
 fn lag_of_replicas(flavour: Flavour) {
-    let (server, schema) = (&start(flavour, &["--server-id=1", "--log-bin=binlog"]), "guard_lag");
+    let (server, schema) = (&start(flavour, &["--server-id=1", "--log-bin=binlog"]), "throttle_lag");
     let dir = tempfile::tempdir().unwrap();
     let line = format!("{schema} --max-lag 2s");
     sql(server, format!("CREATE DATABASE {schema}"));
     run(&mut dump(server, &line, dir.path())).refused(&["--max-lag", "no replica", "--replica"]);
     let replica = replica_of(server);
-    make(server, "guard_lag_rows");
+    make(server, "throttle_lag_rows");
     let url = format!("mysql://repl:secret@127.0.0.1:{}", replica.port());
     let with_url = |line: &str, dir: &Path| {
         let mut command = dump(server, line, dir);
@@ -161,7 +161,7 @@ fn lag_of_replicas(flavour: Flavour) {
         run(&mut with_url(&line, dir.path())).refused(&["--max-lag", "its replication does not run"]);
     assert!(!output.stderr.contains("secret"), "{output}");
     sql(&replica, "START REPLICA");
-    let has_rows = "SELECT COUNT(*) = 2 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'guard_lag_rows'";
+    let has_rows = "SELECT COUNT(*) = 2 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'throttle_lag_rows'";
     wait_until("the replica has it all", || value(&replica, has_rows) == "1" && lag_of(&replica) == Some(0));
     // MariaDB's source knows where it is, and root may not log in there; MySQL's does not.
     let culprits: &[&str] = match flavour {
@@ -171,8 +171,8 @@ fn lag_of_replicas(flavour: Flavour) {
     run(&mut dump(server, &line, dir.path())).refused(culprits);
     // A lock there holds up what comes from the source.
     let mut lock = Session::open(&replica);
-    lock.run("LOCK TABLES guard_lag_rows.keyed READ");
-    sql(server, "UPDATE guard_lag_rows.keyed SET v = 'later' WHERE id = 1");
+    lock.run("LOCK TABLES throttle_lag_rows.keyed READ");
+    sql(server, "UPDATE throttle_lag_rows.keyed SET v = 'later' WHERE id = 1");
     wait_until("the replica is behind", || lag_of(&replica) > Some(2));
     let waiting = Running::start(with_url(&line, dir.path()).arg("--json"));
     waiting.wait_for(" s behind > 2 s");
@@ -189,7 +189,7 @@ pub(crate) fn lag_of(replica: &Server) -> Option<u64> {
 fn long_history(flavour: Flavour) {
     // MySQL counts what was purged only at times.
     let options = ["--local-infile=1", "--loose-innodb-purge-rseg-truncate-frequency=1"];
-    let (server, schema) = (&start(flavour, &options), "guard_history");
+    let (server, schema) = (&start(flavour, &options), "throttle_history");
     make(server, schema);
     let dir = tempfile::tempdir().unwrap();
     let line = format!("{schema} --max-history 200");
@@ -202,7 +202,7 @@ fn long_history(flavour: Flavour) {
     );
     run(&mut dump(server, &line, &dir.path().join("long")))
         .refused(&["InnoDB's history list length", "> 200"]);
-    let into = format!("--into {schema}=guard_history_there --max-history 200");
+    let into = format!("--into {schema}=throttle_history_there --max-history 200");
     let restoring = Running::start(&mut restore(server, &dir.path().join("short"), &into));
     restoring.wait_for("paused: InnoDB's history list length");
     drop(session);
@@ -211,7 +211,7 @@ fn long_history(flavour: Flavour) {
 }
 
 fn free_disk(flavour: Flavour) {
-    let (server, schema) = (source(flavour), "guard_disk");
+    let (server, schema) = (source(flavour), "throttle_disk");
     make(server, schema);
     let dir = tempfile::tempdir().unwrap();
     run(&mut dump(server, &format!("{schema} --min-free 1k"), &dir.path().join("enough"))).done();
@@ -224,7 +224,7 @@ fn free_disk(flavour: Flavour) {
 }
 
 fn limits_that_cannot_be_read(flavour: Flavour) {
-    let (server, schema) = (source(flavour), "guard_unknown");
+    let (server, schema) = (source(flavour), "throttle_unknown");
     make(server, schema);
     let refused = |line: &str, culprits: &[&str]| {
         let dir = tempfile::tempdir().unwrap();

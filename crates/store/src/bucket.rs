@@ -24,16 +24,15 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{Failure, StoreArgs};
-use crate::{Error, Result};
+use crate::{Error, Failure, Result, StoreArgs};
 
 mod connector;
 mod reader;
 mod writer;
 
 use connector::SameHost;
-pub(crate) use reader::BucketReader;
-pub(crate) use writer::BucketWriter;
+pub(super) use reader::BucketReader;
+pub(super) use writer::BucketWriter;
 
 /// What a place begins with that is in an object store.
 const SCHEME: &str = "s3://";
@@ -63,13 +62,13 @@ const BACKOFF: BackoffConfig = BackoffConfig {
 const PAUSES: [u64; 6] = [100, 200, 400, 800, 1600, 3200];
 
 /// Whether a place is in an object store.
-pub(crate) fn is_url(place: &FilePath) -> bool {
+pub(super) fn is_url(place: &FilePath) -> bool {
     place.as_os_str().as_encoded_bytes().starts_with(SCHEME.as_bytes())
 }
 
 /// `s3://BUCKET/PREFIX`.
 #[derive(Clone)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     store: Arc<AmazonS3>,
     runtime: Arc<Runtime>,
     name: String,
@@ -96,8 +95,11 @@ impl Bucket {
         // TLS is made by the same library as on the connections to servers; it is no error that it was chosen before.
         let _chosen_before = rustls::crypto::ring::default_provider().install_default();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime =
-            runtime.map_err(|error| Error::found(format!("{SCHEME}{name}: no threads for it: {error}")))?;
+        let runtime = runtime.map_err(|source| Error::Bucket {
+            bucket: name.clone(),
+            doing: "no threads for it",
+            source,
+        })?;
         let store = access.open(FIRST_RETRIES)?;
         let first = Self {
             store: Arc::new(store),
@@ -172,7 +174,7 @@ impl Bucket {
     /// before is seen, and what comes between the answer and the object is not.
     fn check_claim(&self) -> io::Result<()> {
         let Some(mark) = self.claim.get() else { return Ok(()) };
-        match self.read(super::lock::NAME, MOST_CLAIM) {
+        match self.read(crate::lock::NAME, MOST_CLAIM) {
             Ok(found) if found == *mark => Ok(()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Err(Failure::taken()),
@@ -216,7 +218,7 @@ impl Bucket {
             }
             object.bytes().await.map(Some)
         };
-        self.ask(read)?.map(Vec::from).ok_or_else(super::too_large)
+        self.ask(read)?.map(Vec::from).ok_or_else(crate::too_large)
     }
 
     fn size(&self, name: &str) -> io::Result<u64> {
@@ -318,7 +320,7 @@ where
 
 /// The bucket's name and the prefix in a URL.
 fn parse(place: &FilePath) -> Result<(String, String)> {
-    let wrong = |why: &str| Error::with_hint(why, "an object store is named by s3://BUCKET/PREFIX");
+    let wrong = Error::Url;
     let url = place.to_str().ok_or_else(|| wrong("the name of the object store is not in UTF-8"))?;
     let (name, prefix) = url[SCHEME.len()..].split_once('/').unwrap_or((&url[SCHEME.len()..], ""));
     // What is no name is not quoted: a person may have put keys there.
@@ -344,10 +346,7 @@ impl Access {
         };
         let (id, secret) = (variable(&["AWS_ACCESS_KEY_ID"]), variable(&["AWS_SECRET_ACCESS_KEY"]));
         let (Some(id), Some(secret)) = (id, secret) else {
-            return Err(Error::with_hint(
-                format!("{SCHEME}{name}: there are no keys for it in the environment"),
-                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if there is one",
-            ));
+            return Err(Error::Keys(name.to_owned()));
         };
         let client = ClientOptions::new();
         let mut builder = AmazonS3Builder::new()
@@ -378,8 +377,10 @@ impl Access {
     fn open(&self, max_retries: usize) -> Result<AmazonS3> {
         let retry = RetryConfig { max_retries, retry_timeout: REQUEST * 2, backoff: BACKOFF };
         let store = self.builder.clone().with_retry(retry).build();
-        store.map_err(|error| {
-            Error::found(format!("{SCHEME}{}: it cannot be used: {}", self.name, Failure::io(error)))
+        store.map_err(|error| Error::Bucket {
+            bucket: self.name.clone(),
+            doing: "it cannot be used",
+            source: Failure::io(error),
         })
     }
 }
@@ -390,10 +391,7 @@ fn checked(endpoint: &str) -> Result<&str> {
     match host {
         // What is wrong is not quoted: it may be a password.
         Some(host) if !host.is_empty() && !host.contains('@') => Ok(endpoint.trim_end_matches('/')),
-        _ => Err(Error::with_hint(
-            "the address of the object store is not one that begins with https:// or http://, without a name and password",
-            "see --s3-endpoint, AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL",
-        )),
+        _ => Err(Error::Endpoint),
     }
 }
 
