@@ -248,8 +248,8 @@ fn target_hint(error: &drover_db::Error) -> Option<String> {
             | er::BAD_DB
             | er::DB_CREATE_EXISTS,
         ) => {
-            "the target is not what the logs' server was where the logs begin: restore the dump, then give the position \
-             that its manifest tells as --start-position"
+            "the target is not what the logs' server was where the logs begin: restore the dump that was taken before them, and replay with \
+             --after and that dump"
         }
         _ if error.is_denied() => {
             "the account needs all rights on what is changed, and BINLOG_ADMIN or REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN (MySQL from 8.0 on), \

@@ -165,7 +165,13 @@ fn to_mariadb(set: &str, language: &str, strength: &str) -> Vec<Nearest> {
         reason: older.into(),
         loses: !language.is_empty() || strength != "ai_ci",
     };
-    [Some(newer), of_language, Some(of_none)].into_iter().flatten().collect()
+    // Where accents or case were a difference, only the bytes tell as many texts apart.
+    let by_bytes = ["nopad_bin", "bin"].into_iter().filter(|_| strength != "ai_ci").map(|rest| Nearest {
+        name: format!("{set}_{rest}"),
+        reason: "the target has no such collation with accents or case: the bytes count".into(),
+        loses: true,
+    });
+    [Some(newer), of_language].into_iter().flatten().chain(by_bytes).chain([of_none]).collect()
 }
 
 /// MySQL before 8.0 has one strength for each language, and counts no spaces at the end. Where accents or case were a difference, only the

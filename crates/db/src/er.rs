@@ -61,6 +61,7 @@ pub const UNKNOWN_COLLATION: u16 = 1273;
 pub const UNKNOWN_STORAGE_ENGINE: u16 = 1286;
 pub const WARN_DEPRECATED_SYNTAX: u16 = 1287;
 pub const OPTION_PREVENTS_STATEMENT: u16 = 1290;
+pub const UNKNOWN_TIME_ZONE: u16 = 1298;
 pub const INVALID_CHARACTER_STRING: u16 = 1300;
 pub const TRUNCATED_WRONG_VALUE: u16 = 1292;
 /// No such function of the server's own either: MySQL 8.0 went without ENCODE and others, 9.6 without MD5 and SHA1.

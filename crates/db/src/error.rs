@@ -289,12 +289,14 @@ impl Error {
         let text = match self {
             _ if self.is_full() => {
                 "three connections at once are enough for a dump or a restore, which then has one worker; a dump of tables without transactions (MyISAM) \
-                 needs four, and each guard one more; SHOW PROCESSLIST shows who has the others (max_user_connections, max_connections)"
+                 needs four, and limits that are watched one more; SHOW PROCESSLIST shows who has the others (max_user_connections, max_connections)"
             }
             Self::Server(error) if error.is_read_only() => {
                 "the server takes no changes: it is a replica, or read_only is set there; use the one that is written to"
             }
-            Self::Connect { .. } => "is the server running, and are --host, --port and --socket right?",
+            Self::Connect { .. } => {
+                "is the server running, and are --host, --port and --socket, or those of the URL, right?"
+            }
             Self::TooSlow { .. } => {
                 "the server may be overloaded, or something else listens there; --connect-timeout allows more seconds"
             }
@@ -302,13 +304,14 @@ impl Error {
             Self::Login { source, .. }
                 if matches!(source.code, er::ACCESS_DENIED | er::ACCESS_DENIED_NO_PASSWORD) =>
             {
-                "check --user and --password (-p asks for it); the account may also be limited to other hosts"
+                "check the user and the password: --user and --password (-p asks for it), or those of the URL; the account may also be limited to other \
+                 hosts, or to TLS"
             }
             Self::Tls { .. } => {
                 "--ssl-mode says how much is asked of TLS, --ssl-ca names who signs the server's certificate"
             }
             Self::TlsTooOld { .. } => {
-                "--ssl-mode=DISABLED does without TLS, on a network that you trust; or use the Unix socket on the server's host, through an \
+                "--ssl-mode=DISABLED, in a URL ?ssl-mode=DISABLED, does without TLS, on a network that you trust; or use the Unix socket on the server's host, through an \
                  SSH tunnel for example"
             }
             Self::Plugin { plugin, .. } if plugin == "mysql_old_password" => {

@@ -179,8 +179,8 @@ const TABLE: &[Setting] = &[
     wanted("check_constraint_checks", "OFF", RESTORES),
     // Rows of the past keep their times (MariaDB from 10.11 on).
     wanted("system_versioning_insert_history", "ON", RESTORES),
-    wanted("sql_generate_invisible_primary_key", "OFF", RESTORES),
-    wanted("sql_require_primary_key", "OFF", RESTORES),
+    wanted("sql_generate_invisible_primary_key", "OFF", WRITES),
+    wanted("sql_require_primary_key", "OFF", WRITES),
     // Older servers let a foreign key name columns that are no unique key (MySQL from 8.4 on does not by default).
     wanted("restrict_fk_on_non_standard_key", "OFF", WRITES),
     // A statement of a log changes the tables that have history as it did there.

@@ -122,6 +122,10 @@ fn is_same(one: Option<&Who>, other: Option<&Who>) -> bool {
     folded(one) == folded(other)
 }
 
+/// What helps where a time zone is not known.
+const ZONES: &str = "fill the target's tables of time zones: mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql -u root mysql (on MariaDB \
+                     mariadb-tzinfo-to-sql); --skip-refused leaves these events out";
+
 /// What came of asking a server whether its account may create views and programs.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
@@ -175,6 +179,33 @@ impl Asked {
         Ok(())
     }
 
+    /// Asks whether the server knows the time zones of events, each as a literal.
+    pub(crate) fn ask_about_zones(
+        &mut self,
+        connection: &mut Connection,
+        zones: &BTreeMap<Vec<u8>, Vec<String>>,
+    ) -> Result<()> {
+        for (zone, events) in zones {
+            // NULL for a zone that is not known; of SYSTEM it is the server's own.
+            let sql = [b"SELECT CONVERT_TZ('2000-01-01', ", &zone[..], b", '+00:00') IS NULL"].concat();
+            let row = connection.first(sql).doing(|| "asking for a time zone")?;
+            if row.is_none_or(|row| row.string(0) != "1") {
+                continue;
+            }
+            let reason = format!(
+                "the server knows no time zone {} (error {})",
+                String::from_utf8_lossy(zone),
+                er::UNKNOWN_TIME_ZONE
+            );
+            let refusal = |object: &String| Refusal { object: object.clone(), reason: reason.clone() };
+            self.refused.extend(events.iter().map(refusal));
+            if !self.hints.iter().any(|hint| hint == ZONES) {
+                self.hints.push(ZONES.into());
+            }
+        }
+        Ok(())
+    }
+
     fn ask_about_trust(
         &mut self,
         connection: &mut Connection,
@@ -202,7 +233,7 @@ impl Asked {
         Ok(())
     }
 
-    /// An error that lists what may not be created.
+    /// An error that lists what cannot be created.
     pub(crate) fn error(&self) -> Option<Error> {
         if self.refused.is_empty() {
             return None;
@@ -224,7 +255,7 @@ impl Asked {
         let objects = if count == 1 { "object" } else { "objects" };
         Some(Error::with_hint(
             format!(
-                "the account may not create {count} {objects} of the dump on the target: nothing was changed{}",
+                "{count} {objects} of the dump cannot be created on the target: nothing was changed{}",
                 reasons.into_iter().map(line).collect::<String>()
             ),
             self.hints.join("; and "),

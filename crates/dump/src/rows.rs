@@ -476,7 +476,13 @@ pub(crate) fn sum(
     what: &str,
 ) -> Result<Sums> {
     let mut lines = Lines::new(shape);
-    while let Some(row) = stream.next_row().doing(|| what)? {
+    loop {
+        // An error is large, and is not moved for each row that is none.
+        let row = match stream.next_row() {
+            Ok(Some(row)) => row,
+            Ok(None) => break,
+            Err(error) => return Err(error).doing(|| what),
+        };
         lines.add(row, false, &mut Nobody)?;
         meter.passes(&lines);
     }

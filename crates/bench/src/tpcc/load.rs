@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
-use drover_db::{Connection, Server, Stop, Vendor, quote, server};
+use drover_db::{Connection, Server, Stop, Vendor, er, quote, server};
 use drover_units::show;
 use serde::Serialize;
 
@@ -324,8 +324,15 @@ impl Shared {
 /// Statistics are made at once; by itself the server makes them some seconds later, amid what is measured.
 fn analyze(connection: &mut Connection) -> Result<()> {
     let tables: Vec<_> = TABLES.iter().map(|table| table.name).collect();
-    let sql = format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {}", tables.join(", "));
-    connection.execute(sql).map(drop).map_err(Error::server("computing statistics"))
+    let tables = tables.join(", ");
+    let computed = match connection.execute(format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {tables}")) {
+        // TiDB has no such log.
+        Err(error) if error.code() == Some(er::NOT_SUPPORTED_YET) => {
+            connection.execute(format!("ANALYZE TABLE {tables}"))
+        }
+        other => other,
+    };
+    computed.map(drop).map_err(Error::server("computing statistics"))
 }
 
 /// Drops a schema if nothing is left in it; whether it did.

@@ -27,11 +27,12 @@ use super::collations::{with_defaults, with_known};
 use super::definitions::{Sort, sort};
 use super::dry_run::Said;
 use super::events::Batch;
+use super::not_kept::{Keeper, keeper};
 use super::sink::Sink;
 use super::transaction::{Definition, Mode, Order, Piece, Start, Transaction};
 use super::types::with_json_as_text;
 use super::worker::shortened;
-use super::{position, tables};
+use super::{constraints, passwords, position, tables};
 
 /// A transaction is handed on when it has so many bytes, and what follows is while it is applied.
 const LARGE: usize = 4 << 20;
@@ -350,7 +351,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                 let (at, schema, dialect) = (self.at(item), query.schema.to_vec(), dialect(query)?);
                 let position = at.position;
                 self.sink.see_kept(&at, query.text, &text, (item.format, dialect));
-                self.sink.defines(&at, query, dialect)?;
+                self.sink.defines(&at, query, &text, dialect)?;
                 self.definitions.iter().for_each(Definitions::forget);
                 let opens_transaction = rows_follow(&text, dialect).is_some();
                 let definition = Definition { position, schema, text, error, opens_transaction };
@@ -381,6 +382,9 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         if let Some(other) = others.into_iter().flatten().flatten().next() {
             text = other;
         }
+        let (from, to) = (Keeper::of_logs(item.format), keeper(target));
+        text = constraints::as_kept(&text, dialect, from, to).unwrap_or(text);
+        text = passwords::as_logged(&text, dialect, to).unwrap_or(text);
         let is_definition = sort(query.text, dialect) != Sort::Rows;
         let (named, kept) = with_defaults(&text, dialect, DefaultCollations::of(query, item.format)?, target);
         let is_named = named.is_some();

@@ -129,7 +129,13 @@ impl<'a> Sink<'a> {
     }
 
     /// A statement changes definitions: what the logs have made so far, and what the account may not make.
-    pub(super) fn try_definition(&mut self, at: &Start, query: &Query<'_>, dialect: Dialect) -> Result<()> {
+    pub(super) fn try_definition(
+        &mut self,
+        at: &Start,
+        query: &Query<'_>,
+        text: &[u8],
+        dialect: Dialect,
+    ) -> Result<()> {
         if let (Ok(made), Ok(dropped)) = (Objects::made_schema(query), Objects::dropped_schema(query)) {
             let schemas = self.schemas()?;
             if let Some(made) = made {
@@ -149,7 +155,7 @@ impl<'a> Sink<'a> {
             None => Rights::of(&mut self.connection)
                 .map_err(|source| self.destination.failed("asking what the account may do", source))?,
         };
-        let refusals = rights.refusals(query.text, dialect);
+        let refusals = rights.refusals(text, dialect);
         self.rights = Some(rights);
         refusals.into_iter().try_for_each(|(what, hint)| {
             self.problem(at.clone(), &format!("{}: {what}", shortened(query.text)), hint)

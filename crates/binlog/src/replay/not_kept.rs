@@ -25,13 +25,13 @@ pub struct NotKept {
 
 /// A server, as far as it matters to what it keeps.
 #[derive(Debug, Clone, Copy)]
-struct Keeper {
-    vendor: Vendor,
-    version: (u32, u32, u32),
+pub(super) struct Keeper {
+    pub(super) vendor: Vendor,
+    pub(super) version: (u32, u32, u32),
 }
 
 impl Keeper {
-    fn of_logs(format: &Format) -> Self {
+    pub(super) fn of_logs(format: &Format) -> Self {
         let vendor = if format.is_mariadb() { Vendor::MariaDb } else { Vendor::MySql };
         Self { vendor, version: format.numbers() }
     }
@@ -43,8 +43,14 @@ impl Keeper {
         }
     }
 
-    fn keeps_checks(self) -> bool {
+    pub(super) fn keeps_checks(self) -> bool {
         self.is_at_least((8, 0, 16), (10, 2, 1))
+    }
+
+    /// Whether it makes a foreign key of what a column's own definition references. Source: the manuals' "Foreign Key Constraints" of MySQL 9.0 and
+    /// MariaDB 10.5.
+    pub(super) fn keeps_references(self) -> bool {
+        self.is_at_least((9, 0, 0), (10, 5, 0))
     }
 
     fn keeps_descending_keys(self) -> bool {
@@ -92,7 +98,7 @@ impl Sink<'_> {
     }
 }
 
-fn keeper(target: &Target) -> Keeper {
+pub(super) fn keeper(target: &Target) -> Keeper {
     Keeper { vendor: target.vendor, version: target.numbers() }
 }
 

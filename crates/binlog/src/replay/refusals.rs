@@ -110,7 +110,8 @@ pub(super) fn refuse_made_anew(
     connection: &mut Connection,
     destination: &Destination,
 ) -> Result<()> {
-    let Some(noted) = found.noted else { return Ok(()) };
+    // Before the first transaction there is nothing that could be gone.
+    let Some(noted) = found.noted.filter(|_| found.mark.position > 0) else { return Ok(()) };
     let rows = connection.query(
         format!("SELECT TABLE_SCHEMA, TABLE_NAME, {MADE} FROM information_schema.TABLES WHERE ENGINE IS NOT NULL AND TABLE_TYPE <> 'SEQUENCE'"),
     );

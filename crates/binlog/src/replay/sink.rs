@@ -306,14 +306,19 @@ impl Sink<'_> {
     fn miss(&mut self, schema: &str, table: &str) {
         if let (Goes::Nowhere, false) = (&self.goes, self.may_be_made(table)) {
             let what = format!("there is no table {schema}.{table}, and nothing in the logs makes it");
-            let hint =
-                "restore the dump first, and begin where it was taken: its manifest tells the position";
+            let hint = "restore the dump first, and begin where it was taken: --after and the dump";
             self.report.problems.push(Problem { at: String::new(), what, hint: hint.into() });
         }
     }
 
     /// A statement changes definitions.
-    pub(super) fn defines(&mut self, at: &Start, query: &Query<'_>, dialect: Dialect) -> Result<()> {
+    pub(super) fn defines(
+        &mut self,
+        at: &Start,
+        query: &Query<'_>,
+        text: &[u8],
+        dialect: Dialect,
+    ) -> Result<()> {
         self.tables.clear();
         self.kept.clear();
         self.staying = Staying::default();
@@ -322,7 +327,7 @@ impl Sink<'_> {
         self.learn_definition(query, dialect)?;
         match self.goes {
             Goes::ToWorkers(..) => Ok(()),
-            Goes::Nowhere => self.try_definition(at, query, dialect),
+            Goes::Nowhere => self.try_definition(at, query, text, dialect),
         }
     }
 

@@ -106,7 +106,7 @@ pub(super) fn lacking_engine(
 }
 
 /// CREATE and ALTER, with their options, of a TABLE.
-fn defines_table(phrase: &Phrase) -> bool {
+pub(super) fn defines_table(phrase: &Phrase) -> bool {
     let mut code = (0..phrase.len()).map(|at| phrase.token(at)).filter(|token| token.is_code());
     let begins = code.next().is_some_and(|token| token.is_word("CREATE") || token.is_word("ALTER"));
     let is_option = |token: &Token<'_>| {

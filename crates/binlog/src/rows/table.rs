@@ -99,7 +99,8 @@ impl Table {
     /// 10.5 on and VECTOR from 11.7 on, MySQL VECTOR from 9.0 on.
     pub(crate) fn may_have_later_types(&self, format: &Format) -> bool {
         let is_later = |column: &Column| match column.kind {
-            ColumnType::Vector(_) => true,
+            // MySQL 5.6 and older have no JSON.
+            ColumnType::Vector(_) | ColumnType::Json(_) => true,
             _ if !format.is_mariadb() => false,
             ColumnType::Char(..) => column.may_be_address(format),
             ColumnType::Text(_) => column.may_be_bytes() && format.is_at_least((11, 7)),

@@ -51,6 +51,11 @@ fn defines(text: &[u8]) -> bool {
     code.next().is_some_and(|first| first.is_word("CREATE") || first.is_word("ALTER"))
 }
 
+/// Whether a column in it may be a TIMESTAMP.
+fn names_timestamp(text: &[u8]) -> bool {
+    tokens_in_comments(text, Dialect::default()).any(|token| token.is_word("TIMESTAMP"))
+}
+
 /// Whether it uses temporary tables or CONNECTION_ID(). Logs of MySQL 3.23 do not tell. Servers say so of each DROP TABLE
 /// too, which without the word TEMPORARY is of other tables (found with MySQL 8.0.33, 9.7 and MariaDB 10.5, 11.4).
 fn depends_on_thread(query: &Query<'_>, header: &Header, format: &Format) -> bool {
@@ -86,7 +91,7 @@ impl Session {
         }
         let mut micros = None;
         let mut changes = Changes::of(self, out);
-        changes.is_mariadb = format.is_mariadb();
+        changes.modes = Modes::of(query, format);
         let defaults = DefaultCollations::of(query, format)?;
         changes.set(UTF8MB4_COLLATION, defaults.on_mysql());
         changes.set(CHARSET_COLLATIONS, defaults.on_mariadb());
@@ -101,6 +106,7 @@ impl Session {
                 setting => changes.take(setting),
             }
         }
+        changes.untold_timestamps(query, format);
         changes.end();
         self.time(header.timestamp, micros, out);
         Ok(())
@@ -206,6 +212,7 @@ impl Session {
                 _ => {}
             }
         }
+        changes.untold_timestamps(query, format);
         changes.end();
         Ok(())
     }
@@ -262,16 +269,76 @@ const UNKNOWN: &[u8] = b"?";
 /// Those of them that MySQL lets only some accounts set (SESSION_VARIABLES_ADMIN). Where the session has the value already, nobody needs to.
 const PRIVILEGED: [&str; 2] = ["sql_require_primary_key", "default_table_encryption"];
 
-/// The modes without those that MySQL took out with 8.0.5, for servers from there on: NO_AUTO_CREATE_USER, and those that change what SHOW
-/// prints. MariaDB's ORACLE and MSSQL change what a statement means: these stay, and such a server refuses them.
-fn sql_mode(bits: u64, is_mariadb: bool) -> Vec<u8> {
-    const REMOVED: u64 = 0x1003_ff00;
-    const ORACLE_AND_MSSQL: u64 = 0x600;
-    let removed = if is_mariadb { REMOVED & !ORACLE_AND_MSSQL } else { REMOVED };
-    if bits & removed == 0 {
-        return bits.to_string().into_bytes();
+/// The modes that both vendors have, by the same bits.
+const SHARED_MODES: u64 = 0xffff_ffff;
+/// MySQL's mode, from 8.0.1 on, and MariaDB's, from 10.4.1 on, by which a server does with more digits of a second than a column has what the
+/// other vendor's does without one: MySQL rounds, from 5.6.4 on, and MariaDB cuts.
+const TIME_TRUNCATE_FRACTIONAL: u64 = 1 << 32;
+const TIME_ROUND_FRACTIONAL: u64 = 1 << 34;
+/// More modes of MariaDB, from 10.3 on. MySQL has none that does the same.
+const MARIADB_MODES: [(u64, &str); 2] =
+    [(1 << 32, "EMPTY_STRING_IS_NULL"), (1 << 33, "SIMULTANEOUS_ASSIGNMENT")];
+
+/// What a log's modes mean depends on who wrote it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Modes {
+    is_mariadb: bool,
+    /// Whether its server rounded fractions of seconds where no mode said so.
+    rounds: bool,
+    /// Whether the statement makes a program, which keeps the modes: it gets none that it did not have, as in a copy.
+    is_kept: bool,
+}
+
+impl Modes {
+    fn of(query: &Query<'_>, format: &Format) -> Self {
+        let is_mariadb = format.is_mariadb();
+        let rounds = !is_mariadb && format.numbers() >= (5, 6, 4);
+        Self { is_mariadb, rounds, is_kept: makes_program(query.text) }
     }
-    format!("{bits} /*!80005 & ~{removed:#x} */").into_bytes()
+
+    /// The modes for any server: without those that MySQL took out with 8.0.5, for servers from there on (NO_AUTO_CREATE_USER, and those that
+    /// change what SHOW prints), and with those of the other vendor that do the same. MariaDB's ORACLE and MSSQL, and its modes that MySQL
+    /// lacks, change what a statement means: these stay, and such a server refuses them.
+    fn written(self, bits: u64) -> Vec<u8> {
+        const REMOVED: u64 = 0x1003_ff00;
+        const ORACLE_AND_MSSQL: u64 = 0x600;
+        let removed = if self.is_mariadb { REMOVED & !ORACLE_AND_MSSQL } else { REMOVED };
+        let own: Vec<_> =
+            MARIADB_MODES.iter().filter(|(mode, _)| self.is_mariadb && bits & mode != 0).collect();
+        let base = own.iter().fold(bits & SHARED_MODES, |all, (mode, _)| all | mode);
+        let mut text = base.to_string();
+        if bits & removed != 0 {
+            text += &format!(" /*!80005 & ~{removed:#x} */");
+        }
+        let (truncates, rounds) = match self.is_mariadb {
+            true => (false, bits & TIME_ROUND_FRACTIONAL != 0),
+            false => (bits & TIME_TRUNCATE_FRACTIONAL != 0, false),
+        };
+        let (cuts, rounds_all) = (!(self.rounds || rounds), self.rounds && !truncates);
+        if truncates || cuts && !self.is_kept {
+            text += &format!(" /*!80001 | {TIME_TRUNCATE_FRACTIONAL} */");
+        }
+        if rounds || rounds_all && !self.is_kept {
+            text += &format!(" /*M!100401 | {TIME_ROUND_FRACTIONAL} */");
+        }
+        for (_, name) in own {
+            text += &format!(" /*!80001 , @@session.sql_mode = '{name}' */");
+        }
+        text.into_bytes()
+    }
+}
+
+/// Whether a statement makes or alters a program, which keeps the session's modes.
+fn makes_program(text: &[u8]) -> bool {
+    const PROGRAMS: [&str; 6] = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE", "VIEW"];
+    // What stands before that: OR REPLACE, an algorithm, a definer, IF NOT EXISTS.
+    const BEFORE: usize = 16;
+    let mut code = tokens_in_comments(text, Dialect::default()).filter(Token::is_code);
+    code.next().is_some_and(|first| first.is_word("CREATE") || first.is_word("ALTER"))
+        && code
+            .take(BEFORE)
+            .take_while(|token| !token.is_word("TABLE") && !token.is_symbol(b'('))
+            .any(|token| PROGRAMS.iter().any(|word| token.is_word(word)))
 }
 
 /// One SET statement for all that differs.
@@ -279,7 +346,7 @@ struct Changes<'a> {
     session: &'a mut Session,
     out: &'a mut Vec<u8>,
     any: bool,
-    is_mariadb: bool,
+    modes: Modes,
     /// Statements behind it.
     behind: Vec<u8>,
 }
@@ -305,7 +372,7 @@ impl Changes<'_> {
     fn take(&mut self, setting: Setting<'_>) {
         let number = |number: u64| number.to_string().into_bytes();
         match setting {
-            Setting::SqlMode(bits) => self.set("sql_mode", sql_mode(bits, self.is_mariadb)),
+            Setting::SqlMode(bits) => self.set("sql_mode", self.modes.written(bits)),
             Setting::AutoIncrement(step, first) => {
                 self.set("auto_increment_increment", number(step.into()));
                 self.set("auto_increment_offset", number(first.into()));
@@ -363,21 +430,34 @@ impl Changes<'_> {
         }
     }
 
+    /// Servers that tell nothing of it in their logs (MySQL before 8.0, MariaDB before 10.10) give a TIMESTAMP more attributes than its
+    /// definition has, unless an operator has switched that off.
+    fn untold_timestamps(&mut self, query: &Query<'_>, format: &Format) {
+        let is_older =
+            if format.is_mariadb() { !format.is_at_least((10, 10)) } else { !format.is_at_least((8, 0)) };
+        let tells =
+            || query.settings().flatten().any(|setting| matches!(setting, Setting::ExplicitTimestamps(_)));
+        if is_older && !tells() && defines(query.text) && names_timestamp(query.text) {
+            self.set_switch("explicit_defaults_for_timestamp", false);
+        }
+    }
+
     fn set_switch(&mut self, variable: &'static str, is_on: bool) {
         self.set(variable, if is_on { b"1".to_vec() } else { b"0".to_vec() });
     }
 
     fn of<'c>(session: &'c mut Session, out: &'c mut Vec<u8>) -> Changes<'c> {
-        Changes { session, out, any: false, is_mariadb: false, behind: Vec::new() }
+        Changes { session, out, any: false, modes: Modes::default(), behind: Vec::new() }
     }
 
     /// Sets a collation by its number; one that only one vendor has is the nearest on a server of the other.
     fn set_collation(&mut self, variable: &'static str, number: u16) {
         let value = number.to_string().into_bytes();
-        let Some(Nearest { own, other, collation }) = nearest(number) else {
+        let Some(Nearest { base, own, other, collation }) = nearest(number) else {
             return self.set(variable, value);
         };
         if self.remember(variable, &value) {
+            self.assign_everywhere(variable, base.to_string().as_bytes());
             self.assign_on(&[own], variable, &value);
             self.assign_on(&[other], variable, collation.as_bytes());
         }
@@ -400,11 +480,7 @@ impl Changes<'_> {
         }
         let servers = SOME_SERVERS.iter().find(|(name, _)| *name == variable).map(|(_, servers)| *servers);
         match servers {
-            None => {
-                self.out.extend_from_slice(if self.any { b", " } else { b"SET " });
-                self.assign(variable, &value);
-                self.any = true;
-            }
+            None => self.assign_everywhere(variable, &value),
             Some(servers) if PRIVILEGED.contains(&variable) => self.set_if_other(servers, variable, &value),
             Some(servers) => self.assign_on(servers, variable, &value),
         }
@@ -434,6 +510,12 @@ impl Changes<'_> {
             self.assign(variable, value);
             self.out.extend_from_slice(b" */");
         }
+    }
+
+    fn assign_everywhere(&mut self, variable: &str, value: &[u8]) {
+        self.out.extend_from_slice(if self.any { b", " } else { b"SET " });
+        self.assign(variable, value);
+        self.any = true;
     }
 
     fn assign(&mut self, variable: &str, value: &[u8]) {
@@ -500,6 +582,37 @@ mod tests {
             "SET @@session.auto_increment_increment = 1, @@session.auto_increment_offset = 1, \
              @@session.lc_time_names = 0, @@session.collation_database = DEFAULT;\n"
         );
+    }
+
+    #[test]
+    fn modes_mean_the_same_on_each_vendors_servers() {
+        let mariadb = Modes { is_mariadb: true, ..Modes::default() };
+        let mysql = Modes { rounds: true, ..Modes::default() };
+        let written = |modes: Modes, bits| String::from_utf8(modes.written(bits)).unwrap();
+        assert_eq!(written(mariadb, 2), "2 /*!80001 | 4294967296 */");
+        assert_eq!(written(mariadb, 2 | TIME_ROUND_FRACTIONAL), "2 /*M!100401 | 17179869184 */");
+        assert_eq!(written(mysql, 2), "2 /*M!100401 | 17179869184 */");
+        assert_eq!(written(mysql, 2 | TIME_TRUNCATE_FRACTIONAL), "2 /*!80001 | 4294967296 */");
+        for program in [mariadb, mysql].map(|modes| Modes { is_kept: true, ..modes }) {
+            assert_eq!(written(program, 2), "2");
+        }
+        let own = written(mariadb, 1 << 32);
+        assert!(own.starts_with("4294967296 ") && own.contains("sql_mode = 'EMPTY_STRING_IS_NULL'"), "{own}");
+    }
+
+    #[test]
+    fn a_timestamp_of_older_servers_has_its_attributes() {
+        let prepared = |version: &str, text: &[u8]| {
+            let query = Query { thread: 1, seconds: 0, error: 0, status: b"", schema: b"s", text };
+            let mut out = Vec::new();
+            let format = Format::of_tests(version);
+            Session::default().prepare(&query, &Header::default(), &format, &mut out).unwrap();
+            String::from_utf8(out).unwrap().contains("explicit_defaults_for_timestamp = 0")
+        };
+        let table = b"CREATE TABLE t (at TIMESTAMP)";
+        assert!(prepared("5.6.14-log", table) && prepared("10.5.23-MariaDB", table));
+        assert!(!prepared("9.7.0", table) && !prepared("5.6.14-log", b"CREATE TABLE t (a INT)"));
+        assert!(!prepared("5.6.14-log", b"INSERT INTO t VALUES (TIMESTAMP '2020-01-01')"));
     }
 
     #[test]

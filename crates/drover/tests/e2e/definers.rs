@@ -181,14 +181,19 @@ impl Restricted {
 fn restricted(there: &Restricted, privilege: &str) {
     let definer = ["definer `app`@`localhost`", "definer `root`@`localhost`", privilege];
     let (trust, current_user) = ("log_bin_trust_function_creators = ON", "hint: --definer current-user");
-    let count = format!("may not create {} objects", there.others);
+    let count = format!("{} objects of the dump cannot be created", there.others);
     let others = [&definer[..], &[count.as_str(), current_user]].concat();
     let both = [&others[..], &["function `shop`.`twice`, trigger `shop`.`noted`: You do not have the SUPER privilege and binary logging", trust]].concat();
 
     there.trust(false);
     there.refuses(there.restore("owner", "own_1", ""), "own_1", &both);
     there.refuses(there.restore("owner", "own_1", "--check"), "own_1", &both);
-    let logged = ["may not create 2 objects", "function `shop`.`twice`", "trigger `shop`.`noted`", trust];
+    let logged = [
+        "2 objects of the dump cannot be created",
+        "function `shop`.`twice`",
+        "trigger `shop`.`noted`",
+        trust,
+    ];
     there.refuses(there.restore("owner", "own_1", "--definer current-user"), "own_1", &logged);
     there.refuses(there.copy("own_1", ""), "own_1", &both);
     there.refuses(there.copy("own_1", "--definer current-user"), "own_1", &logged);
@@ -200,7 +205,7 @@ fn restricted(there: &Restricted, privilege: &str) {
     assert!(!output.stderr.contains(trust), "{output}");
     there.refuses(output, "own_1", &others);
     there.refuses(there.copy("own_1", "--check"), "own_1", &others);
-    let all = format!("may not create {} objects", there.others + 1);
+    let all = format!("{} objects of the dump cannot be created", there.others + 1);
     let named = ["definer `app`@`localhost`", privilege, all.as_str()];
     there.refuses(there.restore("owner", "own_1", "--definer app@localhost"), "own_1", &named);
     let restored = there.restore("owner", "own_1", "--definer current-user --json").done().json();

@@ -5,8 +5,8 @@ use drover_sandbox::{Flavour, Server};
 use crate::binlog::sql::logs_of;
 use crate::client::{sql, try_sql, value, wait_until};
 use crate::drover::{Output, copy, drover_on, dump, restore, run, verify};
-use crate::throttle::replica_with;
 use crate::servers::{on_both, start_unsynced};
+use crate::throttle::replica_with;
 
 on_both!(none_runs_beside_its_rows, on_a_replica, schedules_that_have_ended, switched_on_later);
 

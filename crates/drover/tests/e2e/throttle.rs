@@ -161,7 +161,8 @@ fn lag_of_replicas(flavour: Flavour) {
         run(&mut with_url(&line, dir.path())).refused(&["--max-lag", "its replication does not run"]);
     assert!(!output.stderr.contains("secret"), "{output}");
     sql(&replica, "START REPLICA");
-    let has_rows = "SELECT COUNT(*) = 2 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'throttle_lag_rows'";
+    let has_rows =
+        "SELECT COUNT(*) = 2 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'throttle_lag_rows'";
     wait_until("the replica has it all", || value(&replica, has_rows) == "1" && lag_of(&replica) == Some(0));
     // MariaDB's source knows where it is, and root may not log in there; MySQL's does not.
     let culprits: &[&str] = match flavour {

@@ -406,7 +406,13 @@ impl<'a, 'h, D: Destination> Reader<'a, 'h, D> {
         let keyed = self.range.job.table.key.is_some();
         let mut ceiling = statement.ceiling;
         let (mut rows, mut last) = (0, None);
-        while let Some(row) = stream.next_row().doing(reading)? {
+        loop {
+            // An error is large, and is not moved for each row that is none.
+            let row = match stream.next_row() {
+                Ok(Some(row)) => row,
+                Ok(None) => break,
+                Err(error) => return Err(error).doing(reading),
+            };
             if let Some(most) = ceiling {
                 let number = self.lines.number_of(&row).map_err(|error| at_row(error, name, rows + 1))?;
                 if number > most {
@@ -420,8 +426,10 @@ impl<'a, 'h, D: Destination> Reader<'a, 'h, D> {
             rows += 1;
             let is_last = statement.limit == Some(rows);
             let is_full = self.lines.bytes() >= self.range.job.place.file_bytes();
-            let key = self.lines.add(row, keyed && (is_last || is_full), self.destination);
-            let key = key.map_err(|error| at_row(error, name, rows))?;
+            let key = match self.lines.add(row, keyed && (is_last || is_full), self.destination) {
+                Ok(key) => key,
+                Err(error) => return Err(at_row(error, name, rows)),
+            };
             if let Some(bytes) = self.meter.passes(&self.lines) {
                 self.obey(bytes, statement)?;
             }

@@ -8,6 +8,7 @@ use drover_db::{Connection, Stop};
 
 use super::context::{Context, NOT_MADE, reads_other};
 use super::definition::Definition;
+use super::modes;
 use super::references::References;
 use super::script::{Script, Session, Statement, is_system};
 use crate::dump::catalog::Name;
@@ -72,7 +73,8 @@ impl Inventory {
             is_named |= statement.needs_schema() || matches!(statement.kind, Kind::Use(_));
             if statement.kind == Kind::Session && Session::is_concerned(&statement.text) {
                 // What the server does not take fails when it counts.
-                if !matches!(probe.execute(&statement.text), Ok(_) | Err(drover_db::Error::Server(_))) {
+                let set = modes::set(probe, &statement.text, statement.dialect);
+                if !matches!(set, Ok(_) | Err(drover_db::Error::Server(_))) {
                     return Err(Error::found("the connection was lost while the dump was being read"));
                 }
                 session = Session::of(probe)?;

@@ -15,6 +15,7 @@ mod history;
 mod input;
 mod inventory;
 mod kept;
+mod modes;
 mod mydumper;
 mod player;
 mod printed;

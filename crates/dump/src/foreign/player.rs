@@ -13,6 +13,7 @@ use super::generated::Generated;
 use super::history::RowEnd;
 use super::input;
 use super::kept;
+use super::modes;
 use super::replicated;
 use super::script::{Statement, use_statement};
 use super::target::Made;
@@ -137,13 +138,15 @@ impl Player<'_, '_> {
         self.connection.set("sql_mode", "@drover_sql_mode").doing(doing)
     }
 
-    /// Runs a SET of the session's. drover commits: without autocommit, what comes between its transactions would be lost.
-    pub(super) fn set(&mut self, statement: &Statement) -> Result<()> {
-        self.connection.execute(&statement.text).map_err(|source| failed(statement, source))?;
+    /// Runs a SET of the session's; what it has run, if the target did not take that. drover commits: without autocommit, what comes between
+    /// its transactions would be lost.
+    pub(super) fn set(&mut self, statement: &Statement) -> Result<Option<Vec<u8>>> {
+        let other = modes::set(self.connection, &statement.text, statement.dialect);
+        let other = other.map_err(|source| failed(statement, source))?;
         if contains(&statement.text, b"autocommit") {
             self.connection.set("autocommit", 1).doing(|| "setting autocommit")?;
         }
-        Ok(())
+        Ok(other)
     }
 
     /// Before rows go into a table: refuses what is not to be filled.

@@ -215,9 +215,11 @@ impl<'a, 'c> Reader<'a, 'c> {
         self.is_current(table) || self.latest.as_ref() == Some(table)
     }
 
-    fn set(&mut self, statement: Statement) -> Result<()> {
+    fn set(&mut self, mut statement: Statement) -> Result<()> {
         self.flush()?;
-        self.player.set(&statement)?;
+        if let Some(taken) = self.player.set(&statement)? {
+            statement.text = taken;
+        }
         if Session::is_concerned(&statement.text) {
             self.session = Session::of(self.player.connection)?;
             self.script.set_session(&self.session);
@@ -382,7 +384,7 @@ fn apply(player: &mut Player<'_, '_>, settings: &Settings, applied: &mut usize, 
     for statement in missing {
         match &statement.kind {
             Kind::Use(_) => player.run(&statement)?,
-            _ => player.set(&statement)?,
+            _ => drop(player.set(&statement)?),
         }
         *applied += 1;
     }

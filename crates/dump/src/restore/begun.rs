@@ -39,7 +39,11 @@ impl Begun {
 
 /// What a person is told where rows come as statements.
 pub(super) const NO_FILES: &str = "the server takes no files from its clients (local_infile is OFF): rows are sent as INSERT statements, which is \
-                        slower; --enable-local-infile switches it on meanwhile";
+                        slower; --enable-local-infile switches it on meanwhile, with an account that has SYSTEM_VARIABLES_ADMIN or SUPER";
+
+/// What a person is told whose target follows another server.
+pub(super) const A_REPLICA: &str = "the target is a replica: what is written here is not on its source, and ends its replication where the two meet, as \
+                         with GTIDs; restore on the source, and it comes here by itself";
 
 /// What a person is told where events run whose server may follow another one.
 const MAY_BE_A_REPLICA: &str = "scheduled events run on the target from now on: this account may not see whether it is a replica (REPLICATION CLIENT, \
@@ -84,6 +88,9 @@ impl<'a> Restore<'a> {
         let local_infile = LocalInfile::wish(self.options, self.args.enable_local_infile)?;
         if !local_infile.is_on() {
             warnings.push(NO_FILES.into());
+        }
+        if events::is_replica(coordinator)? == Some(true) {
+            warnings.push(A_REPLICA.into());
         }
         steps::lock_schemas(coordinator, self.manifest, self.renames)?;
         self.progress.phase("creating the tables");

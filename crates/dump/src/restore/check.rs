@@ -225,15 +225,20 @@ fn ask(
     let kinds: [fn(&Schema) -> &Vec<Object>; 4] =
         [|s| &s.views, |s| &s.routines, |s| &s.triggers, |s| &s.events];
     let objects = kinds.into_iter().flat_map(|kind| each(manifest, kind));
-    let mut programs = BTreeMap::new();
+    let (mut programs, mut zones) = (BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
     for (schema, object) in objects.filter(|(_, object)| !object.broken) {
         let statements = scripts.read(&object.script)?;
         let dialect = dialect(&statements);
         let program = statements.iter().find_map(|text| Program::parse(text, dialect));
         let name = quote::qualified(&schema.name, &object.name);
-        programs.extend(program.map(|program| (format!("{} {name}", object.kind.to_lowercase()), program)));
+        let name = format!("{} {name}", object.kind.to_lowercase());
+        let zone = statements.iter().find_map(|text| text.strip_prefix(b"SET time_zone = "));
+        zone.into_iter().for_each(|zone| zones.entry(zone.to_vec()).or_default().push(name.clone()));
+        programs.extend(program.map(|program| (name, program)));
     }
-    Asked::of(connection, definers, &programs, users)
+    let mut asked = Asked::of(connection, definers, &programs, users)?;
+    asked.ask_about_zones(connection, &zones)?;
+    Ok(asked)
 }
 
 /// A dump as the target takes it.

@@ -16,11 +16,16 @@ pub(super) fn no_expression(column: &mut Phrase, notes: &mut Notes) {
     let end = value_end(column, first);
     let token = column.token(first);
     let is_long = is_long(&type_of(column)) && !token.is_word("NULL");
-    if token.is_symbol(b'(') || is_call(column, first, end) || is_long {
+    if token.is_symbol(b'(') || is_name(column, first) || is_call(column, first, end) || is_long {
         let text = column.cut(word.start..end);
         let reason = "the target's version takes no expression as a default: a row must be given its value";
         notes.add(&text, "", Why::lost(reason));
     }
+}
+
+/// Whether a default is another column's value, whose name MariaDB prints alone.
+fn is_name(column: &Phrase, first: usize) -> bool {
+    column.token(first).kind == Kind::Quoted
 }
 
 /// Whether a default is a call of a function, but for the time of now where a column may have it.
@@ -57,6 +62,21 @@ const NOT_IN_MYSQL: [(&str, &str); 4] = {
     [("nextval(", SEQUENCE), ("lastval(", SEQUENCE), ("uuid_v4(", UUID), ("uuid_v7(", UUID)]
 };
 
+/// A default that calls a function which no MariaDB has is cut.
+pub(super) fn for_mariadb(column: &mut Phrase, notes: &mut Notes) {
+    let Some(word) = column.find(&["DEFAULT"]) else { return };
+    let end = value_end(column, column.code(word.end));
+    let calls = |at: usize| {
+        let token = column.token(at);
+        let is_of_mysql = ["uuid_to_bin", "bin_to_uuid"].iter().any(|name| token.is_word(name));
+        is_of_mysql && column.token(at + 1).is_symbol(b'(')
+    };
+    if (word.end..end).any(calls) {
+        let text = column.cut(word.start..end);
+        notes.add(&text, "", Why::lost("MariaDB has no such function: a row must be given its value"));
+    }
+}
+
 /// MySQL takes an expression as a default only in parentheses, and for long types nothing else.
 pub(super) fn for_mysql(column: &mut Phrase, notes: &mut Notes) {
     let Some(word) = column.find(&["DEFAULT"]) else { return };
@@ -71,7 +91,7 @@ pub(super) fn for_mysql(column: &mut Phrase, notes: &mut Notes) {
     }
     let token = column.token(first);
     let is_long = is_long(&type_of(column)) && !token.is_word("NULL") && !token.is_symbol(b'(');
-    if is_call(column, first, end) || is_long {
+    if is_name(column, first) || is_call(column, first, end) || is_long {
         let with = format!("({value})");
         let reason = "MySQL takes an expression, and any default of a long type, only in parentheses";
         notes.add("DEFAULT expression", "DEFAULT (expression)", Why::kept(reason));
@@ -84,6 +104,23 @@ mod tests {
     use super::*;
     use drover_db::Vendor;
     use drover_db::sql::Dialect;
+
+    #[test]
+    fn defaults_of_the_other_vendor() {
+        let rewritten = |text: &str, rewrite: fn(&mut Phrase, &mut Notes)| {
+            let (mut phrase, mut notes) = (Phrase::of(text.as_bytes(), Dialect::default()), Notes::new("x"));
+            rewrite(&mut phrase, &mut notes);
+            String::from_utf8(phrase.to_text()).unwrap()
+        };
+        assert_eq!(
+            rewritten("`b` int(11) DEFAULT `a` COMMENT 'x'", for_mysql),
+            "`b` int(11) DEFAULT (`a`) COMMENT 'x'"
+        );
+        assert_eq!(rewritten("`b` int(11) DEFAULT `a`", no_expression), "`b` int(11)");
+        let uuid = "`id` binary(16) NOT NULL DEFAULT (uuid_to_bin(uuid(),1))";
+        assert_eq!(rewritten(uuid, for_mariadb), "`id` binary(16) NOT NULL");
+        assert_eq!(rewritten("`id` int DEFAULT '1'", for_mariadb), "`id` int DEFAULT '1'");
+    }
 
     #[test]
     fn functions_of_later_versions() {

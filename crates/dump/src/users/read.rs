@@ -62,7 +62,8 @@ pub(super) fn rows(connection: &mut Connection, sql: &str, what: &str) -> Result
         ),
         Some(er::NO_SUCH_TABLE) => Error::with_hint(
             format!("accounts cannot be read: the server has no {what}"),
-            "of MariaDB they are read from 10.4 on; without --users the schemas are dumped",
+            "of MariaDB they are read from 10.4 on, of TiDB not: leave out --users, and make the accounts on the new server by hand; SHOW CREATE USER and SHOW \
+             GRANTS of the old one tell them",
         ),
         _ => Error::Server { doing: format!("reading {what}"), source: error },
     })

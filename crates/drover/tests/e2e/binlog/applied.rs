@@ -9,8 +9,8 @@ use super::sql::{logged, logs_of};
 use crate::client::{Session, sql, try_sql, value, wait_until};
 use crate::drover::{Running, copy, drover, drover_on, dump, restore, run};
 use crate::files::manifest;
-use crate::throttle::replica_with;
 use crate::servers::{on_both, start_unsynced};
+use crate::throttle::replica_with;
 
 on_both!(
     under_another_name,

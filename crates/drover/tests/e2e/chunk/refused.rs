@@ -5,8 +5,8 @@ use drover_sandbox::Flavour;
 use super::{assert_forgotten, chunk};
 use crate::client::{sql, value};
 use crate::drover::run;
-use crate::throttle::replica_of;
 use crate::servers::{on_both, source, start};
+use crate::throttle::replica_of;
 
 on_both!(
     statements,

@@ -8,8 +8,8 @@ use drover_sandbox::{Flavour, Server};
 use super::{assert_forgotten, chunk, make, parts_done};
 use crate::client::{Session, sql, value, wait_until};
 use crate::drover::{Running, run};
-use crate::throttle::{lag_of, replica_of};
 use crate::servers::{on_both, source, start, start_unsynced};
+use crate::throttle::{lag_of, replica_of};
 
 on_both!(rate, what_a_short_run_logs, pause_file, load, lag_by_heartbeat, lag_by_status);
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{check, findings, state};
 use crate::client::{sql, try_sql, value, wait_until};
 use crate::drover::{drover, drover_on, run};
-use crate::throttle::{lag_of, replica_of};
 use crate::servers::{on_both, start};
+use crate::throttle::{lag_of, replica_of};
 
 on_both!(statements, rows, what_a_crash_loses, replicas, a_log_that_fills_the_disk, nobody_sees_it);
 

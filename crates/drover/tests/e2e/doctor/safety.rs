@@ -9,8 +9,8 @@ use super::{check, findings, state};
 use crate::client::{sql, value};
 use crate::drover::run;
 use crate::drover::{drover, drover_on};
-use crate::throttle::replica_of;
 use crate::servers::{on_both, start_unsynced};
+use crate::throttle::replica_of;
 
 on_both!(general_log, accounts, system_tablespace, writable_replica, last_backup, nobody_sees_it);
 

@@ -10,8 +10,8 @@ use super::binlog::quick;
 use super::{check, doctor, findings, state};
 use crate::client::{Session, client, run_script, sql, wait_until};
 use crate::drover::{Running, drover, drover_on, run};
-use crate::throttle::replica_of;
 use crate::servers::{on_both, start, start_unsynced};
+use crate::throttle::replica_of;
 
 on_both!(
     tables,

@@ -9,8 +9,8 @@ use drover_sandbox::{Flavour, Server};
 use crate::big::{big_dump, big_source};
 use crate::client::{sql, wait_until};
 use crate::drover::{Running, copy, dump, restore, run, verify};
-use crate::throttle::replica_of;
 use crate::servers::{on_both, source, start};
+use crate::throttle::replica_of;
 
 on_both!(binary_log, redo_log, replicas);
 
