@@ -62,21 +62,6 @@ const NOT_IN_MYSQL: [(&str, &str); 4] = {
     [("nextval(", SEQUENCE), ("lastval(", SEQUENCE), ("uuid_v4(", UUID), ("uuid_v7(", UUID)]
 };
 
-/// A default that calls a function which no MariaDB has is cut.
-pub(super) fn for_mariadb(column: &mut Phrase, notes: &mut Notes) {
-    let Some(word) = column.find(&["DEFAULT"]) else { return };
-    let end = value_end(column, column.code(word.end));
-    let calls = |at: usize| {
-        let token = column.token(at);
-        let is_of_mysql = ["uuid_to_bin", "bin_to_uuid"].iter().any(|name| token.is_word(name));
-        is_of_mysql && column.token(at + 1).is_symbol(b'(')
-    };
-    if (word.end..end).any(calls) {
-        let text = column.cut(word.start..end);
-        notes.add(&text, "", Why::lost("MariaDB has no such function: a row must be given its value"));
-    }
-}
-
 /// MySQL takes an expression as a default only in parentheses, and for long types nothing else.
 pub(super) fn for_mysql(column: &mut Phrase, notes: &mut Notes) {
     let Some(word) = column.find(&["DEFAULT"]) else { return };
@@ -117,9 +102,6 @@ mod tests {
             "`b` int(11) DEFAULT (`a`) COMMENT 'x'"
         );
         assert_eq!(rewritten("`b` int(11) DEFAULT `a`", no_expression), "`b` int(11)");
-        let uuid = "`id` binary(16) NOT NULL DEFAULT (uuid_to_bin(uuid(),1))";
-        assert_eq!(rewritten(uuid, for_mariadb), "`id` binary(16) NOT NULL");
-        assert_eq!(rewritten("`id` int DEFAULT '1'", for_mariadb), "`id` int DEFAULT '1'");
     }
 
     #[test]

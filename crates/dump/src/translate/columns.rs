@@ -222,7 +222,6 @@ pub(super) fn unknown_option(phrase: &Phrase) -> Option<(usize, usize)> {
 fn for_mariadb(column: &mut Phrase, target: &Target, notes: &mut Notes) -> Fate {
     words::literals(column, target, notes);
     words::functions(column, target, notes);
-    column_defaults::for_mariadb(column, notes);
     geometry_collection(column, notes);
     if target.unknown_types.contains("json") {
         text_type(column, target, notes);
