@@ -27,12 +27,11 @@ use super::collations::{with_defaults, with_known};
 use super::definitions::{Sort, sort};
 use super::dry_run::Said;
 use super::events::Batch;
-use super::not_kept::{Keeper, keeper};
 use super::sink::Sink;
 use super::transaction::{Definition, Mode, Order, Piece, Start, Transaction};
 use super::types::with_json_as_text;
 use super::worker::shortened;
-use super::{constraints, passwords, position, tables};
+use super::{not_kept, position, tables};
 
 /// A transaction is handed on when it has so many bytes, and what follows is while it is applied.
 const LARGE: usize = 4 << 20;
@@ -379,12 +378,8 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             (item.format.is_mariadb() && target.vendor == Vendor::MySql)
                 .then(|| with_json_as_text(&text, dialect)),
         ];
-        if let Some(other) = others.into_iter().flatten().flatten().next() {
-            text = other;
-        }
-        let (from, to) = (Keeper::of_logs(item.format), keeper(target));
-        text = constraints::as_kept(&text, dialect, from, to).unwrap_or(text);
-        text = passwords::as_logged(&text, dialect, to).unwrap_or(text);
+        text = others.into_iter().flatten().flatten().next().unwrap_or(text);
+        text = not_kept::as_there(text, dialect, item.format, target);
         let is_definition = sort(query.text, dialect) != Sort::Rows;
         let (named, kept) = with_defaults(&text, dialect, DefaultCollations::of(query, item.format)?, target);
         let is_named = named.is_some();

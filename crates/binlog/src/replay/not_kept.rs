@@ -11,6 +11,7 @@ use crate::log::Format;
 use super::events::Target;
 use super::sink::Sink;
 use super::transaction::Start;
+use super::{constraints, passwords};
 
 /// Something that the logs' server has and the target does not keep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,7 +32,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn of_logs(format: &Format) -> Self {
+    fn of_logs(format: &Format) -> Self {
         let vendor = if format.is_mariadb() { Vendor::MariaDb } else { Vendor::MySql };
         Self { vendor, version: format.numbers() }
     }
@@ -98,7 +99,14 @@ impl Sink<'_> {
     }
 }
 
-pub(super) fn keeper(target: &Target) -> Keeper {
+/// The statement with the constraints and passwords that the logs' server kept of it.
+pub(super) fn as_there(text: Vec<u8>, dialect: Dialect, format: &Format, target: &Target) -> Vec<u8> {
+    let (from, to) = (Keeper::of_logs(format), keeper(target));
+    let text = constraints::as_kept(&text, dialect, from, to).unwrap_or(text);
+    passwords::as_logged(&text, dialect, to).unwrap_or(text)
+}
+
+fn keeper(target: &Target) -> Keeper {
     Keeper { vendor: target.vendor, version: target.numbers() }
 }
 

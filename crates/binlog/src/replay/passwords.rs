@@ -23,7 +23,7 @@ pub(super) fn as_logged(text: &[u8], dialect: Dialect, target: Keeper) -> Option
     Some(format!("ALTER USER {} IDENTIFIED WITH {plugin} AS '{value}'", account.trim_end()).into_bytes())
 }
 
-/// By which plugin an account logs in of whose password this is kept. MariaDB's others are told apart by no mark: ed25519 has 43 characters.
+/// The plugin whose hash this is. MariaDB's other plugins mark theirs with nothing; the one in use is ed25519.
 fn plugin(value: &[u8]) -> Option<&'static str> {
     match value {
         [] => None,

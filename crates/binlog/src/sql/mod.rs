@@ -7,6 +7,7 @@ mod default_collations;
 mod history;
 mod json_lines;
 pub(crate) mod literal;
+mod modes;
 mod rows;
 mod session;
 mod statements;
