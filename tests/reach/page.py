@@ -13,6 +13,10 @@ version can hold ([nasty.sql](../tests/reach/nasty.sql)), and what comes out is 
 - **no**: refused, for the reason given, and nothing was changed. Of logs, a dry run says so.
 
 Numbers lead to the reasons, in the servers' words, below.
+
+Versions between these (MySQL 8.4, MariaDB 10.3, 10.4, 10.6) were not tried: drover asks a server what it can and does not go by its number.
+TiDB has [a page of its own](tidb.md), as have [Amazon RDS](amazon-rds.md), [Aurora](amazon-aurora.md), [Google Cloud SQL](google-cloud-sql.md)
+and [Azure](azure.md).
 """
 
 

@@ -288,8 +288,8 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             _ if self.is_full() => {
-                "three connections at once are enough for a dump or a restore, which then has one worker; a dump of tables without transactions (MyISAM) \
-                 needs four, and limits that are watched one more; SHOW PROCESSLIST shows who has the others (max_user_connections, max_connections)"
+                "SHOW PROCESSLIST shows who has them (max_user_connections, max_connections); for a dump or a restore three connections at once are enough, then \
+                 with one worker; a dump of tables without transactions (MyISAM) needs four, and limits that are watched one more"
             }
             Self::Server(error) if error.is_read_only() => {
                 "the server takes no changes: it is a replica, or read_only is set there; use the one that is written to"

@@ -96,7 +96,7 @@ fn small_things_of_10_2() {
     run(&mut dump(server, "s --users", &dir.path().join("d"))).refused(&[
         "mysql.global_priv",
         "from 10.4 on",
-        "without --users",
+        "leave out --users",
     ]);
     assert!(!dir.path().join("d").exists(), "something was written");
     let report = run(&mut drover_on(server, "--json doctor --interval 50ms"));

@@ -36,3 +36,4 @@ mod told;
 mod undo;
 mod unlike_case;
 mod variables;
+mod versions;

@@ -147,12 +147,7 @@ impl<'a> Walk<'a> {
 
     /// Option files as the page has them, and nothing of an earlier walk.
     fn make_ready(&self) {
-        let (user, password) = self.user;
-        let port = self.gate.port();
-        let login = format!("user = {user}\npassword = {password}\nskip-ssl\n");
-        let managed =
-            format!("[client]\nhost = 127.0.0.1\nport = {port}\n{login}[drover]\nget-server-public-key\n");
-        fs::write(self.path("db.cnf"), managed).unwrap();
+        fs::write(self.path("db.cnf"), self.option_file()).unwrap();
         let plain = format!("[client]\nsocket = {}\nuser = root\nskip-ssl\n", self.plain.socket().display());
         for name in ["new.cnf", "old.cnf"] {
             fs::write(self.path(name), &plain).unwrap();
@@ -168,6 +163,22 @@ impl<'a> Walk<'a> {
         let definers = [ADMIN.0, MADE.0]
             .map(|name| format!("CREATE USER IF NOT EXISTS {name}@'%'; GRANT ALL ON shop.* TO {name}@'%'"));
         sql(self.plain, "mysql", &format!("DROP DATABASE IF EXISTS shop; {}", definers.join("; ")));
+    }
+
+    /// The page's option file, with the place and the login of this server and without TLS.
+    fn option_file(&self) -> String {
+        let (user, password) = self.user;
+        let lines = self.service.page.lines(ACCOUNT, "ini", self.version);
+        let here = |line: &String| match line.split_once(" = ").map_or(line.as_str(), |(name, _)| name) {
+            section if section.starts_with('[') => format!("{section}\n"),
+            "host" => format!("host = 127.0.0.1\nport = {}\n", self.gate.port()),
+            "user" => format!("user = {user}\n"),
+            "password" => format!("password = {password}\n"),
+            "ssl-ca" => "skip-ssl\n".to_owned(),
+            "ssl-mode" => "ssl-mode = DISABLED\nget-server-public-key\n".to_owned(),
+            other => panic!("an option that the test does not know: {other}"),
+        };
+        lines.iter().map(here).collect()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -188,8 +199,10 @@ impl<'a> Walk<'a> {
             self.gate.port()
         );
         let plain = format!("root@localhost/?socket={}", self.plain.socket().display());
+        let (_, of_tls) = line.split_once("@db.example/").unwrap_or_default();
+        let of_tls = of_tls.split('\'').next().unwrap_or_default();
         let line = line
-            .replace("drover:a-long-password@db.example", &managed)
+            .replace(&format!("drover:a-long-password@db.example/{of_tls}"), &managed)
             .replace("root:a-long-password@old.example", &plain)
             .replace("binlog.000018", &log.display().to_string())
             .replace("| mysql ", "| mariadb ")
