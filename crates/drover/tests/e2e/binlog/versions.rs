@@ -1,5 +1,5 @@
-//! Statements in logs of one version on a server of another, older or newer, of the same vendor or the other: what the target would make otherwise is as it was where the log
-//! was written.
+//! Statements in logs of one version on a server of another, older or newer, of the same vendor or the other: what the target would make
+//! otherwise is as it was where the log was written.
 
 use std::path::PathBuf;
 use std::process::Command;
