@@ -4,6 +4,7 @@
 
 mod cluster;
 pub mod collations;
+pub mod engines;
 pub mod er;
 mod error;
 pub mod grants;
@@ -11,6 +12,7 @@ pub mod health;
 pub mod options;
 pub mod quote;
 pub mod replays;
+pub mod schemas;
 pub mod server;
 pub mod session;
 pub mod sql;

@@ -103,7 +103,7 @@ fn of_target(args: &ReplayArgs, stop: &Arc<Stop>) -> Arc<Stop> {
 
 /// Where a dump or a copy was taken, and what it has. Rows of several moments have no one position from which the logs go on.
 fn dump_before(dump: &Path) -> Result<After, Failure> {
-    let manifest = Manifest::load(dump)?;
+    let manifest = Manifest::load(dump).map_err(drover_dump::Error::from)?;
     if let Some(mixed) = manifest.mixed() {
         let hint = match manifest.snapshot.inconsistent {
             true => {

@@ -14,8 +14,8 @@ use drover_db::sql::program::Program;
 use drover_db::{Connection, er, server};
 
 use crate::error::Doing;
-use crate::translate::Refusal;
 use crate::{Error, Result};
+use drover_format::Refusal;
 
 /// How many objects an error lists that are refused for one reason.
 const SHOWN: usize = 5;

@@ -36,6 +36,9 @@ pub enum Error {
     /// The place of a dump cannot be used; what cannot be read or written there is a [`Error::File`].
     #[error(transparent)]
     Store(drover_store::Error),
+    /// A dump, or a file of it, is not what it should be; what cannot be read or written is a [`Error::File`].
+    #[error(transparent)]
+    Format(drover_format::Error),
     /// A limit on the servers cannot be watched, or ends the work.
     #[error(transparent)]
     Throttle(drover_throttle::Error),
@@ -117,6 +120,7 @@ impl Error {
             Self::File { .. } if self.is_full_disk() => Some("free some space there".into()),
             Self::File { source, .. } => Failure::of(source)?.hint().map(Into::into),
             Self::Store(error) => error.hint().map(Into::into),
+            Self::Format(error) => error.hint().map(Into::into),
             Self::Throttle(error) => error.hint(),
             Self::Found { hint, .. } => hint.clone(),
             Self::Stopped => None,
@@ -129,6 +133,16 @@ impl From<drover_store::Error> for Error {
         match error {
             drover_store::Error::File { path, source } => Self::File { path, source },
             error => Self::Store(error),
+        }
+    }
+}
+
+impl From<drover_format::Error> for Error {
+    fn from(error: drover_format::Error) -> Self {
+        match error {
+            drover_format::Error::File { path, source } => Self::File { path, source },
+            drover_format::Error::Store(error) => error.into(),
+            error => Self::Format(error),
         }
     }
 }

@@ -9,8 +9,6 @@ mod definer;
 mod dump;
 mod error;
 mod foreign;
-mod format;
-mod kind;
 mod mask;
 mod pool;
 mod progress;
@@ -24,16 +22,14 @@ mod users;
 pub use copy::{CopyArgs, CopyReport, check_copy, copy, renames as copy_renames};
 pub use definer::Definer;
 pub use drover_db::options::Load;
+pub use drover_format::{NotHeld, Refusal, Rewrite, manifest};
 pub use drover_report::{Progress, ProgressSnapshot};
 pub use dump::{DumpArgs, DumpReport, SourceArgs, dump};
 pub use error::{Error, Result};
 pub use foreign::{ForeignReport, ForeignTable, is_foreign, restore_foreign};
 #[doc(hidden)]
 pub use foreign::{plain_rows_are_plain, statements};
-pub use format::manifest;
 pub use restore::{
     CheckReport, Difference, Events, RestoreArgs, RestoreReport, TargetArgs, UsersReport, VerifyArgs,
     VerifyReport, check, first_unlike, restore, verify,
 };
-pub use translate::{Refusal, Rewrite};
-pub use users::translate::NotHeld;

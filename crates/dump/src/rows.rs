@@ -6,11 +6,11 @@ use drover_db::wire::{Field, LargeRow, RawRow, RowStream, next_field};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Doing;
-use crate::format::digest::Digest;
-use crate::format::manifest::Chunk;
 use crate::mask::Masker;
 use crate::progress::Share;
 use crate::{Error, Result};
+use drover_format::digest::Digest;
+use drover_format::manifest::Chunk;
 
 /// Text is handed on in pieces of about this many bytes.
 const PIECE: usize = 256 << 10;

@@ -15,13 +15,13 @@ use super::run::{held_by, lost_history};
 use crate::dump::reader::Place;
 use crate::dump::source::Source;
 use crate::error::Doing;
-use crate::format::files::Compressor;
-use crate::format::manifest::RowFormat;
 use crate::progress::Progress;
 use crate::restore::CheckReport;
 use crate::restore::check::try_on_target;
 use crate::session;
 use crate::{Error, Result};
+use drover_format::files::Compressor;
+use drover_format::manifest::RowFormat;
 
 /// A directory for scripts, gone when the value is dropped.
 struct Scratch(PathBuf);

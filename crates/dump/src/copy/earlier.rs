@@ -10,12 +10,12 @@ use crate::dump::catalog::{self, Name, RelationKind};
 use crate::dump::journal::Kept;
 use crate::dump::ranges;
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Schema, Table};
-use crate::format::names;
 use crate::restore::objects::drop_word;
 use crate::restore::rename::Renames;
 use crate::restore::steps::Steps;
 use crate::{Error, Result};
+use drover_format::manifest::{Manifest, Schema, Table};
+use drover_format::names;
 
 /// What the target holds of an earlier run, and what is to be there.
 pub(super) struct Earlier<'a> {

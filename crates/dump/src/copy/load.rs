@@ -10,7 +10,6 @@ use crate::dump::catalog::Name;
 use crate::dump::destination::Destination;
 use crate::dump::ranges::Range;
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Key};
 use crate::restore::inflow::{Inflow, Way};
 use crate::restore::load::{ATTEMPTS, Expected, Refusal, is_deadlock, is_of_invalid_text};
 use crate::restore::rows_only;
@@ -19,6 +18,7 @@ use crate::restore::steps::Steps;
 use crate::restore::targets::Target;
 use crate::rows::Out;
 use crate::{Error, Result};
+use drover_format::manifest::{Chunk, Key};
 
 /// What the step begins with that names the tables by way of which a chunk goes. A run that goes on drops them, since it may
 /// have no chunk of that name.

@@ -27,8 +27,6 @@ use crate::dump::source::{Holds, Source, View};
 use crate::dump::tables::TablePlan;
 use crate::dump::warnings::{lost_documents, lost_zeros};
 use crate::error::Doing;
-use crate::format::files::Compressor;
-use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table, TargetOutcome};
 use crate::progress::Progress;
 use crate::restore::begun::Begun;
 use crate::restore::check::{Preparation, Prepared, may_create};
@@ -38,10 +36,12 @@ use crate::restore::steps::{Steps, lock_schemas};
 use crate::restore::targets::{Coming, Target, is_transactional};
 use crate::restore::{RestoreReport, rows_only};
 use crate::session;
-use crate::translate::{Rewrite, Translator};
+use crate::translate::Translator;
 use crate::translate::{no_history, takes_history};
-use crate::users::translate::NotHeld;
 use crate::{Error, Result};
+use drover_format::files::Compressor;
+use drover_format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table, TargetOutcome};
+use drover_format::{NotHeld, Rewrite};
 
 /// What came of a copy.
 #[derive(Debug, Clone, Serialize)]

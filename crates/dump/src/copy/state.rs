@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::args::CopyArgs;
 use crate::dump::catalog::Name;
 use crate::dump::journal::{Journal, Kept, Wanted};
-use crate::format::digest::Digest;
-use crate::format::manifest::FILE_NAME as MANIFEST;
 use crate::restore::steps::{self, Steps};
 use crate::{Error, Result};
+use drover_format::digest::Digest;
+use drover_format::manifest::FILE_NAME as MANIFEST;
 
 pub(crate) const FILE_NAME: &str = "copy.json";
 

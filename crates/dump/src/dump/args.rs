@@ -8,9 +8,9 @@ use drover_throttle::ThrottleArgs;
 use drover_units::read::{Size, whole_seconds};
 
 use super::chosen::Condition;
-use crate::format::files::Compressor;
-use crate::format::manifest::{Contents, RowFormat};
 use crate::{Error, Result};
+use drover_format::files::Compressor;
+use drover_format::manifest::{Contents, RowFormat};
 
 /// What is read of a server, and how: options of a dump and of a copy.
 #[derive(Debug, clap::Args)]

@@ -12,8 +12,8 @@ use super::catalog::Name;
 use super::tables::TablePlan;
 use super::view_order;
 use crate::Result;
-use crate::format::manifest::{Manifest, Object, Schema, Script, Table};
-use crate::format::script::use_line;
+use drover_format::manifest::{Manifest, Object, Schema, Script, Table};
+use drover_format::script::use_line;
 
 /// The name of the shell script.
 const SCRIPT: &str = "restore.sh";

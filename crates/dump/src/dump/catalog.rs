@@ -1,6 +1,7 @@
 //! What the server says it holds. Names are compared here, byte for byte: the catalogue's own comparisons take `Shop`
 //! and `shop` for the same.
 
+use drover_db::engines::has_rows_elsewhere;
 use drover_db::table::{self, UniqueKey};
 use drover_db::wire::Rows;
 use drover_db::{Connection, Row, er, quote, server};
@@ -35,15 +36,6 @@ pub(crate) struct Relation {
 
 /// Engines that keep the rows in the order of the primary key.
 const CLUSTERED: [&str; 2] = ["INNODB", "ROCKSDB"];
-
-/// Engines whose tables show rows that are kept in other tables or servers, as the catalogue names them.
-const ROWS_ELSEWHERE: [&str; 9] =
-    ["MRG_MYISAM", "FEDERATED", "CONNECT", "SPIDER", "OQGRAPH", "VP", "S3", "SPHINX", "CASSANDRA"];
-
-/// Whether an engine's tables show rows that are kept in other tables or servers.
-pub(crate) fn has_rows_elsewhere(engine: &str) -> bool {
-    ROWS_ELSEWHERE.iter().any(|other| engine.eq_ignore_ascii_case(other))
-}
 
 impl Relation {
     /// A table of which only the name is known.
@@ -87,7 +79,7 @@ pub(crate) fn schemas(connection: &mut Connection) -> Result<Vec<String>> {
 
 /// Everything that has rows or looks like it, outside of the server's own schemas.
 pub(crate) fn relations(connection: &mut Connection) -> Result<Vec<Relation>> {
-    let system = super::select::SYSTEM_SCHEMAS.map(quote::string).join(", ");
+    let system = drover_db::schemas::SYSTEM.map(quote::string).join(", ");
     let sql = format!(
         "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH, CREATE_OPTIONS FROM \
          information_schema.TABLES \
@@ -100,7 +92,7 @@ pub(crate) fn relations(connection: &mut Connection) -> Result<Vec<Relation>> {
 /// Asks for the names of all that [`relations`] gives. The server opens no table for it: one that is being altered could have to be waited
 /// for, and one that is gone when the server comes to it is left out.
 pub(crate) fn names() -> String {
-    let system = super::select::SYSTEM_SCHEMAS.map(quote::string).join(", ");
+    let system = drover_db::schemas::SYSTEM.map(quote::string).join(", ");
     format!(
         "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ({system})"
     )
@@ -209,7 +201,7 @@ pub(crate) fn create_table(connection: &mut Connection, table: &Name) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
+    use drover_format::kind::Kind;
 
     #[test]
     fn rows_elsewhere_are_so_in_the_catalogue_and_in_definitions() {

@@ -8,9 +8,9 @@ use drover_db::table::column::{differs, implicit, read_column};
 use drover_db::table::{ReadColumn, ValueKind};
 
 use super::catalog::{ColumnFacts, Name};
-use crate::format::manifest::Column;
 use crate::mask::{Masked, Masker};
 use crate::{Error, Result};
+use drover_format::manifest::Column;
 
 /// All columns but those named in `hidden`, in lower case, which would tell what others are not to tell.
 pub(crate) fn to_read(facts: &[ColumnFacts], versioned: bool, hidden: &BTreeSet<String>) -> Vec<ReadColumn> {

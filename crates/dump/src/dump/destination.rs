@@ -2,10 +2,10 @@
 
 use super::ranges::Range;
 use super::reader::Job;
-use crate::format::manifest::Chunk;
-use crate::format::row_file::{Finished, RowWriter};
 use crate::rows::Out;
 use crate::{Error, Result};
+use drover_format::manifest::Chunk;
+use drover_format::row_file::{Finished, RowWriter};
 
 /// The longest statement that MariaDB's servers and MySQL's client take by default, in bytes.
 const USUAL_PACKET: u64 = 16 << 20;
@@ -38,7 +38,7 @@ impl<'a> Files<'a> {
 
 impl Out for Files<'_> {
     fn write(&mut self, text: &[u8]) -> Result<()> {
-        self.writer.as_mut().map_or(Ok(()), |writer| writer.write(text))
+        self.writer.as_mut().map_or(Ok(()), |writer| Ok(writer.write(text)?))
     }
 }
 

@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use super::args::SourceArgs;
 use super::catalog::Name;
-use crate::format::files::{Compression, FileReader, Stored};
-use crate::format::manifest::{Chunk, Contents, RowFormat, Snapshot, Table};
-use crate::format::{known_sql, names};
 use crate::mask::Rules;
 use crate::{Error, Result};
+use drover_format::files::{Compression, FileReader, Stored};
+use drover_format::manifest::{Chunk, Contents, RowFormat, Snapshot, Table};
+use drover_format::{known_sql, names};
 
 /// What the names of the journal's files begin with.
 const STEM: &str = "journal";
@@ -388,7 +388,7 @@ fn is_whole(store: &Store, chunk: &Chunk) -> bool {
         let mut reader = FileReader::open(store, &chunk.file, Compression::None)?;
         let mut buffer = vec![0; 256 << 10];
         while reader.read(&mut buffer)? > 0 {}
-        reader.finish()
+        Ok(reader.finish()?)
     };
     read().is_ok_and(|stored| stored.bytes == chunk.stored_bytes && stored.checksum == chunk.checksum)
 }

@@ -5,7 +5,7 @@ use drover_db::{Connection, Vendor, quote};
 use super::snapshot::Wish;
 use crate::Result;
 use crate::error::Doing;
-use crate::format::manifest::Snapshot;
+use drover_format::manifest::Snapshot;
 
 /// Keeps one worker, or all of them with --inconsistent; gives the warning that says so. The workers' transactions have begun, and nothing proves
 /// that two of them see the same: the binary log's position does not, as changes that are not logged (`sql_log_bin`, filters, a replica's work)

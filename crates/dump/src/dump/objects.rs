@@ -10,11 +10,11 @@ use super::catalog::{self, Name};
 use super::programs::{definition, schema_collation};
 use super::{view_order, views};
 use crate::error::Doing;
-use crate::format::manifest::{Object, Script};
-use crate::format::{names, script};
 use crate::session;
 use crate::translate::defaults::in_full;
 use crate::{Error, Result};
+use drover_format::manifest::{Object, Script};
+use drover_format::{names, script};
 
 /// Writes the scripts of one schema's objects.
 pub(crate) struct Scripts<'a> {

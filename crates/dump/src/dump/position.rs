@@ -8,7 +8,7 @@ use drover_db::{Connection, Vendor, er};
 use super::snapshot::is_refusal;
 use crate::Result;
 use crate::error::Doing;
-use crate::format::manifest::{Snapshot, SourcePosition};
+use drover_format::manifest::{Snapshot, SourcePosition};
 
 /// The statements that tell it; none for what this server does not tell, or not this account.
 pub(super) struct Asks {

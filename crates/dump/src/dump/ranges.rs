@@ -17,7 +17,7 @@ use super::span::{self, Middle, Span};
 use super::tables::{self, Bounds};
 use crate::Result;
 use crate::error::Doing;
-use crate::format::manifest::Chunk;
+use drover_format::manifest::Chunk;
 
 /// How many workers may come to read a table.
 pub(crate) fn most_workers(table: &Relation, place: &Place) -> usize {

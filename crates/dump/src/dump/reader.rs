@@ -17,15 +17,15 @@ use super::source::View;
 use super::tables::{self, Bounds, TablePlan};
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
-use crate::format::csv::{self, Csv};
-use crate::format::files::Compressor;
-use crate::format::inserts::Inserts;
-use crate::format::manifest::{Chunk, RowFormat, Table};
-use crate::format::names;
-use crate::format::row_file::{Form, RowWriter};
 use crate::progress::{Progress, Share};
 use crate::rows::{self, LARGER_PACKET, Lines, Meter, Part, Shape, Sums};
 use crate::{Error, Result};
+use drover_format::csv::{self, Csv};
+use drover_format::files::Compressor;
+use drover_format::inserts::Inserts;
+use drover_format::manifest::{Chunk, RowFormat, Table};
+use drover_format::names;
+use drover_format::row_file::{Form, RowWriter};
 
 /// Where chunks are noted, what they are called, how large they are and what they become.
 #[derive(Debug, Clone)]
@@ -178,7 +178,7 @@ impl<'a> Job<'a> {
 
     /// Begins a file.
     pub(crate) fn begin_file(&self, file: &str) -> Result<RowWriter> {
-        RowWriter::create(&self.place.store, file, self.place.compressor, &self.head, self.form())
+        Ok(RowWriter::create(&self.place.store, file, self.place.compressor, &self.head, self.form())?)
     }
 
     /// What the rows become in a file.

@@ -20,11 +20,11 @@ use super::journal::{Journal, Kept, Wanted};
 use super::reader::Place;
 use super::source::Source;
 use crate::error::Doing;
-use crate::format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table};
-use crate::format::names;
 use crate::progress::Progress;
 use crate::session;
 use crate::{Error, Result};
+use drover_format::manifest::{Contents, Manifest, RowFormat, Schema, Snapshot, Table};
+use drover_format::names;
 
 /// What a finished dump is.
 #[derive(Debug, Clone, Serialize)]
@@ -241,7 +241,7 @@ fn make_place(store: &Store, resume: bool, wanted: &Wanted) -> Result<Kept> {
 
 fn refuse_whole(store: &Store) -> Result<()> {
     let (place, kind) = (store.path(""), store.kind());
-    if store.has(crate::format::manifest::FILE_NAME)? {
+    if store.has(drover_format::manifest::FILE_NAME)? {
         return Err(Error::with_hint(
             format!("{}: there is a dump in this {kind} already, and it is whole", place.display()),
             format!("choose another {kind}"),

@@ -7,14 +7,10 @@ use globset::{Glob, GlobMatcher};
 
 use super::args::SourceArgs;
 use super::catalog::{Name, Relation};
-use crate::kind::{is_odd, on_disk};
 use crate::restore::scratch::is_scratch;
 use crate::restore::steps::is_any_note;
 use crate::{Error, Result};
-
-/// Schemas that belong to the server itself.
-pub(crate) const SYSTEM_SCHEMAS: [&str; 5] =
-    ["information_schema", "mysql", "performance_schema", "sys", "ndbinfo"];
+use drover_db::schemas::{is_odd, is_system};
 
 /// What to dump.
 #[derive(Debug, Default)]
@@ -104,12 +100,6 @@ pub(crate) fn select(args: &SourceArgs, schemas: &[String], all: Vec<Relation>) 
     }
     let whole = if filtered { BTreeSet::new() } else { names.whole };
     Ok(Selected { relations, whole, left_out, unfinished })
-}
-
-/// Whether it is one of the server's own, also by the name of its directory.
-pub(crate) fn is_system(schema: &str) -> bool {
-    let schema = on_disk(schema).unwrap_or(schema);
-    SYSTEM_SCHEMAS.iter().any(|system| system.eq_ignore_ascii_case(schema))
 }
 
 /// A glob on the schema and one on the name in it, so that `shop.*` does not reach into a schema `shop.old`.
@@ -226,12 +216,6 @@ mod tests {
         assert_eq!(readings("a.b.c"), [("a.b.c".to_owned(), None), pair("a", "b.c"), pair("a.b", "c")]);
         assert_eq!(readings("`a.b`.c"), [pair("a.b", "c")]);
         assert_eq!(readings("`a``b`"), [("a`b".to_owned(), None)]);
-    }
-
-    #[test]
-    fn schemas_of_the_server_itself() {
-        assert!(["mysql", "SYS", "#mysql50#mysql", "#MySQL50#sys"].into_iter().all(is_system));
-        assert!(!["shop", "#mysql50#shop", "#mysql50", ""].into_iter().any(is_system));
     }
 
     #[test]

@@ -17,9 +17,9 @@ use super::lockless;
 use super::position::Asks;
 use super::waits::{self, Blockers};
 use crate::error::Doing;
-use crate::format::manifest::Snapshot;
 use crate::session;
 use crate::{Error, Result};
+use drover_format::manifest::Snapshot;
 
 /// What a snapshot needs to know.
 #[derive(Clone, Copy)]

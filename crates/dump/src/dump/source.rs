@@ -25,12 +25,12 @@ use super::users;
 use super::waits;
 use super::warnings::{about_rows, left_out, not_told_apart, prepared, unfinished};
 use crate::error::Doing;
-use crate::format::digest::Digest;
-use crate::format::manifest::{Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table, Users};
 use crate::mask::{self, Rules};
 use crate::progress::Progress;
 use crate::session;
 use crate::{Error, Result};
+use drover_format::digest::Digest;
+use drover_format::manifest::{Contents, FORMAT, Manifest, Schema, Script, Snapshot, Table, Users};
 
 /// Settings on which the meaning of data or objects may depend.
 const SETTINGS: &[&str] = &[

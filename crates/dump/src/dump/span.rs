@@ -13,7 +13,7 @@ use super::catalog::Name;
 use super::tables::Bounds;
 use crate::Result;
 use crate::error::Doing;
-use crate::format::manifest::Table;
+use drover_format::manifest::Table;
 
 /// Which numbers a range has, and how far it was read.
 #[derive(Debug, Clone)]

@@ -9,9 +9,9 @@ use super::{csv_columns, generated, members};
 use crate::Result;
 use crate::ddl::without_auto_increment;
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Column, Key, RowFormat, Script, Table};
 use crate::mask::{self, Masked, Masker, Rules};
 use crate::rows::Shape;
+use drover_format::manifest::{Chunk, Column, Key, RowFormat, Script, Table};
 
 /// A table and how it is read.
 #[derive(Debug)]

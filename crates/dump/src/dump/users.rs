@@ -4,11 +4,11 @@ use drover_db::grants::Who;
 use drover_db::{Connection, quote};
 use drover_store::Store;
 
-use crate::format::manifest::{Script, Users};
-use crate::format::script;
 use crate::translate::one_line;
 use crate::users::{Accounts, read, sql};
 use crate::{Error, Result};
+use drover_format::manifest::{Script, Users};
+use drover_format::script;
 
 /// What the files are called; no name in a server becomes a file name with an @.
 const FILE: &str = "@users.json";

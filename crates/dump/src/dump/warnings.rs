@@ -7,9 +7,9 @@ use drover_units::show::things;
 
 use super::catalog::Name;
 use super::select::LeftOut;
-use crate::format::manifest::{Chunk, Manifest, RowFormat, Schema, Table};
 use crate::restore::steps::is_note;
-use crate::translate::Rewrite;
+use drover_format::Rewrite;
+use drover_format::manifest::{Chunk, Manifest, RowFormat, Schema, Table};
 
 /// What loading cannot keep is said for each table; of zeros a copy says more ([`lost_zeros`]).
 fn retyped(server: &Server, schemas: &[Schema]) -> Vec<String> {

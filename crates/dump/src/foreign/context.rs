@@ -20,10 +20,10 @@ use super::target::Target;
 use crate::definer::Definers;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::kind::Kind;
 use crate::progress::Progress;
 use crate::restore::rename::Renames;
 use crate::{Error, Result};
+use drover_format::kind::Kind;
 
 /// Why a change of what is the target's own is refused.
 pub(super) const NOT_MADE: &str = "it changes what this dump does not make";

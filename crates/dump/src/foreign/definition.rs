@@ -3,7 +3,7 @@
 use drover_db::sql::{Kind as TokenKind, Token, tokens_in_comments};
 
 use super::script::Statement;
-use crate::kind::Kind;
+use drover_format::kind::Kind;
 
 /// A table that keeps rows of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]

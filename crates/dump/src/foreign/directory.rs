@@ -16,9 +16,9 @@ use super::tab;
 use super::tables::File;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::kind::Kind;
 use crate::session;
 use crate::{Error, Result, pool};
+use drover_format::kind::Kind;
 
 /// How the files of a step follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,7 +161,8 @@ impl<'a, 'c> Loader<'a, 'c> {
                     Ok(()) => {}
                     Err(
                         error @ (Error::Server { source: drover_db::Error::Server(_), .. }
-                        | Error::Found { .. }),
+                        | Error::Found { .. }
+                        | Error::Format(_)),
                     ) => {
                         first.get_or_insert(error);
                         again.push(planned);

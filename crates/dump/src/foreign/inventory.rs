@@ -13,9 +13,9 @@ use super::references::References;
 use super::script::{Script, Session, Statement, is_system};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::kind::Kind;
 use crate::restore::rename::{Case, Rename, Renames};
 use crate::{Error, Result};
+use drover_format::kind::Kind;
 
 /// What a dump holds, by its own names.
 #[derive(Debug, Default, Clone)]

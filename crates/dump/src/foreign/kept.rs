@@ -10,7 +10,8 @@ use crate::Result;
 use crate::ddl::CreateTable;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::translate::{Ignored, Rewrite, ignored, one_line, passed_over};
+use crate::translate::{Ignored, ignored, one_line, passed_over};
+use drover_format::Rewrite;
 
 /// Notes what the target did not keep of a statement that has made or changed a table.
 pub(super) fn note(context: &Context<'_>, table: &Name, text: &[u8], dialect: Dialect) -> Result<()> {

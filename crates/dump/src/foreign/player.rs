@@ -20,9 +20,9 @@ use super::target::Made;
 use crate::definer::CURRENT_USER;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::kind::Kind;
 use crate::schema::SchemaOptions;
 use crate::{Error, Result};
+use drover_format::kind::Kind;
 
 /// Statements with rows are committed together up to this many bytes of text. Measured: with less, commits cost; with
 /// more, the other workers wait.

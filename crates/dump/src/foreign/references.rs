@@ -8,7 +8,7 @@ use drover_db::sql::{Token, tokens_in_comments};
 use super::script::Statement;
 use crate::Result;
 use crate::dump::catalog::Name;
-use crate::kind::Qualified;
+use drover_format::kind::Qualified;
 
 /// Lists of columns by the table that they are in, by its name in the dump.
 #[derive(Debug, Default, Clone)]
@@ -60,7 +60,7 @@ fn name(token: Option<Token<'_>>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
+    use drover_format::kind::Kind;
 
     #[test]
     fn keys_on_columns_that_are_referred_to() {

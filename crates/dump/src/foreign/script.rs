@@ -11,11 +11,11 @@ use super::input;
 use super::player::contains;
 use super::splitter::{Broken, MYSQLDUMP_END, MYSQLPUMP_END, Rule, Splitter};
 use crate::dump::catalog::Name;
-pub(super) use crate::dump::select::is_system;
 use crate::error::Doing;
-use crate::kind::{self, Kind, Qualified};
 use crate::progress::Progress;
 use crate::{Error, Result};
+pub(super) use drover_db::schemas::is_system;
+use drover_format::kind::{self, Kind, Qualified};
 
 const CUT: &str = "mysqldump was cut off or the file was; make the dump again";
 

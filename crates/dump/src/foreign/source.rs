@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{input, mydumper, tables};
-use crate::format::manifest::FILE_NAME;
+use drover_format::manifest::FILE_NAME;
 
 /// What a dump is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

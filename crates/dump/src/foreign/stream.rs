@@ -15,9 +15,9 @@ use super::queue::{Item, Queue, Work};
 use super::script::{Script, Session, Statement, is_system, use_statement};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::kind::Kind;
 use crate::session;
 use crate::{Error, Result};
+use drover_format::kind::Kind;
 
 /// Statements that set the session, in the order of the file: a worker runs those that come before its rows.
 type Settings = RwLock<Vec<Arc<Statement>>>;

@@ -12,8 +12,8 @@ use super::history::RowEnd;
 use super::input;
 use super::script::Statement;
 use crate::dump::catalog::{self, ColumnFacts, Name};
-use crate::kind::{Kind, Qualified};
 use crate::{Error, Result};
+use drover_format::kind::{Kind, Qualified};
 
 /// The statement that loads `path` into `table`, under its name on the target; `None` if the file is empty.
 pub(super) fn statement(

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::dump::catalog::Name;
-use crate::translate::Rewrite;
+use drover_format::Rewrite;
 
 /// Warnings and left-out statements that are kept word by word.
 const KEPT: usize = 100;

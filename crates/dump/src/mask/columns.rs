@@ -11,8 +11,8 @@ use super::apply::{HASH_DIGITS, Masker};
 use super::rules::{How, Rules};
 use crate::dump::catalog::{self, ColumnFacts, Name, Relation};
 use crate::error::Doing;
-use crate::format::manifest::Mask;
 use crate::{Error, Result};
+use drover_format::manifest::Mask;
 
 /// Digits of a hash in a unique column: with fewer, values that differ may become the same.
 const UNIQUE_DIGITS: usize = 20;

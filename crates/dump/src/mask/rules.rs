@@ -9,9 +9,9 @@ use serde::Deserialize;
 use super::apply::Key;
 use crate::dump::catalog::Name;
 use crate::dump::select::Pattern;
-use crate::format::digest::Digest;
-use crate::format::manifest::Mask;
 use crate::{Error, Result};
+use drover_format::digest::Digest;
+use drover_format::manifest::Mask;
 
 /// The shortest key that is taken, in bytes: a shorter one can be guessed.
 const SHORTEST_KEY: usize = 16;

@@ -15,9 +15,9 @@ use super::targets::Target;
 use super::users::Users;
 use super::verify::{Verify, VerifyReport};
 use crate::error::Doing;
-use crate::format::manifest::Manifest;
 use crate::translate::Translator;
 use crate::{Error, Result};
+use drover_format::manifest::Manifest;
 
 /// What a restore has found and made before the first row.
 pub(crate) struct Begun {

@@ -24,12 +24,13 @@ use crate::definer::{Asked, Definers};
 use crate::dump::catalog::Name;
 use crate::dump::warnings::lost_documents;
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Object, Schema};
-use crate::format::script::dialect;
 use crate::progress::Progress;
 use crate::session;
-use crate::translate::{Refusal, Rewrite, Translator, one_line};
+use crate::translate::{Translator, one_line};
 use crate::{Error, Result};
+use drover_format::manifest::{Manifest, Object, Schema};
+use drover_format::script::dialect;
+use drover_format::{Refusal, Rewrite};
 
 /// How many refusals an error lists.
 const SHOWN: usize = 20;

@@ -7,9 +7,9 @@ use super::objects::Scripts;
 use crate::Result;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::manifest::Table;
 use crate::translate::defaults::full_name;
 use crate::translate::{Described, describe};
+use drover_format::manifest::Table;
 
 /// What differs from the table's script, as that is written for this server.
 pub(super) fn differences(

@@ -13,8 +13,8 @@ use crate::Result;
 use crate::ddl::CreateTable;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Schema};
-use crate::format::script::dialect;
+use drover_format::manifest::{Manifest, Schema};
+use drover_format::script::dialect;
 
 /// The table that a foreign key in a table of `schema` refers to.
 pub(super) fn parent(item: &[u8], schema: &str) -> Option<Name> {

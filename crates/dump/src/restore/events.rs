@@ -9,8 +9,8 @@ use super::objects::{Scripts, each};
 use crate::Result;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Object, Schema};
-use crate::format::script;
+use drover_format::manifest::{Manifest, Object, Schema};
+use drover_format::script;
 
 /// Whether scheduled events run on the server that is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -10,12 +10,12 @@ use drover_store::Store;
 use super::args::VerifyArgs;
 use super::verify::{Difference, VerifyReport};
 use crate::dump::catalog::Name;
-use crate::format::digest::Digest;
-use crate::format::files;
-use crate::format::manifest::{Chunk, Manifest, Schema, Script};
 use crate::pool::{self, Worker};
 use crate::progress::Progress;
 use crate::{Error, Result};
+use drover_format::digest::Digest;
+use drover_format::files;
+use drover_format::manifest::{Chunk, Manifest, Schema, Script};
 
 /// Compares the files of a dump with its manifest, without a server.
 ///
@@ -156,7 +156,7 @@ fn script_damage<'a>(
     let text = script
         .read(store)
         .and_then(|text| if is_alone { script.read_to_end(store).map(|()| text) } else { Ok(text) });
-    let (bytes, what) = match text {
+    let (bytes, what) = match text.map_err(Error::from) {
         Err(Error::File { source, .. }) => (0, Some(format!("the file cannot be read: {source}"))),
         Err(error) => return Err(error),
         Ok(text) => (text.len() as u64, differs(Digest::of(&text), script.checksum)),

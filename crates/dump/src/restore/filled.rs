@@ -12,12 +12,12 @@ use super::rename::{Case, Renames};
 use super::verify::{Difference, Verify, VerifyReport};
 use crate::definer::Definers;
 use crate::error::Doing;
-use crate::format::digest::Digest;
-use crate::format::manifest::{Contents, Manifest, Table};
 use crate::progress::Progress;
 use crate::session;
 use crate::translate::Translator;
 use crate::{Result, pool};
+use drover_format::digest::Digest;
+use drover_format::manifest::{Contents, Manifest, Table};
 
 /// Compares the rows of the smallest file of each table that is wanted (of schema, table) with those that the server has between its borders;
 /// all rows of tables without a key, and whether those are empty that are so in the dump. Columns that the server computes are left out.

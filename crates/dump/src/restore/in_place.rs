@@ -11,10 +11,10 @@ use super::steps::{self, is_note, lock_schemas};
 use super::trial::{Outcome, Trial};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
-use crate::format::manifest::Manifest;
 use crate::session;
 use crate::translate::Finding;
 use crate::{Error, Result};
+use drover_format::manifest::Manifest;
 
 /// How a trial in the target's own schemas ended.
 pub(super) enum InPlace {

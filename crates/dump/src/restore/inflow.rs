@@ -14,10 +14,10 @@ use super::objects::OLD_FASHIONED;
 use super::parameters::ManyValues;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::bulk::Bulk;
-use crate::format::files::Compression;
-use crate::format::manifest::{Column, Table};
 use crate::{Error, Result};
+use drover_format::bulk::Bulk;
+use drover_format::files::Compression;
+use drover_format::manifest::{Column, Table};
 
 /// Bytes of values that are sent at a time, about.
 pub(super) const BATCH: usize = 256 << 10;
@@ -407,7 +407,7 @@ pub(crate) fn is_refused(error: &Error) -> bool {
         Error::Server { source, .. } => source
             .code()
             .is_some_and(|code| code != er::LOCK_DEADLOCK && ErrorKind::of(code) != ErrorKind::Ended),
-        Error::Found { .. } => true,
+        Error::Found { .. } | Error::Format(_) => true,
         Error::File { .. } | Error::Store(_) | Error::Throttle(_) | Error::Stopped => false,
     }
 }

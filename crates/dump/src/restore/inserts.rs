@@ -4,8 +4,8 @@ use drover_db::Connection;
 
 use super::inflow::{BATCH, Loaded, PIECE, Rows};
 use crate::error::Doing;
-use crate::format::literals::Literals;
 use crate::{Error, Result};
+use drover_format::literals::Literals;
 
 /// Bytes of a statement where the answer comes at once: one of 256 KiB takes the server half as much time again for each row (measured with
 /// MySQL 9.7.4).
@@ -45,7 +45,7 @@ impl Inserts {
         let batch = (self.most / 4).min(self.batch);
         for piece in text.chunks(PIECE.min(batch)) {
             self.lines.pass(piece);
-            if self.lines.len() >= batch {
+            if self.lines.size() >= batch {
                 self.execute(connection, doing)?;
             }
         }
@@ -71,7 +71,7 @@ impl Inserts {
             from = next;
         }
         self.lines.forget();
-        if self.lines.len() > room { Err(self.too_long(doing())) } else { Ok(()) }
+        if self.lines.size() > room { Err(self.too_long(doing())) } else { Ok(()) }
     }
 
     fn too_long(&self, doing: String) -> Error {

@@ -15,11 +15,11 @@ use super::staging::{self, Staging};
 use super::steps::Steps;
 use super::targets::{Target, is_transactional};
 use crate::error::Doing;
-use crate::format::manifest::{Chunk, Manifest, Table};
-use crate::format::row_file::RowReader;
 use crate::progress::Progress;
 use crate::translate::Current;
 use crate::{Error, Result};
+use drover_format::manifest::{Chunk, Manifest, Table};
+use drover_format::row_file::RowReader;
 
 /// Text is read from the decompressor in pieces of this many bytes.
 const PIECE: usize = 256 << 10;
@@ -55,6 +55,12 @@ pub(crate) fn is_of_invalid_text(way: Way, error: &Error) -> bool {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::Other(error)
+    }
+}
+
+impl From<drover_format::Error> for Refusal {
+    fn from(error: drover_format::Error) -> Self {
+        Self::Other(error.into())
     }
 }
 
@@ -252,14 +258,12 @@ impl Load<'_> {
 
     /// The error for a file of which parts are in.
     fn left_half_way(&self, error: Refusal) -> Error {
+        let anew = || {
+            format!("the first rows of the file are in {}: --resume begins this table anew", self.target.name)
+        };
         match Error::from(error) {
-            Error::Found { what, .. } => Error::with_hint(
-                what,
-                format!(
-                    "the first rows of the file are in {}: --resume begins this table anew",
-                    self.target.name
-                ),
-            ),
+            Error::Found { what, .. } => Error::with_hint(what, anew()),
+            Error::Format(error) => Error::with_hint(error.to_string(), anew()),
             other => other,
         }
     }

@@ -10,8 +10,8 @@ use super::objects::each;
 use super::rename::Renames;
 use crate::Result;
 use crate::error::Doing;
-use crate::format::manifest::Manifest;
 use crate::users::Account;
+use drover_format::manifest::Manifest;
 
 /// The tables and routines that will be there, by schema and name in lower case, as some servers have them.
 pub(super) struct There {

@@ -1,7 +1,7 @@
 //! What a copy could not take along, and no look at either server finds missing: its manifest says it.
 
 use super::verify::Difference;
-use crate::format::manifest::{Manifest, TargetOutcome};
+use drover_format::manifest::{Manifest, TargetOutcome};
 
 /// What of it is not there as it was; nothing for a dump.
 pub(super) fn differences(manifest: &Manifest) -> impl Iterator<Item = Difference> {

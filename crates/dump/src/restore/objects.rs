@@ -13,13 +13,13 @@ use super::{typed, views};
 use crate::definer::Definers;
 use crate::dump::programs::{alter_collation, schema_collation};
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Object, Schema, Script};
-use crate::format::script::{dialect, parse};
-use crate::kind::{is_odd, on_disk};
 use crate::schema::SchemaOptions;
 use crate::session;
 use crate::translate::Translator;
 use crate::{Error, Result};
+use drover_db::schemas::{is_odd, on_disk};
+use drover_format::manifest::{Manifest, Object, Schema, Script};
+use drover_format::script::{dialect, parse};
 
 /// Warnings that say only that an older way of writing is going out of use: integer display widths, names of character
 /// sets, collations, options and sql_modes. They come for nearly every object of an older server.

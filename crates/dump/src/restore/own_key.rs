@@ -6,7 +6,7 @@ use drover_db::table::ColumnFacts;
 
 use crate::Result;
 use crate::error::Doing;
-use crate::format::manifest::Table;
+use drover_format::manifest::Table;
 
 const COLUMN: &str = "my_row_id";
 

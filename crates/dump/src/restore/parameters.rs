@@ -6,8 +6,8 @@ use drover_db::wire::RowInserts;
 
 use super::inflow::{BATCH, LONGEST_ROW, Loaded, PIECE, Rows};
 use crate::error::Doing;
-use crate::format::parameters::Parameters;
 use crate::{Error, Result};
+use drover_format::parameters::Parameters;
 
 /// Rows on their way.
 pub(crate) struct ManyValues {
@@ -70,7 +70,7 @@ impl ManyValues {
         if self.loaded.warnings > 0 {
             return Err(Error::found(format!("{}: the server warns of values", doing())));
         }
-        if self.lines.len() > BATCH + LONGEST_ROW {
+        if self.lines.size() > BATCH + LONGEST_ROW {
             return Err(Error::found(format!("{}: a row is longer than {LONGEST_ROW} bytes", doing())));
         }
         Ok(())

@@ -7,7 +7,7 @@ use drover_db::{Connection, Server};
 use super::inflow::{Inflow, Loaded, Rows, Way};
 use crate::Result;
 use crate::error::Doing;
-use crate::format::manifest::Table;
+use drover_format::manifest::Table;
 
 /// Text that is committed together, in bytes. What TiDB counts is several times as much: the keys, and what it needs to find them.
 const PART: u64 = 16 << 20;

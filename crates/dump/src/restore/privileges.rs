@@ -10,9 +10,9 @@ use super::dependents;
 use super::objects::{Scripts, each};
 use super::rename::Renames;
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Object, Schema};
 use crate::users::translate::escaped;
 use crate::{Error, Result};
+use drover_format::manifest::{Manifest, Object, Schema};
 
 /// What nothing is restored without.
 const OF_TABLES: [&str; 5] = ["SELECT", "INSERT", "CREATE", "DROP", "ALTER"];

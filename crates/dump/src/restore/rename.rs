@@ -14,9 +14,9 @@ use drover_db::{Connection, quote, server};
 use super::scratch::is_scratch;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::manifest::Manifest;
-use crate::format::script;
 use crate::{Error, Result};
+use drover_format::manifest::Manifest;
+use drover_format::script;
 
 /// `OLD=NEW`, as `--into` takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]

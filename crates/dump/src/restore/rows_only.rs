@@ -6,8 +6,8 @@ use drover_db::{Connection, er, quote};
 use super::rename::Renames;
 use crate::dump::catalog::{self, Name, Relation, RelationKind};
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Table};
 use crate::{Error, Result};
+use drover_format::manifest::{Manifest, Table};
 
 /// The manifest with the engines that the tables have on the target, which decide what can be done in one transaction.
 ///

@@ -25,12 +25,13 @@ use super::verify::{self, VerifyReport};
 use crate::definer::Definers;
 use crate::dump::warnings::lost_documents;
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, RowFormat};
-use crate::format::row_file;
 use crate::progress::Progress;
 use crate::session;
-use crate::translate::{Refusal, Rewrite, Translator};
+use crate::translate::Translator;
 use crate::{Error, Result, pool};
+use drover_format::manifest::{Manifest, RowFormat};
+use drover_format::row_file;
+use drover_format::{Refusal, Rewrite};
 
 /// What came of a restore.
 #[derive(Debug, Clone, Serialize)]
@@ -92,7 +93,7 @@ pub fn restore(
     let _store_watched = store.watch(stop);
     let manifest = Manifest::with_rows(store)?;
     if manifest.row_format == RowFormat::Csv && manifest.contents.has_rows() {
-        return Err(row_file::not_read_back(store));
+        return Err(row_file::not_read_back(store).into());
     }
     let mut coordinator = session::open(options, Use::Restore)?;
     let _watched = stop.watch(&coordinator).doing(|| "watching a connection")?;

@@ -7,9 +7,9 @@ use drover_db::{Connection, quote};
 
 use crate::dump::catalog;
 use crate::error::Doing;
-use crate::format::digest::Digest;
 use crate::session;
 use crate::{Error, Result};
+use drover_format::digest::Digest;
 
 const BEGIN: &str = "drover_check_";
 

@@ -9,15 +9,16 @@ use super::inflow::{Loaded, Rows};
 use super::load::{Load, OF_INVALID_TEXT};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::digest::Digest;
-use crate::format::manifest::{Column, Table};
 use crate::{Error, Result};
+use drover_format::digest::Digest;
+use drover_format::manifest::{Column, Table};
 
 /// The error for rows for which the way around failed too.
 pub(crate) fn also_failed(first: Error, second: Error) -> Error {
     let hint = match &second {
         Error::Found { hint: Some(hint), .. } => Some(hint.clone()),
-        Error::Server { .. } | Error::Found { .. } => first.hint(),
+        Error::Format(_) if second.hint().is_some() => second.hint(),
+        Error::Server { .. } | Error::Found { .. } | Error::Format(_) => first.hint(),
         Error::File { .. } | Error::Store(_) | Error::Throttle(_) | Error::Stopped => return second,
     };
     Error::Found { what: format!("{first}\n  and the way around failed: {second}"), hint }

@@ -15,10 +15,10 @@ use drover_db::{Cluster, Connection, er, quote};
 use super::rename::Renames;
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
-use crate::format::digest::Digest;
-use crate::format::manifest::Manifest;
 use crate::translate::Finding;
 use crate::{Error, Result};
+use drover_format::digest::Digest;
+use drover_format::manifest::Manifest;
 
 /// The steps of a restore or a copy.
 #[derive(Debug)]

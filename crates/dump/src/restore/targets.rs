@@ -16,9 +16,9 @@ use super::run::Restore;
 use crate::ddl::{CreateTable, Split, auto_increment, without_auto_increment};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
-use crate::format::manifest::Table;
 use crate::session;
 use crate::{Error, Result};
+use drover_format::manifest::Table;
 
 /// Tables whose text is smaller than this many bytes get their indexes before their rows: an ALTER TABLE costs more.
 const SMALL: u64 = 4 << 20;

@@ -17,11 +17,11 @@ use crate::ddl::CreateTable;
 use crate::definer::Definers;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Object, Schema, Table};
 use crate::progress::Progress;
 use crate::session;
 use crate::translate::{Finding, Translator, ignored, without};
 use crate::{Error, Result};
+use drover_format::manifest::{Manifest, Object, Schema, Table};
 
 /// What a trial came to.
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use drover_db::sql::{Kind, tokens};
 use super::objects::{Scripts, each};
 use super::rename::{Case, Renames};
 use crate::Result;
-use crate::format::manifest::{Manifest, Object, Schema};
-use crate::format::script::dialect;
+use drover_format::manifest::{Manifest, Object, Schema};
+use drover_format::script::dialect;
 
 /// What reads or changes rows, in its own words.
 const PROGRAMS: [fn(&Schema) -> &Vec<Object>; 3] = [|s| &s.routines, |s| &s.triggers, |s| &s.events];

@@ -14,14 +14,15 @@ use super::rename::Renames;
 use super::steps::Steps;
 use super::verify::{Difference, VerifyReport};
 use crate::error::Doing;
-use crate::format::manifest::Manifest;
 use crate::users::compare::{self, Expected};
 use crate::users::facts::Facts;
 use crate::users::model::RULING;
 use crate::users::sql::Form;
-use crate::users::translate::{NoLogin, NotHeld, Translated, escaped, translate, unescaped};
+use crate::users::translate::{NoLogin, Translated, escaped, translate, unescaped};
 use crate::users::{Account, Accounts, read, sql};
 use crate::{Error, Result};
+use drover_format::NotHeld;
+use drover_format::manifest::Manifest;
 
 /// What became of the accounts.
 #[derive(Debug, Clone, Default, Serialize)]

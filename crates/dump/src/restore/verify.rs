@@ -30,13 +30,13 @@ use crate::dump::tables::{self, Bounds};
 use crate::dump::views;
 use crate::error::Doing;
 use crate::foreign::source::recognise;
-use crate::format::manifest::{Chunk, Contents, Manifest, Object, Schema, Script, Table};
 use crate::progress::{Progress, Share};
 use crate::rows::{self, Meter, Sums};
 use crate::session;
 use crate::translate::defaults::in_full;
 use crate::translate::{Translator, version};
 use crate::{Error, Result, pool};
+use drover_format::manifest::{Chunk, Contents, Manifest, Object, Schema, Script, Table};
 
 /// Something that is not as the dump has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

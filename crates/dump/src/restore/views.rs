@@ -6,8 +6,8 @@ use drover_db::{Connection, er, quote};
 
 use super::objects::{Scripts, each};
 use crate::error::Doing;
-use crate::format::manifest::{Manifest, Object, Schema};
 use crate::{Error, Result};
+use drover_format::manifest::{Manifest, Object, Schema};
 
 /// Creates all views of a dump.
 pub(super) fn create(

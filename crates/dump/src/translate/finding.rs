@@ -1,7 +1,7 @@
 //! What a trial found, as a run notes it on the target: one that goes on where nothing can be tried again takes it from there.
 
 use super::Ignored;
-use crate::format::digest::Digest;
+use drover_format::digest::Digest;
 
 /// What a target does not take.
 #[derive(Debug, Clone, PartialEq, Eq)]

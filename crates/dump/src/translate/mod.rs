@@ -24,25 +24,9 @@ pub(crate) use finding::Finding;
 pub(crate) use ignored::{Ignored, ignored, passed_over};
 pub(crate) use rows::Current;
 pub(crate) use target::{no_history, takes_history};
-pub use translator::Refusal;
 pub(crate) use translator::{Translator, version, without};
 
-use serde::{Deserialize, Serialize};
-
-/// Something that was written otherwise for the target, or left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Rewrite {
-    /// The object, such as ``table `shop`.`orders` ``.
-    pub object: String,
-    /// What the dump has.
-    pub from: String,
-    /// What the target got; empty if it was left out.
-    pub to: String,
-    /// Why, and what changes with it.
-    pub reason: String,
-    /// Whether something that the dump has is not kept.
-    pub loses: bool,
-}
+use drover_format::Rewrite;
 
 /// Why something is rewritten.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use drover_db::sql::Kind;
 use super::syntax::Syntax;
 use super::target::Target;
 use super::{Notes, Why, columns};
-use crate::dump::catalog::has_rows_elsewhere;
+use drover_db::engines::has_rows_elsewhere;
 use drover_db::sql::phrase::Phrase;
 
 /// Rewrites the options and partitions of a table.

@@ -4,9 +4,9 @@ use drover_db::table::{ROW_TIMES, column};
 use drover_store::Store;
 
 use crate::Result;
-use crate::format::manifest::{Chunk, Manifest, Script, Table};
-use crate::format::row_file::RowReader;
 use crate::rows::Sums;
+use drover_format::manifest::{Chunk, Manifest, Script, Table};
+use drover_format::row_file::RowReader;
 
 /// When a row ends that has not ended, in UTC: the last TIMESTAMP of MariaDB before 11.5 and from there on, and the last
 /// transaction.

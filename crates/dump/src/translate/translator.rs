@@ -1,5 +1,6 @@
 //! A dump as the target takes it: its scripts rewritten, its manifest with other expressions and fewer objects.
 
+use drover_format::Refusal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +8,6 @@ use drover_db::options::ConnectOptions;
 use drover_db::session::Use;
 use drover_db::{Connection, Server, Vendor, quote};
 use drover_store::Store;
-use serde::{Deserialize, Serialize};
 
 use super::finding::{self, Finding};
 use super::rows::{self, Current};
@@ -15,20 +15,11 @@ use super::syntax::Syntax;
 use super::target::{Target, implies_timestamps, no_history, takes_history};
 use super::{Ignored, Notes, Rewrite, Why, settings, table, tidb};
 use crate::ddl::CreateTable;
-use crate::format::manifest::{Column, Manifest, Object, Schema, Script, Table};
-use crate::format::row_file::RowReader;
-use crate::format::script;
 use crate::session;
 use crate::{Error, Result};
-
-/// An object of the dump that cannot be made on the target.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Refusal {
-    /// The object, such as ``view `shop`.`sums` ``.
-    pub object: String,
-    /// Why, in the server's words where it has any.
-    pub reason: String,
-}
+use drover_format::manifest::{Column, Manifest, Object, Schema, Script, Table};
+use drover_format::row_file::RowReader;
+use drover_format::script;
 
 /// Rewrites a dump for a target of another vendor or version.
 pub(crate) struct Translator {
@@ -342,7 +333,7 @@ impl Translator {
     }
 
     fn read(&self, script: &Script) -> Result<Vec<Vec<u8>>> {
-        script::parse(&self.store.path(&script.file), &script.read(&self.store)?)
+        Ok(script::parse(&self.store.path(&script.file), &script.read(&self.store)?)?)
     }
 
     fn table(&self, manifest: &Manifest, table: &mut Table) -> Result<()> {
@@ -487,7 +478,7 @@ impl Translator {
         for chunk in &mut table.files {
             let sums = current.sums(&self.store, manifest, &table.script, chunk)?;
             (chunk.rows, chunk.bytes, chunk.digest) = (sums.rows, sums.bytes, sums.digest);
-            chunk.generated = crate::format::digest::Digest::default();
+            chunk.generated = drover_format::digest::Digest::default();
         }
         let mut field = 0..;
         table.columns.retain(|_| !field.next().is_some_and(|field| current.is_time(field)));

@@ -5,35 +5,17 @@ mod rights;
 mod settings;
 mod superuser;
 
+use drover_format::NotHeld;
 use std::collections::BTreeMap;
 
 use drover_db::grants::Who;
 use drover_db::{Server, Vendor};
-use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
 use super::model::{Account, Accounts, PasswordRules};
 use super::{authentication, sql};
 
 pub(crate) use rights::{escaped, unescaped};
-
-/// Something of an account that the target does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct NotHeld {
-    /// The account or role, as SQL names it, or the name of a global setting that decides what all of them may do.
-    pub account: String,
-    /// What is missing, and why.
-    pub what: String,
-    /// What a person may run to make up for it, where there is such a statement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub statement: Option<String>,
-}
-
-impl NotHeld {
-    pub(crate) fn new(who: &Who, what: impl Into<String>, statement: Option<String>) -> Self {
-        Self { account: who.to_string(), what: what.into(), statement }
-    }
-}
 
 /// Accounts as the target can hold them.
 #[derive(Debug)]

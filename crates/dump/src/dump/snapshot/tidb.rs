@@ -6,9 +6,9 @@ use drover_db::session::Use;
 use super::{Taken, Wish, now};
 use crate::dump::identity::Identity;
 use crate::error::Doing;
-use crate::format::manifest::Snapshot;
 use crate::session;
 use crate::{Error, Result};
+use drover_format::manifest::Snapshot;
 
 /// What stands for a lock where none is needed.
 const WITHOUT_LOCK: &str = "tidb_snapshot";

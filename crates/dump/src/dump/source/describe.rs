@@ -11,8 +11,8 @@ use crate::dump::catalog::{self, ColumnFacts, Name, Relation, RelationKind};
 use crate::dump::objects::Scripts;
 use crate::dump::tables::TablePlan;
 use crate::dump::warnings::{kept_elsewhere, without_history};
-use crate::format::manifest::{RowFormat, Schema, Script};
-use crate::format::names;
+use drover_format::manifest::{RowFormat, Schema, Script};
+use drover_format::names;
 
 impl Source<'_> {
     /// Writes all scripts; gives the schemas without their rows, and how each table is to be read.

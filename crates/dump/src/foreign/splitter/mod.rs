@@ -13,8 +13,8 @@ use std::io::{self, Read};
 
 use drover_db::sql::{Dialect, LeadBytes, begins_line_comment};
 
-use crate::kind::{self, Kind};
 use bytes::{CLASSES, DIGIT, HEX, LETTER, SPECIAL, begins_odd, is_introducer, is_number, is_zero};
+use drover_format::kind::{self, Kind};
 
 pub(super) use notes::{MYSQLDUMP_END, MYSQLPUMP_END, Notes};
 

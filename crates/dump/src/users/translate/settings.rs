@@ -2,7 +2,9 @@
 
 use drover_db::{Vendor, quote};
 
-use super::{NotHeld, Work};
+use drover_format::NotHeld;
+
+use super::Work;
 use crate::users::model::RULING;
 
 /// What a setting decides.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::format::manifest::Script;
+use crate::manifest::Script;
 use drover_db::sql::{Dialect, Kind, tokens};
 use proptest::prelude::*;
 

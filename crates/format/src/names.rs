@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Component, Path};
 
 /// The file name, without extension, for a name in the server.
-pub(crate) fn file_name(name: &str) -> String {
+pub fn file_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
         if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$') || !c.is_ascii() {
@@ -18,12 +18,12 @@ pub(crate) fn file_name(name: &str) -> String {
 }
 
 /// The path of a file, without extension, for a name in a schema.
-pub(crate) fn path(schema: &str, name: &str) -> String {
+pub fn path(schema: &str, name: &str) -> String {
     format!("{}/{}", file_name(schema), file_name(name))
 }
 
 /// Whether a file that a manifest or journal names lies in the dump: these may come from a stranger.
-pub(crate) fn is_inside(file: &str) -> bool {
+pub fn is_inside(file: &str) -> bool {
     Path::new(file).components().all(|part| matches!(part, Component::Normal(_))) && !file.is_empty()
 }
 

@@ -7,7 +7,7 @@ use super::fields::{Fields, Form};
 
 /// Turns lines into values.
 #[derive(Debug)]
-pub(crate) struct Parameters {
+pub struct Parameters {
     fields: Fields,
     values: Values,
 }
@@ -27,7 +27,7 @@ struct Values {
 
 impl Parameters {
     /// For lines whose fields are of these kinds.
-    pub(crate) fn new(kinds: &[ParameterKind]) -> Self {
+    pub fn new(kinds: &[ParameterKind]) -> Self {
         let rows = ManyRows::new(kinds.iter().copied());
         let (kinds, value) = (kinds.to_vec(), Vec::new());
         let values = Values { rows, kinds, seen: 0, value, is_escaped: false, is_unfit: false };
@@ -35,23 +35,23 @@ impl Parameters {
     }
 
     /// Takes the next piece of the lines apart.
-    pub(crate) fn pass(&mut self, lines: &[u8]) {
+    pub fn pass(&mut self, lines: &[u8]) {
         // The rows have a place of their own.
         self.fields.pass(&mut self.values, lines, &mut Vec::new());
     }
 
     /// What has come of the lines.
-    pub(crate) fn rows(&mut self) -> &mut ManyRows {
+    pub fn rows(&mut self) -> &mut ManyRows {
         &mut self.values.rows
     }
 
     /// Bytes of what is there, of a value that is not whole too.
-    pub(crate) fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.values.rows.len() + self.values.value.len()
     }
 
     /// Whether a line had more or fewer fields, or one that is not of its kind.
-    pub(crate) fn is_unfit(&self) -> bool {
+    pub fn is_unfit(&self) -> bool {
         self.values.is_unfit
     }
 }

@@ -4,7 +4,7 @@ use drover_db::sql::{Kind as TokenKind, Token};
 
 use super::words::Words;
 use super::{Kind, UNKNOWN};
-use crate::dump::catalog::has_rows_elsewhere;
+use drover_db::engines::has_rows_elsewhere;
 
 /// What definitions also call engines of which the catalogue has another name.
 const OTHER_NAMES: [&str; 3] = ["MERGE", "MRG_ISAM", "FEDERATEDX"];

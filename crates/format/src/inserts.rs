@@ -22,7 +22,7 @@ const LOOSELY: &[u8] = b"SET STATEMENT sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_I
 
 /// Turns lines into statements.
 #[derive(Debug)]
-pub(crate) struct Inserts {
+pub struct Inserts {
     fields: Fields,
     statements: Statements,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Inserts {
 impl Inserts {
     /// For a table whose columns hold values of these kinds, and where these texts in these columns stand for the error value of
     /// an ENUM.
-    pub(crate) fn new(
+    pub fn new(
         vendor: Vendor,
         table: &Table,
         kinds: &[ValueKind],

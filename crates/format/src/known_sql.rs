@@ -53,7 +53,7 @@ fn check_table(table: &Table) -> Result<(), String> {
 }
 
 /// The key values between which a file's rows lie.
-pub(crate) fn borders(chunk: &Chunk) -> impl Iterator<Item = &String> {
+pub fn borders(chunk: &Chunk) -> impl Iterator<Item = &String> {
     chunk.after.iter().chain(&chunk.up_to).flatten()
 }
 
@@ -83,7 +83,7 @@ fn is_introducer(token: &Token<'_>) -> bool {
 }
 
 /// Whether it is one number, string or string of bytes, perhaps with its character set.
-pub(crate) fn is_literal(text: &str) -> bool {
+pub fn is_literal(text: &str) -> bool {
     let Some(all) = code(text) else { return false };
     match all.as_slice() {
         [string] if string.kind == Kind::String => true,

@@ -6,7 +6,7 @@ use super::manifest::Column;
 
 /// Turns lines into rows in parentheses.
 #[derive(Debug)]
-pub(crate) struct Literals {
+pub struct Literals {
     fields: Fields,
     rows: Rows,
     text: Vec<u8>,
@@ -25,7 +25,7 @@ struct Rows {
 
 impl Literals {
     /// For lines of these columns; `as_text` says which of them are text in UTF-8, and those beyond it are not.
-    pub(crate) fn new(columns: &[Column], as_text: &[bool]) -> Self {
+    pub fn new(columns: &[Column], as_text: &[bool]) -> Self {
         let around = |(column, is_text): (&Column, &bool)| {
             let expression = column.load.as_deref().unwrap_or("@value");
             let (before, behind) = expression.split_once("@value").unwrap_or_default();
@@ -39,18 +39,18 @@ impl Literals {
     }
 
     /// Takes the next piece of the lines apart.
-    pub(crate) fn pass(&mut self, lines: &[u8]) {
+    pub fn pass(&mut self, lines: &[u8]) {
         self.fields.pass(&mut self.rows, lines, &mut self.text);
     }
 
     /// How many rows are whole.
-    pub(crate) fn rows(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.rows.ends.len()
     }
 
     /// As many of them from this one on as fit into so many bytes, but at least one, with commas between; and the number of the first
     /// that is not among them.
-    pub(crate) fn some(&self, from: usize, most: usize) -> (&[u8], usize) {
+    pub fn some(&self, from: usize, most: usize) -> (&[u8], usize) {
         let start = from.checked_sub(1).map_or(0, |before| self.rows.ends[before]);
         let fit = self.rows.ends[from..].partition_point(|end| end - start <= most);
         let next = (from + fit.max(1)).min(self.rows());
@@ -59,19 +59,19 @@ impl Literals {
     }
 
     /// Forgets the rows that are whole.
-    pub(crate) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         let whole = self.rows.ends.last().copied().unwrap_or_default();
         self.text.drain(..whole);
         self.rows.ends.clear();
     }
 
     /// Bytes of all that is there, of a row that is not whole too.
-    pub(crate) fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.text.len()
     }
 
     /// Whether a line had not as many fields as the others.
-    pub(crate) fn is_malformed(&self) -> bool {
+    pub fn is_malformed(&self) -> bool {
         self.rows.is_malformed
     }
 }

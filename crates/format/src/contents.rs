@@ -66,12 +66,12 @@ impl RowFormat {
     }
 
     /// Whether all rows of a table are in one file.
-    pub(crate) fn is_one_file(self) -> bool {
+    pub fn is_one_file(self) -> bool {
         self != Self::Tsv
     }
 
     /// What the name of a row file ends with.
-    pub(crate) fn extension(self, compression: Compression) -> String {
+    pub fn extension(self, compression: Compression) -> String {
         let own = match self {
             Self::Tsv => "tsv",
             Self::Sql => "sql",

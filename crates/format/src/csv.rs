@@ -8,14 +8,14 @@ use super::utf8::Utf8;
 
 /// Turns lines into records.
 #[derive(Debug)]
-pub(crate) struct Csv {
+pub struct Csv {
     fields: Fields,
     records: Records,
 }
 
 impl Csv {
     /// For a table whose columns hold values of these kinds; text comes in UTF-8.
-    pub(crate) fn new(kinds: Vec<ValueKind>) -> Self {
+    pub fn new(kinds: Vec<ValueKind>) -> Self {
         let invalid = vec![0; kinds.len()];
         let (utf8, geometry) = (Utf8::default(), Geometry::default());
         let records = Records { kinds, invalid, utf8, is_invalid: false, is_escaped: false, geometry };
@@ -34,7 +34,7 @@ impl Csv {
 }
 
 /// The first record: the names of the columns.
-pub(crate) fn header(table: &Table) -> Vec<u8> {
+pub fn header(table: &Table) -> Vec<u8> {
     let quoted = |name: &String| format!("\"{}\"", name.replace('"', "\"\""));
     let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let name = |name: &String| if is_plain(name) { name.clone() } else { quoted(name) };

@@ -46,7 +46,7 @@ const KEYWORDS: &str = "all and any as between binary by case distinct div else 
 ///
 /// # Errors
 /// Why it is refused, if it calls what may do anything, or it cannot be told what it reads.
-pub(crate) fn reads(kind: &Kind, text: &[u8], dialect: Dialect) -> Result<Vec<Qualified>, &'static str> {
+pub fn reads(kind: &Kind, text: &[u8], dialect: Dialect) -> Result<Vec<Qualified>, &'static str> {
     let found = read(kind, text, dialect)?;
     let has_rows = match kind {
         Kind::Insert(_) | Kind::InsertInOrder(_) | Kind::ChangeRows(_) => true,

@@ -11,24 +11,28 @@ use crate::{Error, Result};
 
 /// What lines become in a file.
 #[derive(Debug)]
-pub(crate) enum Form {
+pub enum Form {
+    /// Nothing else: LOAD DATA reads them.
     Lines,
+    /// INSERT statements.
     Inserts(Box<Inserts>),
+    /// Comma-separated values.
     Csv(Box<Csv>),
 }
 
 /// A finished file, and what is known of its rows only now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finished {
-    pub(crate) stored: Stored,
+pub struct Finished {
+    /// The file, as stored.
+    pub stored: Stored,
     /// How many values of each column are no valid text, as far as the form has seen them; none if it does not look.
-    pub(crate) invalid: Vec<u64>,
+    pub invalid: Vec<u64>,
     /// Bytes of the longest statement.
-    pub(crate) longest: u64,
+    pub longest: u64,
 }
 
 /// Writes one file of rows.
-pub(crate) struct RowWriter {
+pub struct RowWriter {
     file: FileWriter,
     form: Form,
     /// What was made and not written yet.
@@ -37,7 +41,7 @@ pub(crate) struct RowWriter {
 
 impl RowWriter {
     /// Creates the file, in which `head` stands before the rows; in a directory, one that is there already is an error.
-    pub(crate) fn create(
+    pub fn create(
         store: &Store,
         name: &str,
         compressor: Compressor,
@@ -49,7 +53,7 @@ impl RowWriter {
     }
 
     /// Writes lines, of which the last one may not be whole.
-    pub(crate) fn write(&mut self, lines: &[u8]) -> Result<()> {
+    pub fn write(&mut self, lines: &[u8]) -> Result<()> {
         match &mut self.form {
             Form::Lines => return self.file.write(lines),
             Form::Inserts(inserts) => inserts.pass(lines, &mut self.text),
@@ -61,7 +65,7 @@ impl RowWriter {
     }
 
     /// Ends the file.
-    pub(crate) fn finish(mut self) -> Result<Finished> {
+    pub fn finish(mut self) -> Result<Finished> {
         let (invalid, longest) = match &mut self.form {
             Form::Lines => (Vec::new(), 0),
             Form::Inserts(inserts) => {
@@ -78,7 +82,7 @@ impl RowWriter {
 }
 
 /// Reads one file of rows back as lines.
-pub(crate) struct RowReader {
+pub struct RowReader {
     file: FileReader,
     statements: Option<Statements>,
 }
@@ -100,7 +104,7 @@ impl RowReader {
     ///
     /// # Errors
     /// If the file cannot be opened, or rows in its form are not read back.
-    pub(crate) fn open(store: &Store, manifest: &Manifest, script: &Script, chunk: &Chunk) -> Result<Self> {
+    pub fn open(store: &Store, manifest: &Manifest, script: &Script, chunk: &Chunk) -> Result<Self> {
         if manifest.row_format == RowFormat::Csv {
             return Err(not_read_back(store));
         }
@@ -115,7 +119,7 @@ impl RowReader {
     }
 
     /// Reads some of the lines into `buffer`; 0 at the end.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let Some(Statements { reader, text, lines, given }) = &mut self.statements else {
             return self.file.read(buffer);
         };
@@ -134,15 +138,12 @@ impl RowReader {
     }
 
     /// What was stored, once all was read.
-    pub(crate) fn finish(self) -> Result<Stored> {
+    pub fn finish(self) -> Result<Stored> {
         self.file.finish()
     }
 }
 
 /// Why a dump's rows cannot be restored.
-pub(crate) fn not_read_back(store: &Store) -> Error {
-    Error::with_hint(
-        format!("{}: rows as CSV are for other programs, and are not restored", store.path("").display()),
-        "dump with --format tsv or sql to restore; what creates this dump's tables is in its scripts",
-    )
+pub fn not_read_back(store: &Store) -> Error {
+    Error::Csv(store.path(""))
 }

@@ -19,8 +19,8 @@ pub use super::snapshot::{Snapshot, SourcePosition};
 pub use super::table::{Chunk, Table};
 use super::trusted::Creates;
 use super::{known_sql, names};
-use crate::dump::select::is_system;
 use crate::{Error, Result};
+use drover_db::schemas::is_system;
 
 /// The manifest's file name.
 pub const FILE_NAME: &str = "manifest.json";
@@ -139,7 +139,7 @@ pub(super) fn is_false(value: &bool) -> bool {
 
 impl Manifest {
     /// Whether the dump's server took names of schemas and tables in any case for the same.
-    pub(crate) fn takes_any_case(&self) -> bool {
+    pub fn takes_any_case(&self) -> bool {
         self.settings.get("lower_case_table_names").is_some_and(|value| value != "0")
     }
 
@@ -152,7 +152,11 @@ impl Manifest {
         Self::read(&Store::open(place, &StoreArgs::default())?)
     }
 
-    pub(crate) fn read(store: &Store) -> Result<Self> {
+    /// The same of a dump in a store.
+    ///
+    /// # Errors
+    /// As for [`Manifest::load`].
+    pub fn read(store: &Store) -> Result<Self> {
         let manifest = Self::read_alone(store)?;
         manifest.check_sizes(store)?;
         manifest.check_scripts(store)?;
@@ -163,18 +167,15 @@ impl Manifest {
     ///
     /// # Errors
     /// If the dump was never finished, or the manifest is damaged or of a newer format.
-    pub(crate) fn read_alone(store: &Store) -> Result<Self> {
+    pub fn read_alone(store: &Store) -> Result<Self> {
         let path = store.path(FILE_NAME);
         let text = store.read_if_there(FILE_NAME)?.ok_or_else(|| missing(store))?;
-        let damaged = |why: String| Error::found(format!("{}: not a manifest: {why}", path.display()));
+        let damaged = |why: String| Error::NotAManifest { path: path.clone(), why };
         let value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         let format = value.get("format").and_then(serde_json::Value::as_u64);
         if format.is_some_and(|format| format > u64::from(FORMAT)) {
-            return Err(Error::with_hint(
-                format!("{}: a newer format than this drover reads", path.display()),
-                "use the version of drover that wrote it, or a newer one",
-            ));
+            return Err(Error::Newer(path));
         }
         check_text(&path, &text)?;
         let mut manifest: Self = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
@@ -192,14 +193,14 @@ impl Manifest {
     ///
     /// # Errors
     /// As for reading it, and if the rows went elsewhere.
-    pub(crate) fn with_rows(store: &Store) -> Result<Self> {
+    pub fn with_rows(store: &Store) -> Result<Self> {
         let manifest = Self::read(store)?;
         if manifest.copied { Err(no_rows(store)) } else { Ok(manifest) }
     }
 
     /// Writes the manifest so that it is there whole or not at all, also after a power cut.
-    pub(crate) fn store(&self, store: &Store) -> Result<()> {
-        let text = self.to_text().map_err(|error| Error::found(format!("{FILE_NAME}: {error}")))?;
+    pub fn store(&self, store: &Store) -> Result<()> {
+        let text = self.to_text().map_err(Error::Unwritable)?;
         Ok(store.publish(FILE_NAME, &text)?)
     }
 
@@ -299,9 +300,7 @@ impl Manifest {
         let files = self.tables().flat_map(|(_, table)| table.files.iter().map(|file| file.file.as_str()));
         let scripts = self.scripts().map(|script| script.file.as_str());
         match scripts.chain(files).find(|file| !names::is_inside(file)) {
-            Some(file) => {
-                Err(Error::found(format!("{}: names a file outside of the dump: '{file}'", path.display())))
-            }
+            Some(file) => Err(Error::Outside { path: path.to_owned(), file: file.to_owned() }),
             None => Ok(()),
         }
     }
@@ -336,11 +335,8 @@ impl Manifest {
         let sizes = store.sizes(files().map(|file| file.file.as_str()))?;
         for (file, size) in files().zip(sizes) {
             if size != file.stored_bytes {
-                let wanted = file.stored_bytes;
-                return Err(Error::found(format!(
-                    "{}: the file has {size} bytes, the manifest says {wanted}: it was cut or changed after the dump",
-                    store.path(&file.file).display()
-                )));
+                let path = store.path(&file.file);
+                return Err(Error::ChangedSize { path, has: size, says: file.stored_bytes });
             }
         }
         Ok(())
@@ -349,10 +345,7 @@ impl Manifest {
 
 /// The error for what drover writes into no dump.
 fn foreign(path: &Path, what: &str) -> Error {
-    Error::with_hint(
-        format!("{}: not written by drover: {what}", path.display()),
-        "restore another copy of the dump; if it was changed on purpose, run the changed script by hand with the server's own client",
-    )
+    Error::Foreign { path: path.to_owned(), what: what.to_owned() }
 }
 
 /// Checks the manifest's text against the checksum in its second line.
@@ -365,13 +358,7 @@ fn check_text(path: &Path, text: &[u8]) -> Result<()> {
         return Ok(());
     }
     let says = String::from_utf8_lossy(says.unwrap_or(b"nothing"));
-    Err(Error::with_hint(
-        format!(
-            "{}: it was changed after the dump: its checksum is {checksum}, it says {says}",
-            path.display()
-        ),
-        "restore from another copy of the dump, or compare with one to see what was changed",
-    ))
+    Err(Error::ChangedManifest { path: path.to_owned(), is: checksum, says: says.into_owned() })
 }
 
 #[cfg(test)]

@@ -14,23 +14,23 @@ pub struct Digest(u128);
 
 impl Digest {
     /// The digest of one line, which is also the checksum of a whole file.
-    pub(crate) fn of(line: &[u8]) -> Self {
+    pub fn of(line: &[u8]) -> Self {
         Self(xxh3_128(line))
     }
 
     /// Adds the row whose line this is.
     #[inline]
-    pub(crate) fn add_line(&mut self, line: &[u8]) {
+    pub fn add_line(&mut self, line: &[u8]) {
         self.add(Self::of(line));
     }
 
     /// Adds a row whose line was hashed in pieces.
-    pub(crate) fn add_hashed(&mut self, line: &Xxh3) {
+    pub fn add_hashed(&mut self, line: &Xxh3) {
         self.0 = self.0.wrapping_add(line.digest128());
     }
 
     /// Adds the rows of another set.
-    pub(crate) fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         self.0 = self.0.wrapping_add(other.0);
     }
 }

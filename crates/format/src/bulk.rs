@@ -7,7 +7,7 @@ use super::fields::{Fields, Form};
 
 /// Turns lines into values.
 #[derive(Debug)]
-pub(crate) struct Bulk {
+pub struct Bulk {
     fields: Fields,
     values: Values,
 }
@@ -26,25 +26,25 @@ struct Values {
 
 impl Bulk {
     /// For lines of so many fields.
-    pub(crate) fn new(columns: usize) -> Self {
+    pub fn new(columns: usize) -> Self {
         let rows = BulkRows::default();
         let values = Values { rows, columns, seen: 0, is_escaped: false, is_malformed: false };
         Self { fields: Fields::default(), values }
     }
 
     /// Takes the next piece of the lines apart.
-    pub(crate) fn pass(&mut self, lines: &[u8]) {
+    pub fn pass(&mut self, lines: &[u8]) {
         // The rows have a place of their own.
         self.fields.pass(&mut self.values, lines, &mut Vec::new());
     }
 
     /// What has come of the lines; those that the server took are to be taken out.
-    pub(crate) fn rows(&mut self) -> &mut BulkRows {
+    pub fn rows(&mut self) -> &mut BulkRows {
         &mut self.values.rows
     }
 
     /// Whether a line had not as many fields as the others.
-    pub(crate) fn is_malformed(&self) -> bool {
+    pub fn is_malformed(&self) -> bool {
         self.values.is_malformed
     }
 }

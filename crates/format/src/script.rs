@@ -32,7 +32,7 @@ pub struct Script {
 
 impl Script {
     /// One that is written into a file.
-    pub(crate) fn of(file: String, text: &[u8]) -> Self {
+    pub fn of(file: String, text: &[u8]) -> Self {
         Self { file, checksum: Digest::of(text), bytes: None }
     }
 
@@ -42,7 +42,7 @@ impl Script {
     }
 
     /// Reads the file that it stands at the head of to its end: what packs it says there whether it is whole.
-    pub(crate) fn read_to_end(&self, store: &Store) -> Result<()> {
+    pub fn read_to_end(&self, store: &Store) -> Result<()> {
         let mut reader = FileReader::beginning(store, &self.file, u64::MAX)?;
         let mut buffer = vec![0; 64 << 10];
         while reader.read(&mut buffer)? > 0 {}
@@ -50,7 +50,7 @@ impl Script {
     }
 
     /// Its text.
-    pub(crate) fn read(&self, store: &Store) -> Result<Vec<u8>> {
+    pub fn read(&self, store: &Store) -> Result<Vec<u8>> {
         const MOST: u64 = 256 << 20; // no server prints as much; what is cut has another checksum
         let Some(bytes) = self.bytes.map(|bytes| bytes.min(MOST)) else { return Ok(store.read(&self.file)?) };
         let mut reader = FileReader::beginning(store, &self.file, bytes)?;
@@ -68,7 +68,7 @@ impl Script {
 
 /// The bytes of a file that holds `statements`, with `comment` (one line) at its head. With `schema`, they are for that one
 /// whichever the client is in.
-pub(crate) fn render<S: AsRef<[u8]>>(comment: &str, schema: Option<&str>, statements: &[S]) -> Vec<u8> {
+pub fn render<S: AsRef<[u8]>>(comment: &str, schema: Option<&str>, statements: &[S]) -> Vec<u8> {
     let delimiter = delimiter(statements);
     let mut out = Vec::new();
     for line in comment.lines() {
@@ -92,7 +92,7 @@ pub(crate) fn render<S: AsRef<[u8]>>(comment: &str, schema: Option<&str>, statem
 }
 
 /// Makes a schema the client's.
-pub(crate) fn use_line(schema: &str) -> String {
+pub fn use_line(schema: &str) -> String {
     format!("USE {};\n", quote::identifier(schema))
 }
 
@@ -116,9 +116,8 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
 }
 
 /// The statements of a file that [`render`] wrote.
-pub(crate) fn parse(path: &Path, text: &[u8]) -> Result<Vec<Vec<u8>>> {
-    parse_text(text)
-        .ok_or_else(|| Error::found(format!("{}: not a whole file of statements", path.display())))
+pub fn parse(path: &Path, text: &[u8]) -> Result<Vec<Vec<u8>>> {
+    parse_text(text).ok_or_else(|| Error::NotAScript(path.to_owned()))
 }
 
 fn parse_text(text: &[u8]) -> Option<Vec<Vec<u8>>> {
@@ -158,7 +157,7 @@ fn behind_name(mut text: &[u8]) -> Option<&[u8]> {
 }
 
 /// How the last statement of a script is to be read: its first ones set it.
-pub(crate) fn dialect(statements: &[Vec<u8>]) -> Dialect {
+pub fn dialect(statements: &[Vec<u8>]) -> Dialect {
     let value = |variable: &str| {
         let prefix = format!("SET {variable} = ");
         let text = statements.iter().find_map(|statement| statement.strip_prefix(prefix.as_bytes()))?;
@@ -175,7 +174,7 @@ fn line(text: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::files::FileWriter;
+    use crate::files::FileWriter;
     use proptest::prelude::*;
 
     #[test]

@@ -30,7 +30,7 @@ pub enum Compression {
 
 impl Compression {
     /// What a file's name ends with.
-    pub(crate) fn extension(self) -> &'static str {
+    pub fn extension(self) -> &'static str {
         match self {
             Self::None => "",
             Self::Zstd => ".zst",
@@ -40,7 +40,7 @@ impl Compression {
     }
 
     /// That of a file of this name.
-    pub(crate) fn of(name: &str) -> Self {
+    pub fn of(name: &str) -> Self {
         let packed = [Self::Zstd, Self::Gzip, Self::Lz4];
         packed.into_iter().find(|packed| name.ends_with(packed.extension())).unwrap_or(Self::None)
     }
@@ -95,9 +95,11 @@ impl FromStr for Compressor {
 
 /// What a finished file is, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stored {
-    pub(crate) bytes: u64,
-    pub(crate) checksum: Digest,
+pub struct Stored {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// XXH3-128 of them.
+    pub checksum: Digest,
 }
 
 /// Counts and hashes what passes to or from a file.
@@ -218,7 +220,11 @@ impl FileWriter {
 ///
 /// # Errors
 /// If the file cannot be read, or what `pass` says.
-pub(crate) fn stored(store: &Store, name: &str, pass: impl Fn(u64) -> Result<()>) -> Result<Stored> {
+pub fn stored<E: From<Error>>(
+    store: &Store,
+    name: &str,
+    pass: impl Fn(u64) -> std::result::Result<(), E>,
+) -> std::result::Result<Stored, E> {
     let path = store.path(name);
     let mut metered = Metered::new(store.source(name, u64::MAX).map_err(Error::file(&path))?);
     let mut buffer = vec![0; 256 << 10];
@@ -227,7 +233,7 @@ pub(crate) fn stored(store: &Store, name: &str, pass: impl Fn(u64) -> Result<()>
             Ok(0) => return Ok(metered.stored()),
             Ok(count) => pass(count as u64)?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error).map_err(Error::file(&path)),
+            Err(error) => return Err(Error::file(&path)(error).into()),
         }
     }
 }
@@ -240,13 +246,14 @@ enum Decoder {
 }
 
 /// Reads one file of rows back.
-pub(crate) struct FileReader {
+pub struct FileReader {
     path: PathBuf,
     decoder: Decoder,
 }
 
 impl FileReader {
-    pub(crate) fn open(store: &Store, name: &str, compression: Compression) -> Result<Self> {
+    /// Opens the file.
+    pub fn open(store: &Store, name: &str, compression: Compression) -> Result<Self> {
         Self::up_to(store, name, compression, u64::MAX)
     }
 
@@ -273,7 +280,7 @@ impl FileReader {
     }
 
     /// Reads some of the rows' text into `buffer`; 0 at the end.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let read = match &mut self.decoder {
             Decoder::None(input) => input.read(buffer),
             Decoder::Zstd(input) => input.read(buffer),
@@ -283,12 +290,12 @@ impl FileReader {
         read.map_err(|error| match Failure::of(&error) {
             Some(_) => Error::file(&self.path)(error),
             None if error.kind() == io::ErrorKind::Unsupported => Error::file(&self.path)(error),
-            None => Error::found(format!("{}: the file is damaged: {error}", self.path.display())),
+            None => Error::Damaged { path: self.path.clone(), why: error.to_string() },
         })
     }
 
     /// What was stored, once all was read.
-    pub(crate) fn finish(self) -> Result<Stored> {
+    pub fn finish(self) -> Result<Stored> {
         let mut metered = match self.decoder {
             Decoder::None(input) => input,
             Decoder::Zstd(input) => input.into_inner().into_inner(),

@@ -10,14 +10,17 @@ mod words;
 
 use drover_db::sql::{Dialect, Kind as TokenKind, Token};
 
-pub(crate) use reads::reads;
+use drover_db::schemas::is_odd;
+pub use reads::reads;
 use words::Words;
 
 /// A name that may have a schema before it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Qualified {
-    pub(crate) schema: Option<String>,
-    pub(crate) name: String,
+pub struct Qualified {
+    /// The schema, where the statement names one.
+    pub schema: Option<String>,
+    /// The name in it.
+    pub name: String,
 }
 
 impl Qualified {
@@ -28,27 +31,36 @@ impl Qualified {
 
 /// What a statement is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Sets something of the session only.
     Session,
     /// Changes or asks something of the server itself: replication, accounts, global settings. Not a part of the data.
     Server,
+    /// USE.
     Use(String),
+    /// CREATE DATABASE.
     CreateSchema(String),
     /// ALTER DATABASE.
     AlterSchema(String),
+    /// DROP DATABASE.
     DropSchema(String),
+    /// A table whose rows are its own.
     CreateTable(Qualified),
     /// A table that is made from another one or from rows: its order among the others counts.
     CreateTableFrom(Qualified),
     /// A table that shows rows which are kept in other tables or servers.
     CreateTableElsewhere(Qualified),
+    /// CREATE VIEW.
     CreateView(Qualified),
+    /// CREATE SEQUENCE.
     CreateSequence(Qualified),
-    /// The word for DROP, and the name.
+    /// A program: the word for DROP, and the name.
     CreateProgram(&'static str, Qualified),
+    /// CREATE TRIGGER.
     CreateTrigger {
+        /// Its name.
         name: Qualified,
+        /// The table on which it is.
         table: Qualified,
     },
     /// DROP TABLE, VIEW or SEQUENCE.
@@ -92,23 +104,9 @@ const REPLACES_SCHEMA: &str = "it would drop the schema that is there";
 const FILLS_ELSEWHERE: &str = "its rows would go into other tables";
 const ODD_NAME: &str = "no dump has such a name";
 
-/// What servers put before the name of a file or directory that is no name as they write them since 5.1.
-const AS_ON_DISK: &str = "#mysql50#";
-
-/// The name of the file or directory that a server takes it for.
-pub(crate) fn on_disk(name: &str) -> Option<&str> {
-    let (begin, rest) = name.split_at_checked(AS_ON_DISK.len())?;
-    begin.eq_ignore_ascii_case(AS_ON_DISK).then_some(rest)
-}
-
-/// Whether a server takes it for the name of a file or directory.
-pub(crate) fn is_odd(name: &str) -> bool {
-    on_disk(name).is_some()
-}
-
 impl Kind {
     /// The names in it that matter here.
-    pub(crate) fn names(&self) -> Vec<&str> {
+    pub fn names(&self) -> Vec<&str> {
         match self {
             Self::Use(name) | Self::CreateSchema(name) | Self::AlterSchema(name) | Self::DropSchema(name) => {
                 vec![name]
@@ -120,7 +118,7 @@ impl Kind {
     }
 
     /// The table, view, sequence or program that it makes, changes or fills.
-    pub(crate) fn object(&self) -> Option<&Qualified> {
+    pub fn object(&self) -> Option<&Qualified> {
         match self {
             Self::CreateTable(name)
             | Self::CreateTableFrom(name)
@@ -144,17 +142,17 @@ impl Kind {
     }
 
     /// Whether it puts rows into a table.
-    pub(crate) fn is_data(&self) -> bool {
+    pub fn is_data(&self) -> bool {
         matches!(self, Self::Insert(_) | Self::InsertInOrder(_) | Self::Load(..))
     }
 
     /// What a statement is.
-    pub(crate) fn of(text: &[u8], dialect: Dialect) -> Self {
+    pub fn of(text: &[u8], dialect: Dialect) -> Self {
         Self::of_own(text, dialect).with_plain_names()
     }
 
     /// The same of a statement whose bytes mean the same to every server.
-    pub(crate) fn of_clear(text: &[u8], dialect: Dialect) -> Self {
+    pub fn of_clear(text: &[u8], dialect: Dialect) -> Self {
         Self::with_any_names(text, dialect).with_plain_names()
     }
 
