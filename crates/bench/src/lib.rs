@@ -11,6 +11,7 @@ mod environment;
 mod error;
 mod loops;
 pub mod malloc;
+mod measuring;
 mod page;
 pub mod private;
 mod progress;

@@ -7,9 +7,10 @@ use drover_db::sql::Dialect;
 use drover_db::table::Name;
 use drover_db::{Connection, Row, quote, server};
 
+use crate::code::{Code, Verb, code_of};
 use crate::error::Doing;
 use crate::functions;
-use crate::statement::{Code, Statement, Verb, code_of};
+use crate::statement::Statement;
 use crate::{Error, Result};
 
 /// A place where a statement takes a column's default.

@@ -7,8 +7,8 @@ use drover_db::server::{Server, Vendor};
 use drover_db::table::Name;
 use drover_db::{Connection, Row, quote};
 
+use crate::code::Verb;
 use crate::error::Doing;
-use crate::statement::Verb;
 use crate::{Error, Result};
 
 /// Looks at all foreign keys that a statement's changes follow.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use drover_db::sql::Kind;
 
-use crate::statement::{Code, Reference, Verb};
+use crate::code::{Code, Reference, Verb};
 use crate::{Error, Result};
 
 /// What a statement calls.

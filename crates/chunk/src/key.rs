@@ -5,9 +5,10 @@ use drover_db::table::{
 };
 use drover_db::{Connection, Row, quote, server};
 
+use crate::code::Verb;
 use crate::dates;
 use crate::error::Doing;
-use crate::statement::{Statement, Verb};
+use crate::statement::Statement;
 use crate::table::Table;
 use crate::{Error, Result};
 

@@ -6,6 +6,7 @@
 mod archive;
 mod args;
 mod clock;
+mod code;
 mod dates;
 mod defaults;
 mod error;

@@ -9,13 +9,14 @@ use drover_db::table::Mark;
 use drover_db::{Connection, health, quote, server};
 
 use crate::args::ChunkArgs;
+use crate::code::Verb;
 use crate::defaults::Moment;
 use crate::error::Doing;
 use crate::fixed;
 use crate::key::{self, Walk};
 use crate::report::PlanReport;
 use crate::state::{State, Tally, Task};
-use crate::statement::{Statement, Verb, told};
+use crate::statement::{Statement, told};
 use crate::table::{self, Given, Table};
 use crate::{Error, Result};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use drover_db::sql::{Dialect, tokens_in_comments};
 
+use crate::code::{Code, Reference};
 use crate::foreign_keys::Change;
-use crate::statement::{Code, Reference};
 use crate::subquery;
 
 /// What a stored program does.

@@ -9,11 +9,11 @@ use drover_db::sql::Dialect;
 use drover_db::table::{Name, columns};
 use drover_db::{Connection, Row, quote};
 
+use crate::code::Reference;
 use crate::error::Doing;
 use crate::foreign_keys::{self, Cascade, Change};
 use crate::functions;
 use crate::program::{Effect, effects};
-use crate::statement::Reference;
 use crate::table;
 use crate::triggers::{self, Trigger};
 use crate::{Error, Result};

@@ -1,6 +1,6 @@
 //! The tables that subqueries read: each part reads them anew, so none may be the table that is walked.
 
-use crate::statement::{Code, Reference};
+use crate::code::{Code, Reference};
 use crate::{Error, Result};
 
 /// A parenthesis that is open.
@@ -157,12 +157,13 @@ pub(crate) fn reference(code: &[Code<'_>], at: &mut usize) -> Option<Reference> 
 mod tests {
     use drover_db::sql::Dialect;
 
+    use crate::code::Reference;
     use crate::statement::Statement;
 
     fn reads(condition: &str) -> Vec<String> {
         let text = format!("DELETE FROM t WHERE {condition}");
         let statement = Statement::read(&text, Dialect::default()).unwrap();
-        let name = |table: crate::statement::Reference| match table.schema {
+        let name = |table: Reference| match table.schema {
             Some(schema) => format!("{schema}.{}", table.name),
             None => table.name,
         };

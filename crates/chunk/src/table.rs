@@ -4,11 +4,12 @@ use drover_db::grants::Held;
 use drover_db::table::{ColumnFacts, Mark, Name, columns};
 use drover_db::{Connection, Row, quote, server};
 
+use crate::code::{Reference, Verb};
 use crate::defaults::{self, Moment};
 use crate::error::Doing;
 use crate::foreign_keys;
 use crate::side_effects::{self, Used};
-use crate::statement::{Reference, Statement, Verb};
+use crate::statement::Statement;
 use crate::triggers::{self, Trigger};
 use crate::{Error, Result};
 

@@ -2,18 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::node::Cluster;
 use crate::{Connection, Error, Result, er, server};
 
 const NEEDS: &str = "Group Replication takes changes of InnoDB tables with a primary key only";
-
-/// What keeps the nodes alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cluster {
-    /// MySQL's own.
-    GroupReplication,
-    /// MariaDB's and Percona XtraDB Cluster's.
-    Galera,
-}
 
 impl Cluster {
     /// The cluster of this server, if it is in one.

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Cluster;
 use crate::er;
+use crate::node::Cluster;
 
 /// An error the server sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -324,27 +324,34 @@ impl Error {
             Self::ServerKey { .. } => {
                 "--server-public-key-path names a copy of the file public_key.pem in the server's data directory"
             }
-            Self::Lost { .. } => {
-                "look into the server's error log for a crash, a restart or a killed connection"
-            }
-            Self::Unproved { .. } => {
-                "it holds a lock by name and is idle: let nothing end idle connections meanwhile, and run the command again"
-            }
-            Self::Behind { cluster: Cluster::Galera, .. } => {
-                "wait until it has caught up (SHOW STATUS LIKE 'wsrep_local_recv_queue' shows 0), or name another node; SHOW PROCESSLIST shows \
-                 who locks all tables there"
-            }
-            Self::Behind { .. } => {
-                "performance_schema.replication_group_members shows the members, replication_group_member_stats how far they are: wait until it has \
-                 caught up, or name another one; with STOP GROUP_REPLICATION it is a server of its own, whose rows can be read as they are"
-            }
-            Self::OtherServer { .. } => {
-                "name one server itself: no reader endpoint, no name with several addresses, no proxy or balancer that deals out \
-                 connections or statements"
-            }
-            _ => return None,
+            _ => return self.hint_later().map(Into::into),
         };
         Some(text.into())
+    }
+
+    /// The same of what goes wrong behind the login.
+    fn hint_later(&self) -> Option<&'static str> {
+        match self {
+            Self::Lost { .. } => {
+                Some("look into the server's error log for a crash, a restart or a killed connection")
+            }
+            Self::Unproved { .. } => Some(
+                "it holds a lock by name and is idle: let nothing end idle connections meanwhile, and run the command again",
+            ),
+            Self::Behind { cluster: Cluster::Galera, .. } => Some(
+                "wait until it has caught up (SHOW STATUS LIKE 'wsrep_local_recv_queue' shows 0), or name another node; SHOW PROCESSLIST shows \
+                 who locks all tables there",
+            ),
+            Self::Behind { .. } => Some(
+                "performance_schema.replication_group_members shows the members, replication_group_member_stats how far they are: wait until it has \
+                 caught up, or name another one; with STOP GROUP_REPLICATION it is a server of its own, whose rows can be read as they are",
+            ),
+            Self::OtherServer { .. } => Some(
+                "name one server itself: no reader endpoint, no name with several addresses, no proxy or balancer that deals out \
+                 connections or statements",
+            ),
+            _ => None,
+        }
     }
 }
 

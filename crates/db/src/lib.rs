@@ -9,6 +9,7 @@ pub mod er;
 mod error;
 pub mod grants;
 pub mod health;
+mod node;
 pub mod options;
 pub mod quote;
 pub mod replays;
@@ -20,8 +21,9 @@ mod stop;
 pub mod table;
 pub mod wire;
 
-pub use cluster::{Cluster, Substitutes};
+pub use cluster::Substitutes;
 pub use error::{Error, Exposure, Kind as ErrorKind, Result, ServerError};
+pub use node::Cluster;
 pub use server::{Server, Vendor};
 pub use stop::{Stop, Watched};
 pub use wire::{Connection, Row};

@@ -6,6 +6,7 @@
 
 use std::fmt::{self, Display};
 
+use crate::wire::Batch;
 use crate::{Connection, Error, Result, er};
 
 /// What every session is set to at its login: name and value, with what another value does. Each of these can lose rows, repeat them, or end
@@ -280,6 +281,10 @@ impl Display for Isolation {
     }
 }
 
+fn assignment(name: &str, value: impl Display) -> String {
+    format!("SET SESSION {name} = {value}")
+}
+
 /// MariaDB before 11.1 calls the isolation level by its old name.
 fn older_name(name: &str) -> Option<&'static str> {
     (name == "transaction_isolation").then_some("tx_isolation")
@@ -310,8 +315,18 @@ impl Connection {
     /// # Errors
     /// If the server refuses what the work would be wrong without, or the connection is lost.
     pub fn set_up(&mut self, what: Use) -> Result<()> {
-        for setting in TABLE.iter().filter(|setting| setting.uses.contains(&what)) {
-            match self.set_by_any_name(setting.name, setting.value) {
+        let settings: Vec<_> = TABLE.iter().filter(|setting| setting.uses.contains(&what)).collect();
+        let mut batch = Batch::default();
+        settings.iter().for_each(|setting| batch.query(assignment(setting.name, setting.value)));
+        self.send_batch(&mut batch)?;
+        // All answers are read, whatever came of the first ones.
+        let answers: Vec<_> = settings.iter().map(|_| self.next_rows()).collect();
+        for (setting, answer) in settings.into_iter().zip(answers) {
+            let set = match (answer, older_name(setting.name)) {
+                (Err(Error::Server(_)), Some(name)) => self.set(name, setting.value),
+                (answer, _) => answer.map(drop),
+            };
+            match set {
                 Err(Error::Server(_)) if !setting.needed => {}
                 other => other?,
             }
@@ -319,20 +334,12 @@ impl Connection {
         Ok(())
     }
 
-    fn set_by_any_name(&mut self, name: &str, value: &str) -> Result<()> {
-        let set = self.set(name, value);
-        match older_name(name) {
-            Some(name) if matches!(set, Err(Error::Server(_))) => self.set(name, value),
-            _ => set,
-        }
-    }
-
     /// Gives a variable of the session this value, as SQL.
     ///
     /// # Errors
     /// What the server said, or that the connection is lost.
     pub fn set(&mut self, name: &str, value: impl Display) -> Result<()> {
-        self.execute(format!("SET SESSION {name} = {value}")).map(drop)
+        self.execute(assignment(name, value)).map(drop)
     }
 
     /// The same where the server has the variable and lets this account change it; whether it does.

@@ -16,14 +16,15 @@ use crate::report::Outcome;
 pub(crate) fn run(args: &ChunkArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
     let options = printer.connection(&args.server)?;
     let done = progress::show(printer, |progress| drover_chunk::chunk(args, &options, stop, progress))?;
-    printer.chunk(&done.report)?;
+    warnings(&done.report).iter().for_each(|warning| printer.warning(warning));
+    printer.result(&done.report, text(&done.report))?;
     // Only now: of a run that was forgotten nobody can tell that it was done.
     done.forget()?;
     Ok(Outcome::Done)
 }
 
 /// What a person should know.
-pub(crate) fn warnings(report: &Report) -> &[String] {
+fn warnings(report: &Report) -> &[String] {
     match report {
         Report::Plan(plan) => &plan.warnings,
         Report::Done(done) => &done.warnings,
@@ -31,7 +32,7 @@ pub(crate) fn warnings(report: &Report) -> &[String] {
 }
 
 /// The report as a person reads it.
-pub(crate) fn text(report: &Report) -> String {
+fn text(report: &Report) -> String {
     match report {
         Report::Plan(plan) => plan_text(plan),
         Report::Done(done) => done_text(done),

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Outcome, Failu
                 things(report.checks.len() as u64, "check"),
                 args.file.display()
             );
-            printer.doctor(&report, told)?;
+            printer.result(&report, told)?;
             Ok(Outcome::Done)
         }
     }
@@ -48,7 +48,7 @@ fn examine(args: &ExamineArgs, printer: &Printer) -> Result<Outcome, Failure> {
     if let Some(file) = &args.fix_script {
         report.write_fix_script(file)?;
     }
-    printer.doctor(&report, text(&report, columns()))?;
+    printer.result(&report, text(&report, columns()))?;
     Ok(if report.has_findings() { Outcome::Found } else { Outcome::Done })
 }
 
@@ -71,7 +71,7 @@ fn plan(args: &PlanArgs, printer: &Printer) -> Result<Outcome, Failure> {
         let _ = writeln!(told, "{mark}note      {note}");
     }
     let _ = writeln!(told, "{mark}apply     {}", planned.apply);
-    printer.plan(&planned, told)?;
+    printer.result(&planned, told)?;
     Ok(Outcome::Done)
 }
 

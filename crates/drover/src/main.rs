@@ -1,8 +1,10 @@
 //! drover: one binary for the people who run MySQL and MariaDB. This crate reads the command line, hands the work to the
 //! family's crate, and prints what comes back.
 
+mod after;
 mod bench;
 mod binlog;
+mod binlog_text;
 mod chunk;
 mod cli;
 mod cost;
@@ -23,6 +25,7 @@ use clap::{CommandFactory, FromArgMatches};
 use drover_db::Stop;
 use drover_db::options::{hide_passwords_in_process_list, normalise_arguments, without_passwords};
 use drover_db::wire::interrupt_logins;
+use drover_dump::{CopyArgs, RestoreArgs};
 
 use cli::{Cli, Command};
 use drover_queue::args::QueueCommand;
@@ -113,41 +116,8 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
                     .map_err(|error| Failure::dump(error, &args.out))?;
             printer.dump(&report)
         }
-        Command::Restore(args) if drover_dump::is_foreign(args) => {
-            let options = printer.connection(&args.server)?;
-            let report = progress::show(printer, |progress| {
-                drover_dump::restore_foreign(args, &options, stop, progress)
-            })
-            .map_err(Failure::restore_foreign)?;
-            printer.foreign(&report)
-        }
-        Command::Restore(args) if args.check => {
-            let options = printer.connection(&args.server)?;
-            let report =
-                progress::show(printer, |progress| drover_dump::check(args, &options, stop, progress))?;
-            printer.check(&report)
-        }
-        Command::Restore(args) => {
-            let options = printer.connection(&args.server)?;
-            let report =
-                progress::show(printer, |progress| drover_dump::restore(args, &options, stop, progress))
-                    .map_err(Failure::restore)?;
-            printer.restore(&report)
-        }
-        Command::Copy(args) => {
-            let from = printer.connection_to("the source", &args.source_server())?;
-            let to = printer.connection_to("the target", &args.target_server())?;
-            if args.check {
-                let report = progress::show(printer, |progress| {
-                    drover_dump::check_copy(args, &from, &to, stop, progress)
-                })?;
-                return printer.check(&report);
-            }
-            let report =
-                progress::show(printer, |progress| drover_dump::copy(args, &from, &to, stop, progress))
-                    .map_err(Failure::copy)?;
-            printer.copy(&report)
-        }
+        Command::Restore(args) => restore(args, printer, stop),
+        Command::Copy(args) => copy(args, printer, stop),
         Command::Verify(args) => {
             let options = match args.no_server {
                 true => None,
@@ -170,4 +140,30 @@ fn run(cli: &Cli, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failur
             printed.and_then(|()| printer.sandbox(&report)).map(|()| Outcome::Done)
         }
     }
+}
+
+fn restore(args: &RestoreArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
+    let options = printer.connection(&args.server)?;
+    if drover_dump::is_foreign(args) {
+        let work = |progress: &_| drover_dump::restore_foreign(args, &options, stop, progress);
+        let report = progress::show(printer, work).map_err(Failure::restore_foreign)?;
+        return printer.foreign(&report);
+    }
+    if args.check {
+        let report = progress::show(printer, |progress| drover_dump::check(args, &options, stop, progress))?;
+        return printer.check(&report);
+    }
+    let report = progress::show(printer, |progress| drover_dump::restore(args, &options, stop, progress));
+    printer.restore(&report.map_err(Failure::restore)?)
+}
+
+fn copy(args: &CopyArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
+    let from = printer.connection_to("the source", &args.source_server())?;
+    let to = printer.connection_to("the target", &args.target_server())?;
+    if args.check {
+        let work = |progress: &_| drover_dump::check_copy(args, &from, &to, stop, progress);
+        return printer.check(&progress::show(printer, work)?);
+    }
+    let report = progress::show(printer, |progress| drover_dump::copy(args, &from, &to, stop, progress));
+    printer.copy(&report.map_err(Failure::copy)?)
 }

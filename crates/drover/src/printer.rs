@@ -2,12 +2,11 @@
 
 use std::io::{self, Write as _};
 
-use drover_binlog::{CostReport, ExtractReport, LogArgs, ReplayReport, SqlReport, StatReport};
+use drover_binlog::LogArgs;
 use drover_db::options::{ConnectOptions, ServerArgs, ask_on_terminal, without_passwords};
 use drover_dump::{CheckReport, CopyReport, DumpReport, ForeignReport, RestoreReport, VerifyReport};
 use drover_report::plain;
 use drover_sandbox::SandboxReport;
-use drover_units::show::things;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -25,6 +24,11 @@ pub(crate) struct Printer {
 impl Printer {
     pub(crate) fn new(json: bool, quiet: bool, verbose: bool) -> Self {
         Self { json, quiet, verbose }
+    }
+
+    /// Whether results are for a machine.
+    pub(crate) fn is_json(self) -> bool {
+        self.json
     }
 
     /// Whether progress is shown.
@@ -126,102 +130,6 @@ impl Printer {
         self.result(sandbox, sandbox.to_text())
     }
 
-    pub(crate) fn stat(self, stat: &StatReport) -> Result<(), Failure> {
-        self.result(stat, crate::binlog::stat_text(stat))
-    }
-
-    pub(crate) fn cost(self, cost: &CostReport, with_safety: bool) -> Result<(), Failure> {
-        self.result(cost, crate::cost::text(cost, with_safety))
-    }
-
-    /// What the queue's commands have to tell.
-    pub(crate) fn queue(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
-        self.result(value, text)
-    }
-
-    /// What was measured.
-    pub(crate) fn bench(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
-        self.result(value, text)
-    }
-
-    /// What is wrong with a host and a server.
-    pub(crate) fn doctor(self, report: &drover_doctor::Report, text: String) -> Result<(), Failure> {
-        self.result(report, text)
-    }
-
-    /// Files that set bonds up.
-    pub(crate) fn plan(self, plan: &drover_doctor::plan::BondingPlan, text: String) -> Result<(), Failure> {
-        self.result(plan, text)
-    }
-
-    /// What was set on a host, or would be.
-    pub(crate) fn setting(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
-        self.result(value, text)
-    }
-
-    /// What was done in parts, or would be.
-    pub(crate) fn chunk(self, report: &drover_chunk::Report) -> Result<(), Failure> {
-        crate::chunk::warnings(report).iter().for_each(|warning| self.warning(warning));
-        self.result(report, crate::chunk::text(report))
-    }
-
-    /// What cannot be applied is a finding.
-    pub(crate) fn replay(self, replay: &ReplayReport) -> Result<Outcome, Failure> {
-        for at in &replay.abandoned {
-            self.warning(&format!("{at}: a transaction whose end is not in the logs; it was not applied"));
-        }
-        self.passed_over(replay.passed_over);
-        if !replay.left_out.is_empty() {
-            let schemas: Vec<_> = replay.left_out.iter().map(String::as_str).collect();
-            let schemas = schemas.join(", ");
-            self.warning(&format!("rows of schemas that the dump does not have were left out: {schemas}"));
-        }
-        self.result(replay, crate::binlog::replay_text(replay))?;
-        let is_all = replay.problems.is_empty() && replay.missing_rows == 0 && replay.not_kept.is_empty();
-        Ok(if is_all { Outcome::Done } else { Outcome::Found })
-    }
-
-    fn passed_over(self, statements: u64) {
-        let what = match statements {
-            0 => return,
-            1 => "1 statement was passed over: the log does not tell whether it changed these tables".into(),
-            many => format!(
-                "{many} statements were passed over: the log does not tell whether they changed these tables"
-            ),
-        };
-        self.warning(&what);
-    }
-
-    /// What could not be written as SQL is a finding.
-    pub(crate) fn sql(self, sql: &SqlReport) -> Outcome {
-        if !sql.without_names.is_empty() && !self.json {
-            let tables = sql.without_names.join(", ");
-            self.warning(&format!(
-                "the log does not tell the names of the columns of {tables}: they are called ?1, ?2 …, which no server takes; \
-                 --columns-of takes them from a server that has the tables"
-            ));
-        }
-        self.passed_over(sql.passed_over);
-        if sql.partly > 0 {
-            let statements = things(sql.partly, "statement");
-            self.warning(&format!("{statements} of what is wanted and of what is not: see the comments"));
-        }
-        if sql.not_understood > 0 {
-            let events = things(sql.not_understood, "event");
-            self.warning(&format!("{events} could not be read: see the comments"));
-        }
-        if sql.partly + sql.not_understood == 0 { Outcome::Done } else { Outcome::Found }
-    }
-
-    /// A file that is not there as a whole is a finding; the list says which it is.
-    pub(crate) fn extract(self, extract: ExtractReport) -> Outcome {
-        if extract.not_whole == 0 {
-            return Outcome::Done;
-        }
-        self.warning(&format!("{} not whole: see the list", things(extract.not_whole, "load")));
-        Outcome::Found
-    }
-
     /// Lets `write` write to stdout, piece by piece; where a log is followed, each line at once: nobody knows when the next one
     /// comes. That who reads it has seen enough is no failure.
     pub(crate) fn stream(
@@ -251,7 +159,8 @@ impl Printer {
         }
     }
 
-    fn result(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
+    /// What a command comes to, for a person or for a machine.
+    pub(crate) fn result(self, value: &impl Serialize, text: String) -> Result<(), Failure> {
         let shown = match self.json {
             true => serde_json::to_string_pretty(value).map(|json| plain::json(&json).into_owned()),
             false => Ok(plain::lines(text.trim_end()).into_owned()),

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &QueueArgs, printer: &Printer, stop: &Arc<Stop>) -> Resu
         QueueCommand::Init(args) => {
             let shards = shards(&args.place, printer)?;
             drover_queue::init(&shards)?;
-            printer.queue(&Initialised { shards: shards.shards.len() }, String::new())?;
+            printer.result(&Initialised { shards: shards.shards.len() }, String::new())?;
         }
         QueueCommand::Push(args) => return push(args, printer),
         QueueCommand::Build(args) => return build(args, printer, stop),
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &QueueArgs, printer: &Printer, stop: &Arc<Stop>) -> Resu
         QueueCommand::Stat(args) => {
             let stat = drover_queue::stat(&shards(&args.place, printer)?)?;
             let lost = stat.shards.iter().any(|shard| shard.error.is_some());
-            printer.queue(&stat, stat_text(&stat))?;
+            printer.result(&stat, stat_text(&stat))?;
             return Ok(if lost { Outcome::Found } else { Outcome::Done });
         }
         QueueCommand::Serve(args) => serve(args, printer, stop)?,
@@ -115,7 +115,7 @@ fn push(args: &PushArgs, printer: &Printer) -> Result<Outcome, Failure> {
         pusher.push(&record)?;
     }
     let pushed = pusher.flush()?;
-    printer.queue(&Pushed { pushed }, format!("{} pushed", things(pushed, "task")))?;
+    printer.result(&Pushed { pushed }, format!("{} pushed", things(pushed, "task")))?;
     Ok(Outcome::Done)
 }
 
@@ -200,7 +200,7 @@ fn build(args: &BuildArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcom
         }
         _ => return Err(Failure::new("--from-query needs --source")),
     };
-    printer.queue(&report, build_text(&report))?;
+    printer.result(&report, build_text(&report))?;
     if options.pauses && report.tasks >= LARGE_BUILD {
         warn_of_slow_commits(&shards, printer);
     }
@@ -295,7 +295,7 @@ fn work(args: &WorkArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome,
     let trouble = |text: &str| printer.status(&format!("warning: {text}"));
     let report =
         watched(printer, line, || drover_queue::work(&shards, &options, &hands, &totals, stop, &trouble))?;
-    printer.queue(&report, work_text(&report))?;
+    printer.result(&report, work_text(&report))?;
     Ok(if report.dead > 0 { Outcome::Found } else { Outcome::Done })
 }
 
@@ -360,7 +360,7 @@ fn serve(args: &ServeArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<(), Fa
     let mut printed = Ok(());
     let ready = |address: SocketAddr| {
         let url = format!("http://{address}/");
-        printed = printer.queue(&Serving { url: url.clone() }, url);
+        printed = printer.result(&Serving { url: url.clone() }, url);
         Ok(())
     };
     drover_queue::serve(&shards, ServeOptions { listen: args.listen, token }, stop, ready)?;
@@ -387,7 +387,7 @@ fn dead(args: &DeadArgs, printer: &Printer) -> Result<Outcome, Failure> {
     match args.action {
         DeadAction::List => {
             let tasks = drover_queue::dead(&shards, &which)?;
-            printer.queue(&tasks, dead_text(&tasks))?;
+            printer.result(&tasks, dead_text(&tasks))?;
             Ok(if tasks.is_empty() { Outcome::Done } else { Outcome::Found })
         }
         DeadAction::Retry => changed(printer, drover_queue::retry(&shards, &which)?, "given another try"),
@@ -396,7 +396,7 @@ fn dead(args: &DeadArgs, printer: &Printer) -> Result<Outcome, Failure> {
 }
 
 fn changed(printer: &Printer, tasks: u64, what: &str) -> Result<Outcome, Failure> {
-    printer.queue(&Changed { tasks }, format!("{} {what}", things(tasks, "dead task")))?;
+    printer.result(&Changed { tasks }, format!("{} {what}", things(tasks, "dead task")))?;
     Ok(Outcome::Done)
 }
 

@@ -10,6 +10,7 @@ mod dump;
 mod error;
 mod foreign;
 mod mask;
+mod pattern;
 mod pool;
 mod progress;
 mod restore;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use drover_store::Failure;
 
 use crate::digest::Digest;
-use crate::manifest::FILE_NAME;
+use crate::names::MANIFEST;
 
 /// What is wrong with a dump; each error names the file or the place.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum Error {
     #[error("{}: there is no such directory", _0.display())]
     NoDirectory(PathBuf),
     /// There is no manifest.
-    #[error("{}: there is no {FILE_NAME}: this is not a dump, or one that was never finished", _0.display())]
+    #[error("{}: there is no {MANIFEST}: this is not a dump, or one that was never finished", _0.display())]
     NoManifest(PathBuf),
     /// The manifest cannot be read.
     #[error("{}: not a manifest: {why}", path.display())]
@@ -37,7 +37,7 @@ pub enum Error {
         why: String,
     },
     /// A manifest could not be written as JSON.
-    #[error("{FILE_NAME}: {0}")]
+    #[error("{MANIFEST}: {0}")]
     Unwritable(serde_json::Error),
     /// A later version of drover wrote it.
     #[error("{}: a newer format than this drover reads", _0.display())]

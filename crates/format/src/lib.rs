@@ -14,6 +14,7 @@ pub mod inserts;
 pub mod kind;
 pub mod known_sql;
 pub mod literals;
+mod loading;
 pub mod manifest;
 mod missing;
 pub mod names;

@@ -4,6 +4,9 @@
 use std::fmt::Write as _;
 use std::path::{Component, Path};
 
+/// The manifest's.
+pub const MANIFEST: &str = "manifest.json";
+
 /// The file name, without extension, for a name in the server.
 pub fn file_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());

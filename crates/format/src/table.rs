@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::contents::Mask;
 use super::digest::Digest;
-use super::manifest::is_false;
 use super::script::Script;
 
 /// One table.
@@ -98,6 +97,10 @@ pub struct Chunk {
     /// Key values as SQL literals: all rows lie before these or on them. Absent for the last file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<Vec<String>>,
+}
+
+pub(super) fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn is_empty(digest: &Digest) -> bool {

@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 
 use drover_db::er;
 
+/// What to do where statements are logged.
+pub(crate) const STATEMENTS: &str = "let it log rows: SET GLOBAL binlog_format = 'ROW', and the same in its option file; or let the account \
+                                     do that for itself, which on MySQL takes the privilege SESSION_VARIABLES_ADMIN, on MariaDB BINLOG ADMIN, \
+                                     and SUPER on MySQL before 8.0 and MariaDB before 10.5";
+
 /// An error that ends the command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -48,15 +53,6 @@ impl Error {
         Self::Found { what: what.into(), hint: Some(hint.into()) }
     }
 
-    /// The same, with the name of the shard it is about.
-    pub(crate) fn of(self, shard: &crate::shard::Shard) -> Self {
-        match self {
-            Self::Server { doing, source } => Self::Server { doing: shard.doing(&doing), source },
-            Self::Found { what, hint } => Self::Found { what: shard.doing(&what), hint },
-            other => other,
-        }
-    }
-
     pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| Self::File { path: path.to_owned(), source }
     }
@@ -89,7 +85,7 @@ impl Error {
                     "is the schema's name right? `drover queue init` makes it, and the queue's tables".into(),
                 ),
                 // ER_BINLOG_STMT_MODE_AND_ROW_ENGINE
-                Some(er::BINLOG_STMT_MODE_AND_ROW_ENGINE) => Some(crate::probe::STATEMENTS.into()),
+                Some(er::BINLOG_STMT_MODE_AND_ROW_ENGINE) => Some(STATEMENTS.into()),
                 _ if source.is_denied() => {
                     Some("grant the account that privilege, or use another account".into())
                 }

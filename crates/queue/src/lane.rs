@@ -295,48 +295,51 @@ pub(crate) fn take(connection: &mut Connection, shepherd: u32, lanes: &[u64]) ->
     );
     let mut taken = Vec::new();
     each::<13>(connection, &sql, "taking lanes", |fields| {
-        let [
-            lane,
-            segment,
-            kind,
-            priority,
-            tenant,
-            tasks,
-            first,
-            created,
-            settled,
-            beyond,
-            origin,
-            first_row,
-            unique,
-        ] = fields;
-        let (lane, tasks) = (number(lane), number::<u32>(tasks));
-        let progress = unhex(beyond.unwrap_or_default())
-            .filter(|_| number::<u32>(first_row).checked_add(tasks).is_some())
-            .and_then(|beyond| Progress::decode(tasks, number(settled), &beyond))
-            .ok_or_else(|| {
-                Error::found(format!("queue_lane: what is settled of lane {lane} makes no sense"))
-            })?;
-        taken.push(Lane {
-            lane,
-            segment: number(segment),
-            kind: number(kind),
-            priority: number(priority),
-            tenant: tenant.unwrap_or_default().into(),
-            tasks,
-            is_unique: unique == Some("1"),
-            origin: number(origin),
-            first: number(first_row),
-            first_task: number(first),
-            created_ms: (number::<f64>(created) * 1000.0).round() as u64,
-            next: progress.settled(),
-            asked: 0,
-            progress,
-            budget: Budget::new(),
-        });
+        taken.push(lane_of(fields)?);
         Ok(())
     })?;
     Ok(taken)
+}
+
+/// A lane by its columns, as [`take`] asks for them.
+fn lane_of(fields: [Option<&str>; 13]) -> Result<Lane> {
+    let [
+        lane,
+        segment,
+        kind,
+        priority,
+        tenant,
+        tasks,
+        first,
+        created,
+        settled,
+        beyond,
+        origin,
+        first_row,
+        unique,
+    ] = fields;
+    let (lane, tasks) = (number(lane), number::<u32>(tasks));
+    let progress = unhex(beyond.unwrap_or_default())
+        .filter(|_| number::<u32>(first_row).checked_add(tasks).is_some())
+        .and_then(|beyond| Progress::decode(tasks, number(settled), &beyond))
+        .ok_or_else(|| Error::found(format!("queue_lane: what is settled of lane {lane} makes no sense")))?;
+    Ok(Lane {
+        lane,
+        segment: number(segment),
+        kind: number(kind),
+        priority: number(priority),
+        tenant: tenant.unwrap_or_default().into(),
+        tasks,
+        is_unique: unique == Some("1"),
+        origin: number(origin),
+        first: number(first_row),
+        first_task: number(first),
+        created_ms: (number::<f64>(created) * 1000.0).round() as u64,
+        next: progress.settled(),
+        asked: 0,
+        progress,
+        budget: Budget::new(),
+    })
 }
 
 /// Gives lanes back, so that anybody may take them.

@@ -42,7 +42,9 @@ mod settle;
 mod shard;
 mod shepherd;
 mod stat;
+mod state;
 mod task;
+mod totals;
 mod workers;
 
 use identity::Identities;
@@ -61,9 +63,10 @@ pub use schedule::{NewSchedule, Schedule};
 pub use serve::{ServeOptions, Token, serve};
 pub use settings::{Change, pause, set};
 pub use shard::{Place, Shard, Shards};
-pub use shepherd::{Totals, WorkOptions, WorkReport, work};
+pub use shepherd::{WorkOptions, WorkReport, work};
 pub use stat::{BuildStat, KindStat, Latency, ShardStat, ShepherdStat, StatReport, stat};
 pub use task::{ObjectId, Outcome, Task};
+pub use totals::Totals;
 pub use workers::{Hands, WebService, Work};
 
 /// Makes the queue's tables on every shard; those that are there stay as they are.

@@ -3,14 +3,9 @@
 use drover_db::Connection;
 use drover_db::er;
 
-use crate::error::Doing;
+use crate::error::{Doing, STATEMENTS};
 use crate::shard::{Shard, Shards};
 use crate::{Error, Result, exact, schema, session};
-
-/// What to do where statements are logged.
-pub(crate) const STATEMENTS: &str = "let it log rows: SET GLOBAL binlog_format = 'ROW', and the same in its option file; or let the account \
-                                     do that for itself, which on MySQL takes the privilege SESSION_VARIABLES_ADMIN, on MariaDB BINLOG ADMIN, \
-                                     and SUPER on MySQL before 8.0 and MariaDB before 10.5";
 
 /// Looks at the tables' engines, the isolation level and the binary log, and tries whether a lock on a row keeps another session off it.
 /// Other clients may begin at the same time, on other nodes of a cluster too.

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use drover_db::{Connection, quote};
 
-use crate::drain::{self, State};
 use crate::error::Doing;
 use crate::identity::Identities;
 use crate::place::Placement;
 use crate::record::Record;
 use crate::rows::or_null;
 use crate::shard::{Shard, Shards};
+use crate::state::{self, State};
 use crate::{Error, Result, session};
 
 /// A statement holds at most so many tasks, and about so many bytes of text.
@@ -169,7 +169,7 @@ pub(crate) fn takes(connection: &mut Connection, shard: &Shard) -> Result<bool> 
     match State::load(connection).map_err(|error| error.of(shard))? {
         State::Open => Ok(!shard.is_draining),
         State::Draining | State::Moving => Ok(false),
-        State::Closed => Err(drain::is_closed().of(shard)),
+        State::Closed => Err(state::is_closed().of(shard)),
     }
 }
 

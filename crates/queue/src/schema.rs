@@ -60,6 +60,11 @@ pub(crate) const CLOSED_INBOX: &str = "queue_inbox_closed";
 
 /// The tables with the columns of each. A queue may have been made before there was a table `queue_schedule`.
 fn tables() -> Vec<(&'static str, String)> {
+    [of_tasks(), of_lanes(), of_jobs()].concat()
+}
+
+/// Tables of tasks that wait, and what is known of their kinds.
+fn of_tasks() -> Vec<(&'static str, String)> {
     vec![
         (
             "queue_meta",
@@ -98,6 +103,12 @@ fn tables() -> Vec<(&'static str, String)> {
                  error VARCHAR(2000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"
             ),
         ),
+    ]
+}
+
+/// Tables of tasks that are built or taken, and of who works.
+fn of_lanes() -> Vec<(&'static str, String)> {
+    vec![
         (
             "queue_segment",
             "segment INT UNSIGNED NOT NULL PRIMARY KEY, build INT UNSIGNED NULL, is_open BOOLEAN NOT NULL, finished TIMESTAMP(3) NULL"
@@ -138,6 +149,12 @@ fn tables() -> Vec<(&'static str, String)> {
                  PRIMARY KEY (minute, shepherd, kind)"
             ),
         ),
+    ]
+}
+
+/// Tables of builds, schedules and moves.
+fn of_jobs() -> Vec<(&'static str, String)> {
+    vec![
         (
             "queue_build",
             format!(
@@ -177,7 +194,7 @@ fn tables() -> Vec<(&'static str, String)> {
 pub(crate) fn create(connection: &mut Connection) -> Result<()> {
     let closed = format!("SHOW TABLES LIKE '{CLOSED_INBOX}'");
     if connection.first(closed).doing(|| "looking for the queue")?.is_some() {
-        return Err(crate::drain::is_closed());
+        return Err(crate::state::is_closed());
     }
     for (name, columns) in tables() {
         let order = if name == "queue_inbox" { NUMBERED_IN_ORDER } else { "" };

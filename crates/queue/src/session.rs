@@ -37,7 +37,7 @@ pub(crate) fn open_watched(
 ) -> Result<Connection> {
     shard.schema()?;
     let mut connection = first_that_writes(shard, |node| node.clone(), opened)?;
-    crate::drain::refuse_closed(&mut connection).map_err(|error| error.of(shard))?;
+    crate::state::refuse_closed(&mut connection).map_err(|error| error.of(shard))?;
     Ok(connection)
 }
 

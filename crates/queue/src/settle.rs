@@ -16,8 +16,8 @@ use crate::inserts::{Inserts, Row};
 use crate::intake::Books;
 use crate::kinds::Kinds;
 use crate::lane::Lane;
-use crate::shepherd::Totals;
 use crate::task::Outcome;
+use crate::totals::Totals;
 
 /// Longer texts of errors are cut.
 const LONGEST_ERROR: usize = 2000;

@@ -22,6 +22,17 @@ pub struct Shard {
     pub is_draining: bool,
 }
 
+impl Error {
+    /// The same, with the name of the shard it is about.
+    pub(crate) fn of(self, shard: &Shard) -> Self {
+        match self {
+            Self::Server { doing, source } => Self::Server { doing: shard.doing(&doing), source },
+            Self::Found { what, hint } => Self::Found { what: shard.doing(&what), hint },
+            other => other,
+        }
+    }
+}
+
 impl Shard {
     /// What is being done there, for an error.
     pub(crate) fn doing(&self, what: &str) -> String {

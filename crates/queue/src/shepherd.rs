@@ -14,6 +14,7 @@ use crate::lease::{self, Name};
 use crate::renewal::{Lease, Renewal};
 use crate::session;
 use crate::shard::{Shard, Shards};
+use crate::totals::Totals;
 use crate::workers::Hands;
 use crate::{Error, Result};
 
@@ -45,19 +46,6 @@ pub struct WorkReport {
     pub refused: u64,
     /// How long it worked.
     pub seconds: f64,
-}
-
-/// What is counted while it works.
-#[derive(Debug, Default)]
-pub struct Totals {
-    /// Tasks that were done and acknowledged.
-    pub done: AtomicU64,
-    /// Attempts that failed.
-    pub failed: AtomicU64,
-    /// Tasks that failed for the last time.
-    pub dead: AtomicU64,
-    /// Answers that came too late.
-    pub refused: AtomicU64,
 }
 
 /// Works until it is stopped, or, if it is to, until nothing is left. `trouble` hears of shards that cannot be worked on; they

@@ -6,7 +6,6 @@ use drover_db::Connection;
 use serde::Serialize;
 
 use crate::counts::Histogram;
-use crate::drain::State;
 use crate::error::Doing;
 use crate::identity::Identities;
 use crate::kinds::Kinds as Rules;
@@ -14,6 +13,7 @@ use crate::rows::{each, number};
 use crate::schedule::{self, Schedule};
 use crate::schema::{BUILDING, INTAKE};
 use crate::shard::{Shard, Shards};
+use crate::state::State;
 use crate::{Result, schema, session};
 
 /// So many rows of the inbox are counted; beyond that their number is reckoned from their ids.

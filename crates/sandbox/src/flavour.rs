@@ -1,11 +1,8 @@
 //! Which vendor's server.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-
-use crate::Error;
 
 /// The vendor of a server. Forks that keep MySQL's version string (Percona Server) count as MySQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum, Serialize, Deserialize)]
@@ -42,31 +39,5 @@ impl Flavour {
 impl fmt::Display for Flavour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Flavour {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        match text.to_ascii_lowercase().as_str() {
-            "mariadb" => Ok(Self::MariaDb),
-            "mysql" => Ok(Self::MySql),
-            _ => Err(Error::BadFlavour { text: text.to_owned() }),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_round_trip() {
-        for flavour in [Flavour::MariaDb, Flavour::MySql] {
-            assert_eq!(flavour.as_str().parse::<Flavour>().unwrap(), flavour);
-            assert_eq!(serde_json::to_string(&flavour).unwrap(), format!("\"{flavour}\""));
-        }
-        assert!("oracle".parse::<Flavour>().unwrap_err().to_string().contains("oracle"));
     }
 }

@@ -45,6 +45,7 @@ mod log;
 mod members;
 mod name;
 mod options;
+mod parse;
 mod process;
 mod ready;
 mod record;

@@ -24,13 +24,14 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::limits::{LOCK, too_large};
 use crate::{Error, Failure, Result, StoreArgs};
 
 mod connector;
 mod reader;
 mod writer;
 
-use connector::SameHost;
+use connector::{REQUEST, SameHost};
 pub(super) use reader::BucketReader;
 pub(super) use writer::BucketWriter;
 
@@ -40,8 +41,6 @@ const SCHEME: &str = "s3://";
 const PART: usize = 8 << 20;
 /// Parts of one object that are on their way at the same time, besides the one that is being filled or read.
 const AT_ONCE: usize = 2;
-/// How long one request may take: a part in it is 27 kB/s, which many workers at a slow line may come down to.
-const REQUEST: Duration = Duration::from_secs(300);
 /// The names of objects in one folder that are held in memory: files of so much text are 100 TB.
 const MOST_NAMES: usize = 1_000_000;
 /// The object that says whose the prefix is has no more bytes.
@@ -174,7 +173,7 @@ impl Bucket {
     /// before is seen, and what comes between the answer and the object is not.
     fn check_claim(&self) -> io::Result<()> {
         let Some(mark) = self.claim.get() else { return Ok(()) };
-        match self.read(crate::lock::NAME, MOST_CLAIM) {
+        match self.read(LOCK, MOST_CLAIM) {
             Ok(found) if found == *mark => Ok(()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Err(Failure::taken()),
@@ -218,7 +217,7 @@ impl Bucket {
             }
             object.bytes().await.map(Some)
         };
-        self.ask(read)?.map(Vec::from).ok_or_else(crate::too_large)
+        self.ask(read)?.map(Vec::from).ok_or_else(too_large)
     }
 
     fn size(&self, name: &str) -> io::Result<u64> {

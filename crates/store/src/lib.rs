@@ -17,6 +17,7 @@ mod args;
 mod bucket;
 mod error;
 mod failure;
+mod limits;
 pub mod lock;
 pub mod log;
 
@@ -25,13 +26,11 @@ pub use bucket::Bucket;
 use bucket::{BucketReader, BucketWriter};
 pub use error::{Error, Result};
 pub use failure::Failure;
+use limits::{LOCK, WHOLE, too_large};
 pub use lock::Lock;
 
 /// How the name of a file ends that has not taken its place.
 const UNFINISHED: &str = ".partial";
-
-/// The largest file that is read as a whole, in bytes.
-const WHOLE: u64 = 512 << 20;
 
 /// Where a dump lies.
 #[derive(Debug, Clone)]
@@ -224,7 +223,7 @@ impl Store {
 
     /// Whether nothing is there, but perhaps a file that a run did not live to put in its place, or its lock.
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.list("")?.iter().all(|name| name.ends_with(UNFINISHED) || name == lock::NAME))
+        Ok(self.list("")?.iter().all(|name| name.ends_with(UNFINISHED) || name == LOCK))
     }
 
     /// Whether there is such a file.
@@ -273,11 +272,6 @@ pub fn read_whole(dir: &Path, name: &str) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     file.take(WHOLE + 1).read_to_end(&mut text)?;
     if text.len() as u64 > WHOLE { Err(too_large()) } else { Ok(text) }
-}
-
-/// The error for a file that is not read as a whole.
-fn too_large() -> io::Error {
-    io::Error::other(format!("it is larger than {} MiB: no manifest, script or journal is", WHOLE >> 20))
 }
 
 /// Where a file is written that takes its place only when it is whole.

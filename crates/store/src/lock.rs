@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::limits::LOCK;
 use crate::{Error, Result, Store};
-
-/// The file that is locked. One that was left by a process that was killed is not.
-pub(crate) const NAME: &str = "run.lock";
 
 /// The lock, until it is dropped.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub struct Lock {
 pub fn take_prefix(store: &Store) -> Result<()> {
     match store {
         Store::Directory(_) => Ok(()),
-        Store::Bucket(bucket) => store.at(NAME, bucket.take(NAME)),
+        Store::Bucket(bucket) => store.at(LOCK, bucket.take(LOCK)),
     }
 }
 
@@ -32,7 +30,7 @@ pub fn take_prefix(store: &Store) -> Result<()> {
 pub fn leave_prefix(store: &Store) -> Result<()> {
     match store {
         Store::Directory(_) => Ok(()),
-        Store::Bucket(_) => store.remove(NAME),
+        Store::Bucket(_) => store.remove(LOCK),
     }
 }
 
@@ -43,7 +41,7 @@ impl Lock {
     /// If another run holds it, or the file system locks no files.
     pub fn take(store: &Store) -> Result<Option<Self>> {
         let Some(dir) = store.directory() else { return Ok(None) };
-        let path = dir.join(NAME);
+        let path = dir.join(LOCK);
         loop {
             let file = open(&path).map_err(Error::file(&path))?;
             match file.try_lock() {
@@ -118,7 +116,7 @@ mod tests {
     fn a_file_that_was_left_is_no_lock() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::Directory(dir.path().to_owned());
-        fs::write(dir.path().join(NAME), "").unwrap();
+        fs::write(dir.path().join(LOCK), "").unwrap();
         assert!(store.is_empty().unwrap());
         assert!(Lock::take(&store).unwrap().is_some());
     }

@@ -7,7 +7,7 @@ use drover_units::read::{duration, per_second};
 
 use super::vary::Vary;
 use super::work::Work;
-use crate::args::MeasureArgs;
+use crate::measuring::MeasureArgs;
 use crate::private::PrivateArgs;
 use crate::{Error, Result};
 

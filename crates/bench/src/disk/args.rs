@@ -8,7 +8,7 @@ use drover_units::read;
 use super::engine::Engine;
 use super::load::{FsyncRule, Mix};
 use super::sweep::Sweep;
-use crate::args::MeasureArgs;
+use crate::measuring::MeasureArgs;
 
 /// Options of `bench disk`.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use drover_db::options::ServerArgs;
 use serde::{Deserialize, Serialize};
 
 use super::sweep::{self, Sizes};
-use crate::args::MeasureArgs;
+use crate::measuring::MeasureArgs;
 
 /// Options of `bench malloc`.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use drover_db::options::ServerArgs;
 use drover_units::read::per_second;
 
 use super::versus::args::VersusArgs;
-use crate::args::MeasureArgs;
+use crate::measuring::MeasureArgs;
 
 /// Options of `bench tpcc`.
 #[derive(Debug, clap::Args)]

@@ -5,6 +5,20 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+/// The parameters that may follow the `?`; they mean what the options of the same names mean.
+pub(super) const PARAMETERS: [&str; 10] = [
+    "ssl-mode",
+    "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
+    "socket",
+    "protocol",
+    "connect-timeout",
+    "get-server-public-key",
+    "server-public-key-path",
+    "enable-cleartext-plugin",
+];
+
 /// Where a value was read from, for error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -133,7 +147,7 @@ pub enum UrlError {
     #[error("has %-escapes that are not valid UTF-8")]
     NotUtf8,
     /// A parameter after `?` that is not known.
-    #[error("has a parameter that is none of {}", super::url::PARAMETERS.join(", "))]
+    #[error("has a parameter that is none of {}", PARAMETERS.join(", "))]
     Parameter,
 }
 

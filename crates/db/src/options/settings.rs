@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+use super::address::{Address, Protocol};
 use super::error::{OptionError, Origin};
+use super::exchange::{PasswordExchange, ServerKey};
 use super::secret::Secret;
-use super::{Address, PasswordExchange, Protocol, ServerKey, SslMode, SslOptions};
+use super::tls::{SslMode, SslOptions};
 
 const DEFAULT_PORT: u16 = 3306;
 pub(super) const DEFAULT_TIMEOUT_SECONDS: u32 = 10;

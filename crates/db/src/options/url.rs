@@ -3,24 +3,9 @@
 //! Parsed by hand, because a general parser repairs what it is given and quotes it in its errors. Here a
 //! character that could be a piece of the password is refused, and no error shows any part of the URL.
 
-use super::OptionError;
-use super::error::{Origin, UrlError};
+use super::error::{OptionError, Origin, PARAMETERS, UrlError};
 use super::secret::Secret;
 use super::settings::{PasswordSetting, Settings, Text};
-
-/// The parameters that may follow the `?`; they mean what the options of the same names mean.
-pub(super) const PARAMETERS: [&str; 10] = [
-    "ssl-mode",
-    "ssl-ca",
-    "ssl-cert",
-    "ssl-key",
-    "socket",
-    "protocol",
-    "connect-timeout",
-    "get-server-public-key",
-    "server-public-key-path",
-    "enable-cleartext-plugin",
-];
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
 

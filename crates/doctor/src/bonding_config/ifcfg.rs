@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Configuration, Wanted};
+use super::wanted::{Configuration, Wanted};
 use crate::evidence::Evidence;
 use crate::plan::NetworkTool;
 use crate::secret::quoted;

@@ -1,6 +1,6 @@
 //! Debian's /etc/network/interfaces; interfaces(5), and ifenslave's README.Debian on the options of bonds.
 
-use super::{Configuration, Wanted};
+use super::wanted::{Configuration, Wanted};
 use crate::evidence::Evidence;
 
 const FILE: &str = "/etc/network/interfaces";

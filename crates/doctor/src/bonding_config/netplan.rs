@@ -1,8 +1,8 @@
 //! netplan's files, of which the later ones add to the earlier ones; netplan(5).
 
 use super::time::milliseconds;
+use super::wanted::{Configuration, Wanted};
 use super::yaml::{self, Node};
-use super::{Configuration, Wanted};
 use crate::evidence::Evidence;
 use crate::plan::NetworkTool;
 

@@ -2,7 +2,7 @@
 
 use super::ini;
 use super::time::milliseconds;
-use super::{Configuration, Wanted};
+use super::wanted::{Configuration, Wanted};
 use crate::evidence::Evidence;
 use crate::plan::NetworkTool;
 

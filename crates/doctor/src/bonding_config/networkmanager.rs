@@ -1,7 +1,7 @@
 //! NetworkManager's keyfiles; nm-settings-keyfile(5).
 
 use super::ini::{self, Section};
-use super::{Configuration, Wanted};
+use super::wanted::{Configuration, Wanted};
 use crate::bond::words::is_option;
 use crate::evidence::Evidence;
 use crate::plan::NetworkTool;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Address, PlannedBond, PlannedFile, options};
+use super::options;
+use super::planned::{Address, PlannedBond, PlannedFile};
 
 /// The files.
 pub(super) fn files(bonds: &[PlannedBond]) -> Vec<PlannedFile> {

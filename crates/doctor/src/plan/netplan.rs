@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{PlannedBond, PlannedFile, options};
+use super::options;
+use super::planned::{PlannedBond, PlannedFile};
 
 /// netplan's names of the driver's options.
 fn parameter(option: &str) -> &'static str {

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{PlannedBond, PlannedFile, options};
+use super::options;
+use super::planned::{PlannedBond, PlannedFile};
 
 /// The files, which NetworkManager reads only if nobody but root can.
 pub(super) fn files(bonds: &[PlannedBond]) -> Vec<PlannedFile> {

@@ -1,6 +1,6 @@
 //! The options that a bond gets, and why.
 
-use super::{NetworkTool, PlannedBond};
+use super::planned::{NetworkTool, PlannedBond};
 use crate::bond::Mode;
 
 /// An option in the driver's words, and why it is set.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::{Address, NetworkTool, PlannedBond};
+use super::planned::{Address, NetworkTool, PlannedBond};
 use crate::args::PlanArgs;
 use crate::bond::Mode;
 use crate::bonding_config::ifcfg::is_copy;

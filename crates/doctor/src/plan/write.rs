@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use super::PlannedFile;
+use super::planned::PlannedFile;
 use crate::{Error, Result};
 
 /// Writes the files below a directory that stands for the root of a host.

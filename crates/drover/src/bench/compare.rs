@@ -4,7 +4,7 @@ use drover_bench::args::CompareArgs;
 use drover_bench::compare::{Comparison, Verdict, compare};
 use drover_bench::figure;
 
-use super::columns;
+use super::shown::columns;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::report::Outcome;
@@ -17,7 +17,7 @@ pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Outcome, Fail
     for name in &comparison.left_out {
         printer.warning(&format!("only one of them has '{name}'"));
     }
-    printer.bench(&comparison, text(&comparison))?;
+    printer.result(&comparison, text(&comparison))?;
     Ok(if comparison.is_worse() { Outcome::Found } else { Outcome::Done })
 }
 

@@ -13,7 +13,7 @@ use drover_db::Stop;
 use drover_db::options::ServerArgs;
 use drover_units::show::seconds;
 
-use super::watched;
+use super::shown::watched;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::report::Outcome;
@@ -31,7 +31,7 @@ pub(super) fn run(args: &ConnectArgs, printer: &Printer, stop: &Arc<Stop>) -> Re
     let named = Named { existing, rate_of: rate_of.transpose()? };
     let report = watched(printer, |progress| drover_bench::connect::run(args, &named, stop, progress))?;
     report.warnings.iter().for_each(|warning| printer.warning(warning));
-    printer.bench(&report, text(&report))?;
+    printer.result(&report, text(&report))?;
     Ok(Outcome::Done)
 }
 

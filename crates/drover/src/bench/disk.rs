@@ -12,7 +12,7 @@ use drover_db::Stop;
 use drover_host::Storage;
 use drover_units::{Unit, show};
 
-use super::{columns, watched};
+use super::shown::{columns, watched};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::report::Outcome;
@@ -21,7 +21,7 @@ use crate::report::Outcome;
 pub(super) fn run(args: &DiskArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
     let report = watched(printer, |progress| drover_bench::disk::run(args, stop, progress))?;
     report.warnings.iter().for_each(|warning| printer.warning(warning));
-    printer.bench(&report, text(&report))?;
+    printer.result(&report, text(&report))?;
     let is_too_slow =
         |curve: &Curve| curve.required.is_some_and(|required| required.reach == Reach::BelowTheSweep);
     Ok(if report.detail.curves.iter().any(is_too_slow) { Outcome::Found } else { Outcome::Done })

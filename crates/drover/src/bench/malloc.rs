@@ -10,7 +10,7 @@ use drover_bench::malloc::{
 };
 use drover_db::Stop;
 
-use super::{columns, watched};
+use super::shown::{columns, watched};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::report::Outcome;
@@ -25,7 +25,7 @@ pub(crate) fn child() -> Option<ExitCode> {
     let task = arguments.next()?;
     let printer = Printer::new(true, true, false);
     let answered = drover_bench::malloc::child(&task.to_string_lossy()).map_err(Failure::from);
-    Some(match answered.and_then(|answer| printer.bench(&answer, String::new())) {
+    Some(match answered.and_then(|answer| printer.result(&answer, String::new())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             printer.failure(&failure);
@@ -43,7 +43,7 @@ pub(super) fn run(args: &MallocArgs, printer: &Printer, stop: &Arc<Stop>) -> Res
     let report =
         watched(printer, |progress| drover_bench::malloc::run(args, server.as_ref(), stop, progress))?;
     report.warnings.iter().for_each(|warning| printer.warning(warning));
-    printer.bench(&report, text(&report, args.lists_sizes()))?;
+    printer.result(&report, text(&report, args.lists_sizes()))?;
     if let Some(path) = &args.measure.html {
         drover_bench::malloc::write_page(&report, path)?;
     }

@@ -14,7 +14,7 @@ use drover_db::Stop;
 use drover_db::options::ConnectOptions;
 use drover_units::show::{bytes, count, rate, seconds, things};
 
-use super::{columns, measures, watched};
+use super::shown::{columns, measures, watched};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::report::Outcome;
@@ -25,25 +25,25 @@ pub(super) fn run(args: &TpccArgs, printer: &Printer, stop: &Arc<Stop>) -> Resul
             let options = options(&args.place, printer)?;
             let report = watched(printer, |progress| tpcc::load(args, &options, stop, progress))?;
             report.warnings.iter().for_each(|warning| printer.warning(warning));
-            printer.bench(&report, load_text(&report))?;
+            printer.result(&report, load_text(&report))?;
             Ok(Outcome::Done)
         }
         Some(TpccCommand::Run(args)) => {
             let options = options(&args.place, printer)?;
             let report = watched(printer, |progress| tpcc::run(args, &options, stop, progress))?;
             report.warnings.iter().for_each(|warning| printer.warning(warning));
-            printer.bench(&report, run_text(&report))?;
+            printer.result(&report, run_text(&report))?;
             Ok(if report.detail.has_errors() { Outcome::Found } else { Outcome::Done })
         }
         Some(TpccCommand::Check(args)) => {
             let options = options(&args.place, printer)?;
             let report = watched(printer, |progress| tpcc::check(args, &options, stop, progress))?;
-            printer.bench(&report, check_text(&report))?;
+            printer.result(&report, check_text(&report))?;
             Ok(if report.violated().next().is_some() { Outcome::Found } else { Outcome::Done })
         }
         Some(TpccCommand::Clean(args)) => {
             let report = tpcc::clean(&options(&args.place, printer)?, stop)?;
-            printer.bench(&report, clean_text(&report))?;
+            printer.result(&report, clean_text(&report))?;
             Ok(Outcome::Done)
         }
         None => super::versus::run(&args.versus, printer, stop),

@@ -8,19 +8,19 @@ use drover_bench::tpcc::versus::{Intent, VersusDetail, dry_run, versus};
 use drover_bench::{Report, statistics::median};
 use drover_db::Stop;
 
-use super::{columns, watched};
+use super::shown::{columns, watched};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::report::Outcome;
 
 pub(super) fn run(args: &VersusArgs, printer: &Printer, stop: &Arc<Stop>) -> Result<Outcome, Failure> {
     if let Some(intents) = dry_run(args)? {
-        printer.bench(&intents, dry_run_text(&intents))?;
+        printer.result(&intents, dry_run_text(&intents))?;
         return Ok(Outcome::Done);
     }
     let report = watched(printer, |progress| versus(args, stop, progress))?;
     report.warnings.iter().for_each(|warning| printer.warning(warning));
-    printer.bench(&report, text(&report))?;
+    printer.result(&report, text(&report))?;
     Ok(Outcome::Done)
 }
 

@@ -29,7 +29,7 @@ pub(super) fn run(command: &SchedulerCommand, printer: &Printer) -> Result<Outco
     let Some(to) = args.scheduler.as_ref().filter(|_| !args.revert) else {
         let reverted = revert(&args.device)?;
         let text = format!("{}: {} again; it was {}\n", reverted.device, reverted.to, reverted.from);
-        printer.setting(&reverted, text)?;
+        printer.result(&reverted, text)?;
         return Ok(Outcome::Done);
     };
     let set = if args.apply { Setting::apply } else { Setting::of };
@@ -40,7 +40,7 @@ pub(super) fn run(command: &SchedulerCommand, printer: &Printer) -> Result<Outco
         udev_file: format!("/etc/udev/rules.d/60-drover-{}.rules", setting.device),
         setting,
     };
-    printer.setting(&told, text(&told, args))?;
+    printer.result(&told, text(&told, args))?;
     Ok(Outcome::Done)
 }
 

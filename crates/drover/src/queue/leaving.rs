@@ -33,7 +33,7 @@ pub(super) fn drain(args: &DrainArgs, printer: &Printer, stop: &Arc<Stop>) -> Re
     let report = watched(printer, line, || {
         drover_queue::drain(&shards, args.shard.as_deref(), what, &progress, stop)
     })?;
-    printer.queue(&report, drain_text(&report))?;
+    printer.result(&report, drain_text(&report))?;
     Ok(if args.wait && report.dead > 0 { Outcome::Found } else { Outcome::Done })
 }
 
@@ -86,7 +86,7 @@ pub(super) fn move_tasks(args: &MoveArgs, printer: &Printer, stop: &Arc<Stop>) -
     let report = watched(printer, line, || {
         drover_queue::move_tasks(&shards, &args.from, args.to.as_deref(), &progress, stop)
     })?;
-    printer.queue(&report, move_text(&report))?;
+    printer.result(&report, move_text(&report))?;
     Ok(if report.builds.is_empty() { Outcome::Done } else { Outcome::Found })
 }
 

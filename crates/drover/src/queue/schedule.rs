@@ -17,7 +17,7 @@ pub(super) fn run(command: &ScheduleCommand, printer: &Printer) -> Result<(), Fa
         ScheduleCommand::Set(args) => set(args, printer)?,
         ScheduleCommand::List(args) => {
             let all = schedule::list(&shards(&args.place, printer)?)?;
-            printer.queue(&all, list_text(&all))?;
+            printer.result(&all, list_text(&all))?;
         }
         ScheduleCommand::Drop(args) => schedule::drop_schedule(&shards(&args.place, printer)?, &args.name)?,
         ScheduleCommand::Pause(args) => schedule::pause(&shards(&args.place, printer)?, &args.name)?,
@@ -45,7 +45,7 @@ fn set(args: &ScheduleSetArgs, printer: &Printer) -> Result<(), Failure> {
         Some(next) => format!("next at {next}"),
         None => "it is paused".to_owned(),
     };
-    printer.queue(&set, text)
+    printer.result(&set, text)
 }
 
 fn list_text(all: &[Schedule]) -> String {

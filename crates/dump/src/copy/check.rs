@@ -12,7 +12,7 @@ use drover_throttle::Throttle;
 
 use super::args::CopyArgs;
 use super::run::{held_by, lost_history};
-use crate::dump::reader::Place;
+use crate::dump::job::Place;
 use crate::dump::source::Source;
 use crate::error::Doing;
 use crate::progress::Progress;

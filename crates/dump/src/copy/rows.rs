@@ -11,14 +11,15 @@ use drover_db::session::Use;
 use super::load::Loads;
 use crate::dump::catalog::Name;
 use crate::dump::hold::{self, Group, Patience};
+use crate::dump::job::Job;
 use crate::dump::journal::{Journal, Kept};
 use crate::dump::ranges::{self, Chunks, Range, Ranges};
-use crate::dump::reader::{self, Job};
-use crate::dump::snapshot::Taken;
+use crate::dump::reader;
 use crate::dump::source::{Source, View};
 use crate::dump::tables;
+use crate::dump::wish::Taken;
 use crate::pool::{self, Worker};
-use crate::restore::run::Restore;
+use crate::restore::job::Restore;
 use crate::restore::steps::Steps;
 use crate::restore::targets::{Target, kill};
 use crate::session;
@@ -102,7 +103,13 @@ impl Filling<'_> {
             progress: self.restore.progress,
             phase: "copying",
         };
-        let jobs = Job::all(self.view, &self.source.place, self.journal, self.restore.progress)?;
+        let jobs = Job::all(
+            &self.view.manifest,
+            &self.view.plans,
+            &self.source.place,
+            self.journal,
+            self.restore.progress,
+        )?;
         let (locked, free): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.plan.is_locked);
         let (locked, free) = (ranges::all(&locked, self.kept)?, ranges::all(&free, self.kept)?);
         self.journal.settle()?;

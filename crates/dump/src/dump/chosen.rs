@@ -7,8 +7,8 @@ use drover_db::Connection;
 use drover_db::sql::{Dialect, tokens};
 
 use super::catalog::{Name, Relation};
-use super::select::{Pattern, first_outside};
 use super::tables;
+use crate::pattern::{Pattern, first_outside};
 use crate::{Error, Result, session};
 
 /// A condition for the rows of some tables.

@@ -1,7 +1,7 @@
 //! Where the rows of a range go on their way out of a server, chunk by chunk: into files, or into another server.
 
+use super::job::Job;
 use super::ranges::Range;
-use super::reader::Job;
 use crate::rows::Out;
 use crate::{Error, Result};
 use drover_format::manifest::Chunk;

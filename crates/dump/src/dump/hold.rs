@@ -10,8 +10,8 @@ use drover_throttle::Throttle;
 
 use super::catalog::Name;
 use super::identity::{Identity, Look};
+use super::job::explain;
 use super::ranges::{Range, Ranges};
-use super::reader::explain;
 use super::waits::{self, Blockers};
 use crate::error::Doing;
 use crate::progress::Progress;

@@ -2,7 +2,7 @@
 
 use drover_db::{Connection, Vendor, quote};
 
-use super::snapshot::Wish;
+use super::wish::Wish;
 use crate::Result;
 use crate::error::Doing;
 use drover_format::manifest::Snapshot;

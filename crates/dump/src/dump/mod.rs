@@ -10,6 +10,7 @@ mod generated;
 pub(crate) mod grants;
 pub(crate) mod hold;
 pub(crate) mod identity;
+pub(crate) mod job;
 pub(crate) mod journal;
 mod lockless;
 mod members;
@@ -29,6 +30,7 @@ mod view_order;
 pub(crate) mod views;
 mod waits;
 pub(crate) mod warnings;
+pub(crate) mod wish;
 
 pub use args::{DumpArgs, SourceArgs};
 pub use run::{DumpReport, dump};

@@ -5,7 +5,7 @@ use drover_db::server::variable;
 use drover_db::wire::{Batch, Rows};
 use drover_db::{Connection, Vendor, er};
 
-use super::snapshot::is_refusal;
+use super::wish::is_refusal;
 use crate::Result;
 use crate::error::Doing;
 use drover_format::manifest::{Snapshot, SourcePosition};

@@ -11,8 +11,8 @@ use drover_db::table::keys;
 use drover_db::{Connection, quote};
 
 use super::catalog::{Name, Relation};
+use super::job::{Job, Place};
 use super::journal::{Kept, KeptRange};
-use super::reader::{Job, Place};
 use super::span::{self, Middle, Span};
 use super::tables::{self, Bounds};
 use crate::Result;

@@ -68,23 +68,7 @@ impl TablePlan {
         if has_documents && hides_doubles(connection)? {
             columns.iter_mut().for_each(ReadColumn::tell_by_size);
         }
-        // Rows of the past have the keys of living ones, and an engine that does not keep the rows in the order of a key is
-        // slow to read in it.
-        let can_be_cut = !versioned && relation.is_clustered();
-        let key = if can_be_cut { key(connection, name, &columns)? } else { None };
-        // Borders would tell the values as they were, and lie elsewhere among those that take their place.
-        let in_key =
-            |masked: &Masked| key.iter().flat_map(|key| &key.columns).any(|c| c.name == masked.column);
-        let key_is_masked = masks.iter().any(in_key);
-        let key = key.filter(|_| !key_is_masked);
-        let has_parts = can_be_cut
-            && !format.is_one_file()
-            && relation.partitioned
-            && (masks.is_empty() || key.is_some());
-        let partitions = match has_parts {
-            true => catalog::partitions(connection, name)?,
-            false => Vec::new(),
-        };
+        let (key, partitions) = cuts(connection, &relation, format, &columns, &masks)?;
         let definition = without_auto_increment(&shown);
         let (create, warning) = members::mend(connection, name, &facts, shown)?;
         warnings.extend(warning);
@@ -377,6 +361,29 @@ pub(crate) fn select(table: &Table, name: &Name, bounds: Bounds<'_>, more: &[&st
 /// A table's part in the work, in bytes; a small one still costs its statements.
 pub(crate) fn weight(relation: &Relation) -> u64 {
     relation.bytes.max(64 << 10)
+}
+
+/// What a table's rows can be cut by: a key, and partitions.
+fn cuts(
+    connection: &mut Connection,
+    relation: &Relation,
+    format: RowFormat,
+    columns: &[ReadColumn],
+    masks: &[Masked],
+) -> Result<(Option<Key>, Vec<Partition>)> {
+    // Rows of the past have the keys of living ones, and an engine that does not keep the rows in the order of a key is
+    // slow to read in it.
+    if relation.kind == RelationKind::VersionedTable || !relation.is_clustered() {
+        return Ok((None, Vec::new()));
+    }
+    let key = key(connection, &relation.name, columns)?;
+    // Borders would tell the values as they were, and lie elsewhere among those that take their place.
+    let in_key = |masked: &Masked| key.iter().flat_map(|key| &key.columns).any(|c| c.name == masked.column);
+    let is_masked = masks.iter().any(in_key);
+    let key = key.filter(|_| !is_masked);
+    let has_parts = !format.is_one_file() && relation.partitioned && (masks.is_empty() || key.is_some());
+    let partitions = if has_parts { catalog::partitions(connection, &relation.name)? } else { Vec::new() };
+    Ok((key, partitions))
 }
 
 #[cfg(test)]

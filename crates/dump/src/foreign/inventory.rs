@@ -129,6 +129,11 @@ impl Inventory {
                 | Kind::SetValue(_)
                 | Kind::ChangeRows(_)
         );
+        self.add_changes(statement)
+    }
+
+    /// Notes what it does to what is there.
+    fn add_changes(&mut self, statement: &Statement) -> Result<()> {
         match &statement.kind {
             Kind::CreateTable(_) => self.references.add(statement)?,
             Kind::AlterTable(name) | Kind::SetValue(name) | Kind::ChangeRows(name) => {

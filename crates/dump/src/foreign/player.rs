@@ -15,7 +15,7 @@ use super::input;
 use super::kept;
 use super::modes;
 use super::replicated;
-use super::script::{Statement, use_statement};
+use super::script::{Statement, contains, use_statement};
 use super::target::Made;
 use crate::definer::CURRENT_USER;
 use crate::dump::catalog::Name;
@@ -475,11 +475,6 @@ fn is_delete(text: &[u8]) -> bool {
     tokens_in_comments(text, Dialect::default())
         .find(Token::is_code)
         .is_some_and(|first| first.is_word("DELETE"))
-}
-
-/// Whether the text has a word in it, in letters of any case.
-pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }
 
 pub(super) fn is_deadlock(error: &Error) -> bool {

@@ -8,7 +8,6 @@ use drover_db::sql::Dialect;
 use drover_db::{Connection, Server, Stop, Vendor, quote};
 
 use super::input;
-use super::player::contains;
 use super::splitter::{Broken, MYSQLDUMP_END, MYSQLPUMP_END, Rule, Splitter};
 use crate::dump::catalog::Name;
 use crate::error::Doing;
@@ -405,6 +404,11 @@ impl Session {
 /// The statement that makes a schema the default one.
 pub(super) fn use_statement(schema: &str) -> String {
     format!("USE {}", quote::identifier(schema))
+}
+
+/// Whether the text has a word in it, in letters of any case.
+pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::apply::Key;
 use crate::dump::catalog::Name;
-use crate::dump::select::Pattern;
+use crate::pattern::Pattern;
 use crate::{Error, Result};
 use drover_format::digest::Digest;
 use drover_format::manifest::Mask;

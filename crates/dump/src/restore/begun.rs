@@ -7,13 +7,14 @@ use drover_db::{Connection, Server, quote, replays};
 use super::dependents;
 use super::events::{self, Events};
 use super::global::{LocalInfile, RedoLog, redo_log_warning};
+use super::job::{NO_FILES, Restore};
 use super::objects::Scripts;
+use super::report::{RestoreReport, grouped};
 use super::rows_only;
-use super::run::{Restore, RestoreReport, grouped};
 use super::steps::{self, Steps};
 use super::targets::Target;
 use super::users::Users;
-use super::verify::{Verify, VerifyReport};
+use super::verified::{Verify, VerifyReport};
 use crate::error::Doing;
 use crate::translate::Translator;
 use crate::{Error, Result};
@@ -36,10 +37,6 @@ impl Begun {
         self.local_infile.is_on()
     }
 }
-
-/// What a person is told where rows come as statements.
-pub(super) const NO_FILES: &str = "the server takes no files from its clients (local_infile is OFF): rows are sent as INSERT statements, which is \
-                        slower; --enable-local-infile switches it on meanwhile, with an account that has SYSTEM_VARIABLES_ADMIN or SUPER";
 
 /// What a person is told whose target follows another server.
 pub(super) const A_REPLICA: &str = "the target is a replica: what is written here is not on its source, and ends its replication where the two meet, as \

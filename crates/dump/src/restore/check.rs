@@ -11,13 +11,14 @@ use drover_store::Store;
 use serde::Serialize;
 
 use super::args::{RestoreArgs, TargetArgs};
-use super::begun::NO_FILES;
 use super::dependents;
 use super::in_place::{self, InPlace};
+use super::job::NO_FILES;
 use super::objects::{ImpossibleSchema, Scripts, each};
 use super::privileges::{Lacking, programs};
 use super::rename::{Case, Renames};
-use super::run::grouped;
+use super::report::grouped;
+use super::rows_only;
 use super::trial::{Outcome, Trial, both_mysql};
 use super::users::{Users, UsersReport};
 use crate::definer::{Asked, Definers};
@@ -121,30 +122,16 @@ pub(crate) fn try_on_target(
         Err(error) => return Err(asked.error().unwrap_or(error)),
         Ok(prepared) => prepared,
     };
-    let mut refused: Vec<_> = outcome
-        .refused
-        .into_iter()
-        .map(|(_, object, reason)| Refusal { object, reason: one_line(&reason) })
-        .collect();
-    refused.extend(translator.iter().flat_map(Translator::refused));
-    refused.retain(|one| !asked.refused.iter().any(|known| known.object == one.object));
-    refused.extend(asked.refused.iter().cloned());
+    let mut refused = refused(&outcome.refused, translator.as_ref(), &asked);
     refused.extend(impossible_schemas(&mut connection, args, store, &manifest)?);
     refused.sort();
     refused.dedup();
-    let mut warnings = outcome.warnings;
     let accounts = users.then(|| accounts(&mut connection, args, store, &manifest)).transpose()?;
-    let is_to_come =
-        |warning: &String| accounts.as_ref().is_some_and(|users| users.comes_as_definer(warning));
-    warnings.retain(|warning| !is_to_come(warning));
-    let mut warnings = grouped(&warnings);
+    let mut warnings = grouped(&beside_accounts(outcome.warnings, accounts.as_ref()));
     warnings.extend(asked.hints.iter().cloned());
     let scripts = Scripts { store, renames, definers, translator: translator.as_ref() };
     warnings.extend(dependents::keys_to_nowhere(&scripts, &mut connection, &manifest)?);
-    let local_infile =
-        server::variable(&mut connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
-    let has_rows = manifest.contents.has_rows();
-    if local_infile.as_deref() == Some("0") && has_rows && !args.enable_local_infile {
+    if manifest.contents.has_rows() && !args.enable_local_infile && !takes_files(&mut connection)? {
         warnings.push(NO_FILES.into());
     }
     let mut rewrites = translator.map(|translator| translator.rewrites()).unwrap_or_default();
@@ -160,6 +147,35 @@ pub(crate) fn try_on_target(
         warnings,
         seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+/// What cannot be made on the target: what the trial, the translation and the definers' names say.
+fn refused(
+    tried: &[(String, String, String)],
+    translator: Option<&Translator>,
+    asked: &Asked,
+) -> Vec<Refusal> {
+    let of_trial = |(_, object, reason): &(_, String, String)| Refusal {
+        object: object.clone(),
+        reason: one_line(reason),
+    };
+    let mut refused: Vec<_> = tried.iter().map(of_trial).collect();
+    refused.extend(translator.into_iter().flat_map(Translator::refused));
+    refused.retain(|one| !asked.refused.iter().any(|known| known.object == one.object));
+    refused.extend(asked.refused.iter().cloned());
+    refused
+}
+
+/// The warnings but those of definers that come with the accounts.
+fn beside_accounts(mut warnings: Vec<String>, accounts: Option<&Users>) -> Vec<String> {
+    warnings.retain(|warning| !accounts.is_some_and(|users| users.comes_as_definer(warning)));
+    warnings
+}
+
+/// Whether the server takes files from its clients.
+fn takes_files(connection: &mut Connection) -> Result<bool> {
+    let value = server::variable(connection, "GLOBAL.local_infile").doing(|| "reading local_infile")?;
+    Ok(value.as_deref() != Some("0"))
 }
 
 /// What would become of the accounts, and which are in the way.
@@ -272,6 +288,20 @@ pub(crate) struct Preparation<'a> {
 }
 
 impl Preparation<'_> {
+    /// The dump as the target takes it, without what it refuses where that is wished; one of rows only as the tables are there.
+    pub(crate) fn for_target(&self, manifest: &Manifest, coordinator: &mut Connection) -> Result<Prepared> {
+        let prepared = self.run(manifest, coordinator);
+        let prepared = match prepared.and_then(|it| it.without_refused(self.always)) {
+            Err(_) if self.stop.is_requested() => return Err(Error::Stopped),
+            other => other?,
+        };
+        let manifest = match prepared.manifest.contents.has_definitions() {
+            true => prepared.manifest,
+            false => rows_only::on_target(coordinator, prepared.manifest, self.renames)?,
+        };
+        Ok(Prepared { manifest, ..prepared })
+    }
+
     /// Translates the dump, and tries it on a target of another vendor or version or in a cluster.
     pub(crate) fn run(&self, manifest: &Manifest, connection: &mut Connection) -> Result<Prepared> {
         let Self { store, progress, renames, definers, always, .. } = *self;

@@ -8,7 +8,7 @@ use drover_db::{Connection, Stop};
 use drover_store::Store;
 
 use super::args::VerifyArgs;
-use super::verify::{Difference, VerifyReport};
+use super::verified::{Difference, VerifyReport};
 use crate::dump::catalog::Name;
 use crate::pool::{self, Worker};
 use crate::progress::Progress;

@@ -9,7 +9,7 @@ use drover_db::{Server, Stop};
 use drover_store::{Store, StoreArgs};
 
 use super::rename::{Case, Renames};
-use super::verify::{Difference, Verify, VerifyReport};
+use super::verified::{Difference, Verify, VerifyReport};
 use crate::definer::Definers;
 use crate::error::Doing;
 use crate::progress::Progress;

@@ -2,7 +2,8 @@
 
 use drover_db::Connection;
 
-use super::inflow::{BATCH, Loaded, PIECE, Rows};
+use super::loaded::Loaded;
+use super::way::{BATCH, PIECE, Rows};
 use crate::error::Doing;
 use crate::{Error, Result};
 use drover_format::literals::Literals;

@@ -8,12 +8,13 @@ use drover_db::{Connection, er};
 use drover_store::Store;
 use drover_throttle::Throttle;
 
-use super::inflow::{Loaded, Rows, Way};
+use super::loaded::Loaded;
 use super::parts::Parts;
 use super::rows_only;
 use super::staging::{self, Staging};
 use super::steps::Steps;
 use super::targets::{Target, is_transactional};
+use super::way::{Rows, Way};
 use crate::error::Doing;
 use crate::progress::Progress;
 use crate::translate::Current;
@@ -360,21 +361,4 @@ impl Load<'_> {
 pub(crate) fn is_deadlock(error: &Error) -> bool {
     // Of TiDB (its manual, Error Codes): 8022 and 9007 another transaction was first, 8028 the schema changed.
     matches!(error, Error::Server { source, .. } if matches!(source.code(), Some(er::LOCK_DEADLOCK | er::TIDB_TRANSACTION_RETRIED_OUT | er::TIDB_SCHEMA_CHANGED | er::TIDB_WRITE_CONFLICT)))
-}
-
-/// A number in the server's summary, such as that behind `Warnings:`.
-pub(super) fn counted(info: &str, word: &str) -> Option<u64> {
-    info.split_once(word)?.1.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_summary_of_a_load() {
-        let info = "Records: 3  Deleted: 0  Skipped: 1  Warnings: 70000";
-        assert_eq!((counted(info, "Records:"), counted(info, "Warnings:")), (Some(3), Some(70_000)));
-        assert_eq!(counted("", "Warnings:"), None);
-    }
 }

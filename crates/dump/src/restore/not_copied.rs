@@ -1,6 +1,6 @@
 //! What a copy could not take along, and no look at either server finds missing: its manifest says it.
 
-use super::verify::Difference;
+use super::verified::Difference;
 use drover_format::manifest::{Manifest, TargetOutcome};
 
 /// What of it is not there as it was; nothing for a dump.

@@ -4,7 +4,8 @@
 use drover_db::Connection;
 use drover_db::wire::RowInserts;
 
-use super::inflow::{BATCH, LONGEST_ROW, Loaded, PIECE, Rows};
+use super::loaded::Loaded;
+use super::way::{BATCH, LONGEST_ROW, PIECE, Rows};
 use crate::error::Doing;
 use crate::{Error, Result};
 use drover_format::parameters::Parameters;

@@ -4,7 +4,9 @@
 
 use drover_db::{Connection, Server};
 
-use super::inflow::{Inflow, Loaded, Rows, Way};
+use super::inflow::Inflow;
+use super::loaded::Loaded;
+use super::way::{Rows, Way};
 use crate::Result;
 use crate::error::Doing;
 use drover_format::manifest::Table;

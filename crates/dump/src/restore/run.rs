@@ -9,19 +9,19 @@ use drover_db::session::Use;
 use drover_db::{Connection, Server, Stop};
 use drover_store::Store;
 use drover_throttle::{Side, Throttle, Work};
-use serde::Serialize;
 
-use super::args::{RestoreArgs, TargetArgs};
+use super::args::RestoreArgs;
 use super::begun::Begun;
 use super::check::{Preparation, Prepared, may_create};
+use super::job::Restore;
 use super::load::Load;
 use super::parts;
 use super::rename::{Case, Renames};
-use super::rows_only;
+use super::report::RestoreReport;
 use super::steps::{Steps, lock_schemas, note_of_restore};
 use super::targets::{Coming, Target, is_transactional, kill};
-use super::users::{Users, UsersReport};
-use super::verify::{self, VerifyReport};
+use super::users::Users;
+use super::verify;
 use crate::definer::Definers;
 use crate::dump::warnings::lost_documents;
 use crate::error::Doing;
@@ -29,52 +29,9 @@ use crate::progress::Progress;
 use crate::session;
 use crate::translate::Translator;
 use crate::{Error, Result, pool};
+use drover_format::Rewrite;
 use drover_format::manifest::{Manifest, RowFormat};
 use drover_format::row_file;
-use drover_format::{Refusal, Rewrite};
-
-/// What came of a restore.
-#[derive(Debug, Clone, Serialize)]
-pub struct RestoreReport {
-    /// The server that was filled.
-    pub server: Server,
-    /// Tables that were restored.
-    pub tables: usize,
-    /// Rows that were loaded.
-    pub rows: u64,
-    /// Bytes of the rows' text.
-    pub bytes: u64,
-    /// Those of them that an earlier run had loaded.
-    pub there_bytes: u64,
-    /// Wall-clock time of the whole command, in seconds.
-    pub seconds: f64,
-    /// The part of it in which the throttle let the work wait.
-    pub paused_seconds: f64,
-    /// The part of it in which rows were loaded and indexes built, in seconds.
-    pub load_seconds: f64,
-    /// Views and stored programs that got another definer: `--definer`.
-    pub definers_changed: usize,
-    /// Of which moments the rows are, if they are of several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mixed: Option<String>,
-    /// What the server warned of when objects were created.
-    pub warnings: Vec<String>,
-    /// What became of the accounts; absent without `--users`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub users: Option<UsersReport>,
-    /// For scheduled events that run where they come from and are off here, the statement that switches each on.
-    pub events_off: Vec<String>,
-    /// Why scheduled events that run perhaps should not: whether the target is a replica is not shown to this account.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub events_unsure: Option<String>,
-    /// What was written otherwise for this server, or left out.
-    pub rewrites: Vec<Rewrite>,
-    /// What the server cannot hold, which was skipped.
-    pub refused: Vec<Refusal>,
-    /// The proof; absent if `--no-verify` was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verify: Option<VerifyReport>,
-}
 
 /// Restores a dump.
 ///
@@ -113,65 +70,32 @@ pub fn restore(
         is_check: false,
         resume: args.resume,
     };
-    let prepared = preparation.run(&manifest, &mut coordinator);
-    let Prepared { manifest, translator, told, .. } = match prepared.and_then(|it| it.without_refused(skip)) {
-        Err(_) if stop.is_requested() => return Err(Error::Stopped),
-        other => other?,
-    };
-    let manifest = match manifest.contents.has_definitions() {
-        true => manifest,
-        false => rows_only::on_target(&mut coordinator, manifest, &renames)?,
-    };
-    let translator = translator.as_ref();
+    let Prepared { manifest, translator, told, .. } = preparation.for_target(&manifest, &mut coordinator)?;
     let side = Side::only(&args.throttle, &args.server, options, Work::Restore);
     let throttle = &Throttle::start(args.throttle.max_rate, &[side], stop, progress)?;
-    let (manifest, renames) = (&manifest, &renames);
-    let (resume, users, args_of_target) = (args.resume, args.users, &args.target);
     let restore = Restore {
-        args: args_of_target,
-        resume,
-        users,
+        args: &args.target,
+        resume: args.resume,
+        users: args.users,
         options,
         store,
-        manifest,
-        renames,
+        manifest: &manifest,
+        renames: &renames,
         definers,
         definers_changed,
-        translator,
+        translator: translator.as_ref(),
         throttle,
         stop,
         progress,
     };
-    match restore.run(&mut coordinator, args.threads) {
-        Err(_) if stop.is_requested() => Err(Error::Stopped),
-        Err(error) => Err(error),
-        Ok(mut report) => Ok(RestoreReport {
-            warnings: told.into_iter().chain(std::mem::take(&mut report.warnings)).collect(),
-            seconds: started.elapsed().as_secs_f64(),
-            paused_seconds: throttle.paused().as_secs_f64(),
-            ..report
-        }),
-    }
-}
-
-/// A server on its way to hold what a manifest describes.
-pub(crate) struct Restore<'a> {
-    pub(crate) args: &'a TargetArgs,
-    /// Whether it may go on with what an earlier run has done.
-    pub(crate) resume: bool,
-    /// Whether accounts and roles come too.
-    pub(crate) users: bool,
-    pub(crate) options: &'a ConnectOptions,
-    pub(crate) store: &'a Store,
-    pub(crate) manifest: &'a Manifest,
-    pub(crate) renames: &'a Renames,
-    pub(crate) definers: &'a Definers,
-    /// Views and programs that get another definer.
-    pub(crate) definers_changed: usize,
-    pub(crate) translator: Option<&'a Translator>,
-    pub(crate) throttle: &'a Throttle<'a>,
-    pub(crate) stop: &'a Stop,
-    pub(crate) progress: &'a Progress,
+    let mut report = match restore.run(&mut coordinator, args.threads) {
+        Err(_) if stop.is_requested() => return Err(Error::Stopped),
+        other => other?,
+    };
+    report.warnings.splice(0..0, told);
+    report.seconds = started.elapsed().as_secs_f64();
+    report.paused_seconds = throttle.paused().as_secs_f64();
+    Ok(report)
 }
 
 /// A table whose files are being loaded.
@@ -377,40 +301,5 @@ impl<'t> Filling<'t> {
 
     fn bytes(&self) -> u64 {
         self.files.iter().map(|&file| self.target.table.files[file].bytes).sum()
-    }
-}
-
-/// The same warning of many scripts becomes one; those that name their objects stay as they are.
-pub(super) fn grouped(warnings: &[String]) -> Vec<String> {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for warning in warnings {
-        // No script's name holds a colon or a backtick.
-        let of_script =
-            warning.split_once(": ").filter(|(script, _)| script.contains(".sql") && !script.contains('`'));
-        let (script, message) = of_script.unwrap_or(("", warning));
-        match groups.iter_mut().find(|(known, _)| *known == message) {
-            Some((_, scripts)) if !scripts.contains(&script) => scripts.push(script),
-            Some(_) => {}
-            None => groups.push((message, vec![script])),
-        }
-    }
-    let show = |(message, scripts): &(&str, Vec<&str>)| match scripts.as_slice() {
-        [""] => (*message).to_owned(),
-        [one] => format!("{one}: {message}"),
-        [first, rest @ ..] => format!("{first} and {} more: {message}", rest.len()),
-        [] => (*message).to_owned(),
-    };
-    groups.iter().map(show).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn warnings_of_many_scripts_become_one() {
-        let warnings = ["a.sql: x", "b.sql: y: z", "c.sql: x", "a.sql: x", "view `a.sql`: x", "view `b`: x"];
-        let expected = ["a.sql and 1 more: x", "b.sql: y: z", "view `a.sql`: x", "view `b`: x"];
-        assert_eq!(grouped(&warnings.map(str::to_owned)), expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use drover_db::{Connection, quote};
 
-use super::verify::{Difference, Verify, VerifyReport};
+use super::verified::{Difference, Verify, VerifyReport};
 use crate::Result;
 use crate::schema::SchemaOptions;
 

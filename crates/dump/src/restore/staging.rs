@@ -5,8 +5,9 @@
 
 use drover_db::{Connection, Row, quote};
 
-use super::inflow::{Loaded, Rows};
 use super::load::{Load, OF_INVALID_TEXT};
+use super::loaded::Loaded;
+use super::way::Rows;
 use crate::dump::catalog::Name;
 use crate::error::Doing;
 use crate::{Error, Result};

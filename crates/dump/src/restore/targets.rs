@@ -9,10 +9,11 @@ use drover_db::wire::ParameterKind;
 use drover_db::{Connection, Vendor, quote, server};
 
 use super::begun::Begun;
-use super::inflow::{self, Charset, Rows, Takes, Way};
+use super::inflow;
+use super::job::Restore;
 use super::objects::{Scripts, each};
 use super::rows_only;
-use super::run::Restore;
+use super::way::{self, Charset, Rows, Takes, Way};
 use crate::ddl::{CreateTable, Split, auto_increment, without_auto_increment};
 use crate::dump::catalog::{self, Name};
 use crate::error::Doing;
@@ -91,14 +92,14 @@ impl<'a> Target<'a> {
         let takes_values = is_transactional(self.table) && takes.values(&self.table.columns);
         *self.takes_values.get_mut() = takes_values;
         let charset = match !takes_values && self.bytes >= SMALL {
-            true => inflow::charset(connection, vendor, self.table, &self.name)?,
+            true => way::charset(connection, vendor, self.table, &self.name)?,
             false => Charset::Binary,
         };
         if takes.takes_no_files() && !takes_values {
-            let holds = inflow::holds(connection, self.table, &self.name)?;
-            self.as_text = inflow::as_text(&holds);
+            let holds = way::holds(connection, self.table, &self.name)?;
+            self.as_text = way::as_text(&holds);
             if is_transactional(self.table) && takes.many_values() {
-                self.kinds = inflow::in_binary(&holds).unwrap_or_default();
+                self.kinds = way::in_binary(&holds).unwrap_or_default();
                 *self.takes_values.get_mut() = !self.kinds.is_empty();
             }
         }

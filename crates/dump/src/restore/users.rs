@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::missing::There;
 use super::rename::Renames;
 use super::steps::Steps;
-use super::verify::{Difference, VerifyReport};
+use super::verified::{Difference, VerifyReport};
 use crate::error::Doing;
 use crate::users::compare::{self, Expected};
 use crate::users::facts::Facts;

@@ -12,13 +12,13 @@ use drover_db::sql::Dialect;
 use drover_db::table::{ColumnFacts, columns};
 use drover_db::{Connection, Server, Stop, er, quote};
 use drover_store::Store;
-use serde::Serialize;
 
 use super::args::VerifyArgs;
 use super::events::{End, as_where_it_runs};
 use super::objects::{Scripts, each};
 use super::rename::{Case, Renames};
 use super::shown::as_shown;
+use super::verified::{Difference, Part, Verify, VerifyReport};
 use super::{files, not_copied, own_key, patches, schemas, users};
 use crate::ddl::{first_difference, without_auto_increment};
 use crate::definer::Definers;
@@ -36,59 +36,7 @@ use crate::session;
 use crate::translate::defaults::in_full;
 use crate::translate::{Translator, version};
 use crate::{Error, Result, pool};
-use drover_format::manifest::{Chunk, Contents, Manifest, Object, Schema, Script, Table};
-
-/// Something that is not as the dump has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
-    /// The table or other object, with its schema on the server.
-    pub object: String,
-    /// The file whose rows differ; absent if the difference is not in the rows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// What differs.
-    pub what: String,
-}
-
-/// What a verification found.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct VerifyReport {
-    /// What of the tables the dump holds: only that could be compared.
-    pub contents: Contents,
-    /// Tables that were read.
-    pub tables: usize,
-    /// Rows that were read.
-    pub rows: u64,
-    /// Bytes of those rows' text.
-    pub bytes: u64,
-    /// Definitions that were compared; 0 if the server is of another vendor or version than the dumped one, which writes
-    /// them differently.
-    pub definitions: usize,
-    /// Accounts and roles that were compared; 0 without `--users`.
-    pub accounts: usize,
-    /// Accounts of the dump that were not compared: those of root, and the one that is in use.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub accounts_left_alone: Vec<String>,
-    /// Files of the dump that were compared with its manifest; 0 with `--no-files`, and of a restore, which reads them as it loads.
-    pub files: usize,
-    /// Bytes of those files as they are stored; of a script that stands before rows in one file, the rows' file counts.
-    pub file_bytes: u64,
-    /// Whether no server was asked.
-    pub files_only: bool,
-    /// Wall-clock time.
-    pub seconds: f64,
-    /// Tables of which only the number of rows could be compared, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub only_counted: Vec<String>,
-    /// Tables to which the server added a key that the dump does not have (`sql_generate_invisible_primary_key`).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub keys_added: Vec<String>,
-    /// What is not as the dump has it, sorted by object; empty if all is proved to be the same.
-    pub differences: Vec<Difference>,
-    /// What else is to be known of the verification itself.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-}
+use drover_format::manifest::{Manifest, Object, Schema, Script, Table};
 
 /// Compares a server with a dump, and the dump's files with its manifest. No connection is made with `--no-server`.
 ///
@@ -151,34 +99,6 @@ pub(super) fn work(manifest: &Manifest) -> u64 {
 
 fn weight(table: &Table) -> u64 {
     table.bytes() / 4
-}
-
-pub(super) struct Verify<'a> {
-    pub(super) store: &'a Store,
-    pub(super) manifest: &'a Manifest,
-    pub(super) renames: &'a Renames,
-    /// What definers were to become.
-    pub(super) definers: &'a Definers,
-    /// What knows how the rows are held on a server of another vendor.
-    pub(super) translator: Option<&'a Translator>,
-    /// Whether the server is the one that was dumped, with rows that were not.
-    pub(super) is_source: bool,
-    pub(super) progress: &'a Progress,
-}
-
-/// A part of a table that is read with one statement: one file's rows, or all.
-pub(super) struct Part<'a> {
-    table: &'a Table,
-    target: Name,
-    chunk: Option<&'a Chunk>,
-    /// The rows for which this holds; absent for all that the table has.
-    condition: Option<&'a str>,
-}
-
-impl<'a> Part<'a> {
-    fn bounds(&self) -> Bounds<'a> {
-        Bounds { condition: self.condition, ..self.chunk.map_or_else(Bounds::default, Bounds::of) }
-    }
 }
 
 impl Verify<'_> {
@@ -371,6 +291,17 @@ impl Verify<'_> {
         }
         let patched = patches::may_differ(server, &self.manifest.server);
         let written = |texts: Vec<Vec<u8>>| if patched { patches::as_of_any(texts) } else { texts };
+        self.compare_tables(connection, written, report)?;
+        self.compare_objects(connection, written, report)
+    }
+
+    /// Compares what creates each table; `written` gives statements as servers of every patch release print them.
+    fn compare_tables(
+        &self,
+        connection: &mut Connection,
+        written: impl Fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
         for (schema, table) in self.manifest.tables() {
             let name = self.renames.relation(&schema.name, &table.name);
             // A script that is run by hand names all collations.
@@ -404,10 +335,20 @@ impl Verify<'_> {
             }
             self.compare(report, &name, now, then)?;
         }
+        Ok(())
+    }
+
+    /// The same of all else.
+    fn compare_objects(
+        &self,
+        connection: &mut Connection,
+        written: impl Fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
         for kind in KINDS {
             for (schema, object) in each(self.manifest, kind) {
                 let name = Name::new(self.renames.schema(&schema.name), &object.name);
-                let now = defined(connection, &name, object).map(written);
+                let now = defined(connection, &name, object).map(&written);
                 let then = written(self.script(&object.script)?);
                 if object.kind == "EVENT" && self.has_dropped(connection, &then, &now)? {
                     report.definitions += 1;

@@ -93,8 +93,36 @@ pub fn build(
             "a new build needs another --job",
         ));
     }
+    let (read, writers) = written(shards, &placement, options, records, writers, progress, stop);
+    let mut writers = writers?;
+    let read = read?;
+    let (mut tasks, mut merged) = (0, 0);
+    for writer in &mut writers {
+        writer.publish()?;
+        tasks += writer.tasks;
+        merged += writer.merged;
+    }
+    Ok(BuildReport {
+        job: options.job.clone(),
+        tasks,
+        merged,
+        read,
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// Gives each record to the thread of its shard, which stores it; what was read, and the writers.
+fn written<'a>(
+    shards: &Shards,
+    placement: &Placement,
+    options: &BuildOptions,
+    records: impl Iterator<Item = Result<Record>>,
+    writers: Vec<Option<Writer<'a>>>,
+    progress: &BuildProgress,
+    stop: &Stop,
+) -> (Result<u64>, Result<Vec<Writer<'a>>>) {
     let failed = AtomicBool::new(false);
-    let (read, writers) = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let (mut lines, mut threads) = (Vec::new(), Vec::new());
         for writer in writers {
             let Some(mut writer) = writer else {
@@ -121,7 +149,7 @@ pub fn build(
                 Ok(writer)
             }));
         }
-        let read = distribute(shards, &placement, options, records, lines, stop, &failed);
+        let read = distribute(shards, placement, options, records, lines, stop, &failed);
         let writers: Result<Vec<_>> = threads
             .into_iter()
             .map(|thread| {
@@ -129,21 +157,6 @@ pub fn build(
             })
             .collect();
         (read, writers)
-    });
-    let mut writers = writers?;
-    let read = read?;
-    let (mut tasks, mut merged) = (0, 0);
-    for writer in &mut writers {
-        writer.publish()?;
-        tasks += writer.tasks;
-        merged += writer.merged;
-    }
-    Ok(BuildReport {
-        job: options.job.clone(),
-        tasks,
-        merged,
-        read,
-        seconds: started.elapsed().as_secs_f64(),
     })
 }
 

@@ -17,7 +17,6 @@ use crate::Result;
 use crate::clock::{Clock, Step};
 use crate::counts::Counts;
 use crate::desk::{Desk, Mail};
-use crate::drain::{self, State};
 use crate::error::Error;
 use crate::identity::Identities;
 use crate::intake::{Books, Intake};
@@ -32,7 +31,8 @@ use crate::segments;
 use crate::session;
 use crate::settle::Settling;
 use crate::shard::Shard;
-use crate::shepherd::Totals;
+use crate::state::{self, State};
+use crate::totals::Totals;
 use incoming::{Incoming, LATER_SWEEP};
 use sharing::Appetite;
 
@@ -289,7 +289,7 @@ impl<'a> Keeper<'a> {
         self.give_back_paused()?;
         if self.state == State::Closed && self.lanes.is_empty() {
             self.leave()?;
-            return Err(drain::is_closed());
+            return Err(state::is_closed());
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::{Counter, named};
+use super::counter::{Counter, named};
 use crate::Result;
 use crate::desk::Answer;
 use crate::task::{Outcome, Task};

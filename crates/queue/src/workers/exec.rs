@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use rustix::fs::FallocateFlags;
 
-use super::{Counter, line};
+use super::counter::Counter;
+use super::line;
 use crate::desk::Answer;
 use crate::task::{Outcome, Task};
 use crate::{Error, Result};

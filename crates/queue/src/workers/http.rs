@@ -8,8 +8,9 @@ use reqwest::{Client, Response, StatusCode, Url, redirect};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
+use super::counter::Counter;
+use super::line;
 use super::throttle::{Permit, Throttle};
-use super::{Counter, line};
 use crate::desk::Answer;
 use crate::task::{Outcome, Task};
 use crate::{Error, Result};

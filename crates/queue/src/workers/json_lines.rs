@@ -10,8 +10,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::counter::Counter;
+use super::exec;
 use super::line::{self, Said};
-use super::{Counter, exec};
 use crate::desk::{Answer, Hand};
 use crate::task::Outcome;
 use crate::{Error, Result};

@@ -1,20 +1,19 @@
 //! Those who do the work: closures, processes and web services. All take tasks from the desk and answer to it.
 
 mod closure;
+mod counter;
 mod exec;
 pub(crate) mod http;
 mod json_lines;
 pub(crate) mod line;
 mod throttle;
 
-use std::sync::atomic::Ordering;
-
 use crate::Result;
-use crate::desk::{Answer, Desk};
-use crate::shepherd::Totals;
-use crate::task::Task;
+use crate::desk::Desk;
+use crate::totals::Totals;
 
 pub use closure::Work;
+use counter::Counter;
 pub use http::WebService;
 use throttle::Throttle;
 
@@ -62,22 +61,4 @@ impl Hands<'_> {
             result
         })
     }
-}
-
-/// The desk, and a count of the answers that it refused.
-pub(crate) struct Counter<'a> {
-    pub(crate) desk: &'a Desk,
-    totals: &'a Totals,
-}
-
-impl Counter<'_> {
-    fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
-        let refused = self.desk.answer(answers);
-        self.totals.refused.fetch_add(refused as u64, Ordering::Relaxed);
-    }
-}
-
-/// What a task is called in a message.
-fn named(task: &Task) -> String {
-    format!("task {} (kind {}, object {})", task.id, task.kind, task.object_id)
 }

@@ -10,7 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::account::random_hex;
-use super::{Plan, wait};
+use super::plan::Plan;
+use super::wait;
 use crate::binaries::path_option;
 use crate::home::Home;
 use crate::server::NodeOptions;

@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::account::{Password, USER, random_uuid};
-use super::{Plan, wait};
+use super::plan::Plan;
+use super::wait;
 use crate::{Error, Server, sql};
 
 /// `GROUP_REPLICATION_STREAM` lets it into the group, `CONNECTION_ADMIN` and `BACKUP_ADMIN` serve a node that has to copy another

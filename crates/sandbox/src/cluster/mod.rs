@@ -3,10 +3,13 @@
 mod account;
 mod galera;
 mod group;
+mod plan;
 mod replica;
 mod wait;
 
 use std::ffi::OsString;
+
+use plan::Plan;
 
 use crate::home::{Home, default_root};
 use crate::link::Link;
@@ -14,9 +17,7 @@ use crate::members::TopologyClaim;
 use crate::process::StopOutcome;
 use crate::server::{NodeOptions, NodeStart, free_ports};
 use crate::topology::Membership;
-use crate::{
-    Error, Flavour, Role, SandboxInfo, SandboxName, Server, ServerBinaries, StartOptions, Topology, options,
-};
+use crate::{Error, Role, SandboxInfo, SandboxName, Server, ServerBinaries, StartOptions, Topology, options};
 
 /// What all nodes get besides: three servers are to fit where one does.
 const COMMON: [&str; 2] = ["--innodb-buffer-pool-size=64M", "--loose-innodb-redo-log-capacity=64M"];
@@ -31,19 +32,6 @@ pub struct Cluster {
     claim: Option<TopologyClaim>,
     /// What the replica reaches its source by, if not directly.
     link: Option<Link>,
-}
-
-/// All there is to know before the first node is launched.
-struct Plan<'a> {
-    topology: Topology,
-    flavour: Flavour,
-    name: &'a SandboxName,
-    /// Those of the first node, of the second…
-    ports: Vec<u16>,
-    /// Server options that are the same on all nodes.
-    common: Vec<OsString>,
-    /// Of Galera: certificate and key. Else empty.
-    certificate: Vec<String>,
 }
 
 impl Cluster {

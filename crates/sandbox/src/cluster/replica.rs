@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use super::account::{Password, USER};
-use super::{Plan, wait};
+use super::plan::Plan;
+use super::wait;
 use crate::{Error, Flavour, Server, sql};
 
 use drover_db::er;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::lock;
+use super::settings::lock;
 
 /// Bytes that arrive together; none at all is the end of the connection.
 #[derive(Debug)]

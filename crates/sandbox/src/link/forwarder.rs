@@ -18,7 +18,8 @@ use socket2::SockRef;
 
 use super::flight::{Flight, Piece};
 use super::pacer::{MAX_PIECE, Pacer};
-use super::{LinkSettings, lock, socket};
+use super::settings::{LinkSettings, lock};
+use super::socket;
 use crate::Error;
 
 /// After a connection that failed, so that one that always fails costs little.

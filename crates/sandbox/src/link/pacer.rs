@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{LinkSettings, MAX_DELAY, lock};
+use super::settings::{LinkSettings, MAX_DELAY, lock};
 
 /// What may leave at once after a pause, as time at the link's rate. As much is made up for where a thread is woken late, so that a
 /// busy machine does not make the link slower than it says.

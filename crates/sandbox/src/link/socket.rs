@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::LinkSettings;
+use super::settings::LinkSettings;
 
 /// What a buffer holds, as time at the link's rate, and its limits in bytes. The kernel doubles it, for what it needs itself, and then
 /// leaves it so (socket(7)): else it would let it grow to the megabytes of `net.ipv4.tcp_rmem` and `tcp_wmem`.

@@ -7,7 +7,8 @@ use object_store::ClientOptions;
 use object_store::client::{HttpClient, HttpConnector};
 use reqwest::redirect::{Attempt, Policy};
 
-use super::REQUEST;
+/// How long one request may take: a part in it is 27 kB/s, which many workers at a slow line may come down to.
+pub(super) const REQUEST: Duration = Duration::from_secs(300);
 
 /// How long it may take until there is a connection.
 const CONNECT: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use drover_units::read;
 
-use crate::args::MeasureArgs;
+use crate::measuring::MeasureArgs;
 use crate::private::PrivateArgs;
 
 /// Options of `tpcc --compare`.

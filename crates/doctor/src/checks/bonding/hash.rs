@@ -2,7 +2,7 @@
 
 use drover_units::show;
 
-use super::each;
+use super::each::each;
 use crate::bond::{Bond, Mode, Slave};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;

@@ -1,6 +1,6 @@
 //! Links of a bond that are down, or come and go.
 
-use super::each;
+use super::each::each;
 use crate::bond::{Bond, proc::Told};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Moment, Seen};

@@ -1,6 +1,7 @@
 //! Network interfaces that are bound together.
 
 mod delays;
+mod each;
 mod hash;
 mod links;
 mod mode;
@@ -14,10 +15,7 @@ mod speed;
 mod tests;
 mod watch;
 
-use crate::bond::Bond;
-use crate::check::{Check, Outcome};
-use crate::evidence::Seen;
-use crate::facts::Facts;
+use crate::check::Check;
 
 /// Its checks.
 pub(super) const CHECKS: &[Check] = &[
@@ -33,14 +31,3 @@ pub(super) const CHECKS: &[Check] = &[
     delays::CHECK,
     round_robin::CHECK,
 ];
-
-/// What a look at each bond with interfaces gives. `why_not` says what is not here if it does not look at any.
-fn each(facts: &Facts, why_not: &str, look: impl Fn(&Bond, &mut Outcome)) -> Seen<Outcome> {
-    let mut outcome = Outcome::default();
-    let bonds = Bond::all(&facts.evidence)?;
-    bonds.iter().filter(|bond| !bond.slaves.is_empty()).for_each(|bond| look(bond, &mut outcome));
-    if outcome == Outcome::default() {
-        outcome.not_here = Some(why_not.to_owned());
-    }
-    Ok(outcome)
-}

@@ -1,6 +1,6 @@
 //! Interfaces of a bond that carry smaller or larger packets than it.
 
-use super::each;
+use super::each::each;
 use crate::bond::{Bond, Slave};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;

@@ -1,6 +1,6 @@
 //! A switch that does not take part in 802.3ad, or takes links for separate ones.
 
-use super::each;
+use super::each::each;
 use crate::bond::{Bond, Mode};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;

@@ -1,6 +1,6 @@
 //! Packets that overtake each other on the links of a bond.
 
-use super::each;
+use super::each::each;
 use crate::bond::{Bond, Mode};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Evidence, Seen};

@@ -1,6 +1,6 @@
 //! Links of a bond that are not alike, or send and receive in turns.
 
-use super::each;
+use super::each::each;
 use crate::bond::{Bond, Mode, Slave};
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::Seen;

@@ -1,7 +1,10 @@
 //! Bonds that are broken, in order, and hidden, for each of the checks; hosts as a whole are below crates/doctor/tests/hosts.
 
 use super::*;
+use crate::check::Outcome;
 use crate::check::Weight::{Note, Red, Yellow};
+use crate::evidence::Seen;
+use crate::facts::Facts;
 use crate::testing::{is_fine, is_unknown, on_host, weights};
 
 const TWO_UP: &str = "Bonding Mode: IEEE 802.3ad Dynamic link aggregation\nTransmit Hash Policy: layer2 (0)\nMII Polling Interval (ms): 100\n";

@@ -3,7 +3,7 @@
 use drover_db::Vendor;
 use drover_units::show;
 
-use super::TOLD;
+use super::told::TOLD;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::evidence::{Answer, Seen, Unseen};
 use crate::facts::Facts;

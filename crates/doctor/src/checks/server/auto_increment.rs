@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drover_db::quote;
 use drover_units::show;
 
-use super::TOLD;
+use super::told::TOLD;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::checks::schemas::{OWN, hidden};
 use crate::evidence::{Answer, Seen};

@@ -18,12 +18,10 @@ mod primary_key;
 mod query_cache;
 mod redo_log;
 mod tmp_tables;
+mod told;
 mod writable_replica;
 
 use crate::check::Check;
-
-/// How many tables or indexes are told one by one.
-const TOLD: usize = 10;
 
 /// Its checks.
 pub(super) const CHECKS: &[Check] = &[

@@ -3,8 +3,8 @@
 use drover_db::quote;
 use drover_units::show;
 
-use super::TOLD;
 use super::cluster::Cluster;
+use super::told::TOLD;
 use crate::check::{Area, Check, Finding, Outcome, Weight};
 use crate::checks::schemas::{OWN, hidden};
 use crate::evidence::Seen;

@@ -8,12 +8,13 @@ use drover_db::{Connection, Stop};
 
 use super::super::destination::Files;
 use super::super::hold::{self, Group, Patience};
+use super::super::job::Job;
 use super::super::journal::Journal;
 use super::super::ranges::{self, Chunks, Range, Ranges};
-use super::super::reader::{self, Job};
-use super::super::snapshot::Taken;
+use super::super::reader;
 use super::super::source::View;
 use super::super::tables;
+use super::super::wish::Taken;
 use super::Dump;
 use crate::progress::Progress;
 use crate::{Result, pool};
@@ -47,7 +48,7 @@ impl Dump<'_> {
                 range.is_in(reader::read(connection, range, &mut files, hold)?.chunks)
             })
         };
-        let jobs = Job::all(view, &source.place, journal, progress)?;
+        let jobs = Job::all(&view.manifest, &view.plans, &source.place, journal, progress)?;
         let (locked, free): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.plan.is_locked);
         let (locked, free) = (ranges::all(&locked, &self.kept)?, ranges::all(&free, &self.kept)?);
         journal.settle()?;

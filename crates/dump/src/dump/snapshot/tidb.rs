@@ -3,8 +3,8 @@
 use drover_db::Connection;
 use drover_db::session::Use;
 
-use super::{Taken, Wish, now};
 use crate::dump::identity::Identity;
+use crate::dump::wish::{Taken, Wish, now};
 use crate::error::Doing;
 use crate::session;
 use crate::{Error, Result};

@@ -3,9 +3,9 @@
 use drover_db::table::Column;
 use drover_db::{Connection, Server, quote};
 
-use super::Part;
 use crate::Result;
 use crate::error::Doing;
+use crate::restore::verified::Part;
 use crate::rows::Sums;
 
 /// What differs between the rows as they were dumped and as they are found.
