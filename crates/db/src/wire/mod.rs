@@ -12,6 +12,7 @@ mod attempt;
 mod authentication;
 mod binary;
 mod bulk;
+mod catalog;
 mod catch_up;
 mod connect;
 mod connection;

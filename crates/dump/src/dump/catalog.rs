@@ -66,7 +66,7 @@ impl Relation {
 /// All schemas, the server's own too.
 pub(crate) fn schemas(connection: &mut Connection) -> Result<Vec<String>> {
     let rows = connection
-        .query("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
+        .query_catalog("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
         .doing(|| "listing the schemas")?;
     let mut schemas: Vec<_> = rows.into_iter().map(|row| row.string(0)).collect();
     // TiDB's own; elsewhere anybody may have a schema of that name.
@@ -85,7 +85,7 @@ pub(crate) fn relations(connection: &mut Connection) -> Result<Vec<Relation>> {
          information_schema.TABLES \
          WHERE TABLE_SCHEMA NOT IN ({system}) ORDER BY TABLE_SCHEMA, TABLE_NAME"
     );
-    let rows = connection.query(sql).doing(|| "listing the tables")?;
+    let rows = connection.query_catalog(sql).doing(|| "listing the tables")?;
     Ok(rows.into_iter().filter_map(|row| relation(&row)).collect())
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn names() -> String {
 /// The system-versioned tables (MariaDB).
 pub(crate) fn versioned(connection: &mut Connection) -> Result<Vec<Name>> {
     let sql = format!("{} AND TABLE_TYPE = 'SYSTEM VERSIONED'", names());
-    Ok(named(&connection.query(sql).doing(|| "listing the system-versioned tables")?))
+    Ok(named(&connection.query_catalog(sql).doing(|| "listing the system-versioned tables")?))
 }
 
 /// The answer to [`names`].
@@ -133,7 +133,7 @@ pub(crate) fn engine(connection: &mut Connection, table: &Name) -> Result<Option
         "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE {}",
         table.condition()
     );
-    let rows = connection.query(sql).doing(|| format!("reading the engine of {table}"))?;
+    let rows = connection.query_catalog(sql).doing(|| format!("reading the engine of {table}"))?;
     let engine = rows.into_iter().find(|row| table.begins(row)).and_then(|row| row.text(2));
     Ok(engine.filter(|engine| !has_rows_elsewhere(engine)))
 }
@@ -141,7 +141,7 @@ pub(crate) fn engine(connection: &mut Connection, table: &Name) -> Result<Option
 /// The engines whose tables a transaction sees as they were when it began.
 pub(crate) fn transactional_engines(connection: &mut Connection) -> Result<Vec<String>> {
     let rows = connection
-        .query("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")
+        .query_catalog("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")
         .doing(|| "listing the storage engines")?;
     Ok(rows.into_iter().map(|row| row.string(0)).collect())
 }
@@ -172,7 +172,7 @@ pub(crate) fn partitions(connection: &mut Connection, table: &Name) -> Result<Ve
          SUBPARTITION_ORDINAL_POSITION",
         table.condition()
     );
-    let rows = connection.query(sql).doing(|| format!("reading the partitions of {table}"))?;
+    let rows = connection.query_catalog(sql).doing(|| format!("reading the partitions of {table}"))?;
     let partition = |row: Row| Partition {
         name: row.string(2),
         rows: row.parse(3).unwrap_or(0),
@@ -181,7 +181,7 @@ pub(crate) fn partitions(connection: &mut Connection, table: &Name) -> Result<Ve
     let parts: Vec<_> = rows.into_iter().filter(|row| table.begins(row)).map(partition).collect();
     let Some(first) = parts.first() else { return Ok(parts) };
     let probe = format!("SELECT 1 FROM {table} PARTITION ({}) LIMIT 0", quote::identifier(&first.name));
-    match connection.query(probe) {
+    match connection.query_catalog(probe) {
         // MySQL before 5.6 reads a table as a whole only.
         Err(error) if error.code() == Some(er::PARSE_ERROR) => Ok(Vec::new()),
         Err(error) => Err(error).doing(|| format!("reading a partition of {table}")),
