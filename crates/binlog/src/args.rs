@@ -1,46 +1,14 @@
-//! `drover binlog`: the options that its commands share.
+//! Which logs a command reads, and how they are opened.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::chain::Chain;
-use crate::cost::CostArgs;
-use crate::extract::ExtractArgs;
 use crate::filter::FilterArgs;
 use crate::log::MAGIC;
-use crate::ls::LsArgs;
-use crate::replay::ReplayArgs;
 use crate::server::{FromServerArgs, Origin, ServerLogs};
-use crate::source::{Source, are_of_one_list, log_number, place};
-use crate::sql::SqlArgs;
-use crate::stat::StatArgs;
+use crate::source::{Source, are_of_one_list, log_number, not_named, place};
 use crate::{Error, Keyring, Result};
-
-/// Binary logs.
-#[derive(Debug, clap::Args)]
-pub struct BinlogArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: BinlogCommand,
-}
-
-/// What can be done with binary logs.
-#[derive(Debug, clap::Subcommand)]
-#[allow(clippy::large_enum_variant, reason = "there is one of it in a process")]
-pub enum BinlogCommand {
-    /// List transactions or events
-    Ls(LsArgs),
-    /// Apply logs to a server: each transaction as a whole, and it goes on where it was ended
-    Replay(ReplayArgs),
-    /// Print statements, and rows as statements or as JSON lines
-    Sql(SqlArgs),
-    /// Tell what fills the logs: types, tables, statements, the largest transactions, the rate over time
-    Stat(StatArgs),
-    /// Tell what logs cost, by table, statement and minute, and what they would cost with other settings
-    Cost(CostArgs),
-    /// Get back the files that LOAD DATA put into the logs, each with the statement that loads it again
-    Extract(ExtractArgs),
-}
 
 /// The logs to read, as files or from a server.
 #[derive(Debug, Clone, clap::Args)]
@@ -181,12 +149,4 @@ fn check_left_out(sources: &[Source], first: usize, keyring: Option<&Arc<Keyring
         }
     }
     Ok(())
-}
-
-/// The error for a log that is to be gone on with.
-pub(crate) fn not_named(log: &str) -> Error {
-    Error::with_hint(
-        format!("{log} is where to go on, and it is not among the logs that are named"),
-        "name it, and those behind it",
-    )
 }

@@ -5,6 +5,7 @@
 
 mod args;
 pub mod chain;
+mod command;
 mod cost;
 mod crypt;
 mod definitions;
@@ -24,12 +25,14 @@ mod objects;
 mod replay;
 pub mod rows;
 pub mod server;
+mod shortened;
 pub mod source;
 mod sql;
 mod stat;
 mod time;
 
-pub use args::{BinlogArgs, BinlogCommand, FileArgs, LogArgs};
+pub use args::{FileArgs, LogArgs};
+pub use command::{BinlogArgs, BinlogCommand};
 pub use cost::{
     Basis, CostArgs, CostReport, CureReport, KeySource, LagReport, LagSpan, LinkReport, Safety,
     SafetyVerdict, StatementCost, TableCost, cost,

@@ -346,6 +346,14 @@ fn in_index(index: &Path) -> Result<Vec<Source>> {
     }
 }
 
+/// The error for a log that is to be gone on with.
+pub(crate) fn not_named(log: &str) -> Error {
+    Error::with_hint(
+        format!("{log} is where to go on, and it is not among the logs that are named"),
+        "name it, and those behind it",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;

@@ -26,4 +26,4 @@ pub use error::{Error, Exposure, Kind as ErrorKind, Result, ServerError};
 pub use node::Cluster;
 pub use server::{Server, Vendor};
 pub use stop::{Stop, Watched};
-pub use wire::{Connection, Row};
+pub use wire::{Connection, Row, Rows};

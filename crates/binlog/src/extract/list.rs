@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use drover_units::show::bytes;
 use serde::Serialize;
 
-use crate::ls::shortened;
+use crate::shortened::shortened;
 
 use super::ExtractReport;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use globset::{Glob, GlobMatcher};
 
-use super::{FilterArgs, Wants};
+use super::args::FilterArgs;
+use super::wants::Wants;
 use crate::objects::{Object, Objects, Table};
 
 /// A pattern of names.

@@ -9,7 +9,8 @@ use crate::log::{Event, Format, Kind, MAGIC, Place};
 use crate::source::log_name;
 use crate::{Error, Result};
 
-use super::sink::Sink;
+use super::destination::Destination;
+use super::earlier::Earlier;
 use super::transaction::Start;
 
 /// Events that were read and not worked on.
@@ -33,12 +34,13 @@ const MOST: usize = 1 << 20;
 const AROUND: usize = 512;
 
 impl Ahead {
-    /// Reads on to the first transaction that is to be applied, and has the sink look whether it may be. Logs that are followed may end
+    /// Reads on to the first transaction that is to be applied, and looks whether it may be. Logs that are followed may end
     /// before, by a signal.
     pub(super) fn read(
         chain: &mut Chain,
         filter: &mut Filter<'_>,
-        sink: &mut Sink<'_>,
+        earlier: &mut Earlier,
+        destination: &Destination,
         follows: bool,
     ) -> Result<Self> {
         let (mut held, mut size) = (Vec::new(), 0);
@@ -53,7 +55,7 @@ impl Ahead {
             let next = Held::of(&item);
             size += AROUND + next.body.len();
             held.push(next);
-            match look(&item, filter, sink) {
+            match look(&item, filter, earlier, destination) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => break,
                 Err(Trouble::Malformed) => return Err(chain.malformed()),
@@ -80,23 +82,28 @@ impl Ahead {
     }
 }
 
-fn look(item: &Item<'_>, filter: &mut Filter<'_>, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Trouble> {
+fn look(
+    item: &Item<'_>,
+    filter: &mut Filter<'_>,
+    earlier: &mut Earlier,
+    destination: &Destination,
+) -> Result<ControlFlow<()>, Trouble> {
     let verdict = filter.verdict(item)?;
     if verdict == Verdict::Stop {
         return Ok(ControlFlow::Break(()));
     }
     let log = log_name(item.log.as_ref());
-    sink.see_origin(item, &log)?;
+    earlier.see_origin(item, &log)?;
     if item.event.kind == Kind::FORMAT_DESCRIPTION && item.event.position == MAGIC.len() as u64 {
-        sink.see_log(&log, &item.event.header)?;
+        earlier.see_log(&log, &item.event.header)?;
     }
     let at = Start { log: log.into(), position: item.event.position };
-    if !item.place.begins() || verdict != Verdict::Take || sink.has(&at) {
+    if !item.place.begins() || verdict != Verdict::Take || earlier.has(&at) {
         return Ok(ControlFlow::Continue(()));
     }
     let event = &item.event;
     let gtid = Gtid::parse(event.kind, event.body, event.header.server_id)?;
-    sink.check_origin(&at, &event.header, gtid.as_ref())?;
+    earlier.check_origin(&at, &event.header, gtid.as_ref(), destination)?;
     Ok(ControlFlow::Break(()))
 }
 

@@ -13,7 +13,7 @@ use crate::server::ServerLogs;
 use crate::source::{are_of_one_list, log_number};
 use crate::{Error, Result};
 
-use super::Destination;
+use super::destination::Destination;
 use super::position::Found;
 use super::transaction::Start;
 

@@ -2,6 +2,7 @@
 
 mod computed;
 mod guard;
+mod order;
 mod rows;
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,26 +13,29 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use crate::Result;
 use crate::chain::{Item, Trouble};
 use crate::definitions::Definitions;
-use crate::event::{Gtid, MariadbGtid, Query, Rotate, TableMap, incident};
-use crate::filter::{DOUBT_HINT, Filter, PARTLY, Verdict, Wants};
-use crate::loads::{Ending, Keep, Load, Loads, dialect};
-use crate::log::{Header, Kind, MAGIC, Place};
+use crate::event::{Gtid, MariadbGtid, Query, Rotate, TableMap};
+use crate::filter::{DOUBT_HINT, Filter, PARTLY, Wants};
+use crate::loads::{Ending, Load, dialect};
+use crate::log::{Kind, MAGIC};
 use crate::objects::{rows_follow, without_rows};
 use crate::rows::{Retyped, Tables};
+use crate::shortened::shortened_for_error;
 use crate::source::as_named;
-use crate::sql::{Before, DefaultCollations, Session, push_xa, xa_prepare};
+use crate::sql::{DefaultCollations, Session, push_xa};
 use drover_db::Vendor;
 use drover_db::sql::events::off_as_on_a_replica;
 
 use super::collations::{with_defaults, with_known};
-use super::definitions::{Sort, sort};
+use super::decoder::{Decoder, Step};
+use super::definitions::{Class, classify};
 use super::dry_run::Said;
 use super::events::Batch;
 use super::sink::Sink;
 use super::transaction::{Definition, Mode, Order, Piece, Start, Transaction};
 use super::types::with_json_as_text;
-use super::worker::shortened;
 use super::{not_kept, position, tables};
+
+use order::GroupClock;
 
 /// A transaction is handed on when it has so many bytes, and what follows is while it is applied.
 const LARGE: usize = 4 << 20;
@@ -40,25 +44,21 @@ const MOST_PIECES: usize = 4;
 
 /// Makes transactions.
 pub(super) struct Builder<'f, 's, 'a> {
-    filter: Filter<'f>,
+    decoder: Decoder<'f>,
     sink: &'s mut Sink<'a>,
-    tables: Tables,
     /// What the target's tables are, once that was asked for.
     definitions: Option<Definitions>,
     /// Tables whose rows cannot be applied, as was said.
     refused: BTreeSet<String>,
     /// By a table's number, how its rows must be written for the target, if not as they are.
     retyped: HashMap<u64, Option<Retyped>>,
-    loads: Loads,
-    before: Before,
     /// What the session of statements is set to.
     session: Session,
     batch: Batch,
     statements: Vec<Vec<u8>>,
     /// What the rows are called of which these are, where each is of one.
     names: Vec<String>,
-    now: Option<Now>,
-    log: (usize, Arc<str>),
+    now: Option<OpenTransaction>,
     clock: GroupClock,
     ordinal: u64,
     /// Whether what comes undoes the logs, from their end on.
@@ -66,7 +66,7 @@ pub(super) struct Builder<'f, 's, 'a> {
 }
 
 /// The transaction at hand.
-struct Now {
+struct OpenTransaction {
     transaction: Transaction,
     /// Where its pieces go, once it was handed on.
     sender: Option<SyncSender<Piece>>,
@@ -79,14 +79,6 @@ struct Now {
     stays: bool,
 }
 
-/// MariaDB tells of each transaction in which group it was committed: those of one group can be applied at once.
-#[derive(Debug, Default)]
-struct GroupClock {
-    group: Option<u64>,
-    /// The last transaction before the group.
-    before: u64,
-}
-
 impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     /// `definitions` tell of tables what the logs do not.
     pub(super) fn new(
@@ -97,20 +89,16 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     ) -> Self {
         let batch = if sink.skips_missing { Batch::of_single_rows() } else { Batch::default() };
         Self {
-            filter,
+            decoder: Decoder::new(filter, Tables::with(definitions.clone())),
             sink,
-            tables: Tables::with(definitions.clone()),
             definitions,
             refused: BTreeSet::new(),
             retyped: HashMap::new(),
-            loads: Loads::new(Keep::in_temp()),
-            before: Before::default(),
             session: Session::default(),
             batch,
             statements: Vec::new(),
             names: Vec::new(),
             now: None,
-            log: (usize::MAX, "".into()),
             clock: GroupClock::default(),
             ordinal: 0,
             is_backwards,
@@ -119,36 +107,31 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
 
     /// Takes in an event.
     pub(super) fn see(&mut self, item: &Item<'_>) -> Result<ControlFlow<()>, Trouble> {
-        let verdict = self.filter.verdict(item)?;
-        if verdict == Verdict::Stop {
-            return Ok(ControlFlow::Break(()));
+        let Some(seen) = self.decoder.see(item)? else { return Ok(ControlFlow::Break(())) };
+        if seen.enters {
+            self.sink.enter(&self.decoder.log);
         }
-        let load = self.loads.see(item)?;
-        if item.number != self.log.0 {
-            self.log = (item.number, crate::source::log_name(item.log.as_ref()).into());
-            self.sink.enter(&self.log.1);
-        }
-        self.sink.see_origin(item, &self.log.1)?;
+        self.sink.earlier.see_origin(item, &self.decoder.log)?;
         // A replica's relay log has the one of the log that is relayed behind its own.
         let is_first = item.event.position == MAGIC.len() as u64;
         if item.event.kind == Kind::FORMAT_DESCRIPTION && is_first {
-            self.sink.see_log(&self.log.1, &item.event.header)?;
+            self.sink.see_log(&self.decoder.log, &item.event.header)?;
         }
         let next = Rotate::next_log(&item.event, item.format)?;
-        self.sink.report.next_log = next.map(|next| as_named(&self.log.1, &next));
+        self.sink.report.next_log = next.map(|next| as_named(&self.decoder.log, &next));
         if item.place.begins() {
-            self.begin(item, verdict == Verdict::Take)?;
+            self.begin(item, seen.is_wanted)?;
         }
         if self.now.is_some() {
-            self.take(item, load)?;
-            if let Some(doubt) = self.filter.take_doubt() {
+            self.take(item, seen.load)?;
+            if let Some(doubt) = self.decoder.filter.take_doubt() {
                 self.problem(item, &doubt, DOUBT_HINT)?;
             }
-        } else if item.event.kind == Kind::INCIDENT && verdict == Verdict::Take {
-            self.incident(item)?;
+        } else if item.event.kind == Kind::INCIDENT && seen.is_wanted {
+            self.take(item, None)?;
         }
         if item.place.ends() {
-            self.sink.left = self.now.is_none().then(|| (Arc::clone(&self.log.1), item.event.end));
+            self.sink.left = self.now.is_none().then(|| (Arc::clone(&self.decoder.log), item.event.end));
             if self.now.is_some() {
                 self.end(item.event.end)?;
             }
@@ -164,7 +147,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     fn begin(&mut self, item: &Item<'_>, takes: bool) -> Result<(), Trouble> {
         self.abandon()?;
         self.batch.clear();
-        self.before.clear();
+        self.decoder.before.clear();
         let at = self.at(item);
         if !takes || self.sink.was_applied(&at) {
             return Ok(());
@@ -173,7 +156,10 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         let gtid = Gtid::parse(event.kind, event.body, event.header.server_id)?;
         self.sink.check_origin(&at, &event.header, gtid.as_ref())?;
         self.ordinal += 1;
-        let order = self.order(item, gtid.as_ref());
+        let order = match self.is_backwards {
+            true => Order::Serial,
+            false => self.clock.order(item, gtid.as_ref(), self.ordinal),
+        };
         let (ordinal, pieces) = (self.ordinal, Vec::new());
         let transaction = Transaction {
             ordinal,
@@ -186,7 +172,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             rest: None,
             size: 0,
         };
-        self.now = Some(Now {
+        self.now = Some(OpenTransaction {
             transaction,
             sender: None,
             end: b"COMMIT".to_vec(),
@@ -212,72 +198,36 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.sink.abandoned(&now.transaction.at)
     }
 
-    fn order(&mut self, item: &Item<'_>, gtid: Option<&Gtid<'_>>) -> Order {
-        let log = item.number;
-        match gtid {
-            _ if self.is_backwards => Order::Serial,
-            Some(Gtid::Mysql(gtid)) => gtid.clock.map_or(Order::Serial, |clock| Order::Clocked {
-                log,
-                number: clock.number,
-                after: clock.after,
-            }),
-            Some(Gtid::Mariadb(gtid)) => {
-                if gtid.group.is_none() || gtid.group != self.clock.group {
-                    self.clock = GroupClock { group: gtid.group, before: self.ordinal - 1 };
-                }
-                Order::Clocked { log: 0, number: self.ordinal, after: self.clock.before }
-            }
-            None => Order::Serial,
-        }
-    }
-
     fn take(&mut self, item: &Item<'_>, load: Option<Load>) -> Result<(), Trouble> {
-        let (event, format) = (&item.event, item.format);
-        match event.kind {
-            Kind::TABLE_MAP => {
-                let map = TableMap::parse(event.body, format)?;
-                self.tables.learn(&map, event.body, format)?;
-                if self.wants_table(map.schema, map.table) {
-                    self.sink.see_name(&self.at(item), map.schema, Some(map.table))?;
-                    let retyped = self.retyped(item, &map, format)?;
-                    match &retyped {
-                        Some(retyped) => {
-                            self.batch.describe(&event.header, &map, &retyped.describe(&map), format);
-                        }
-                        None => self.batch.describe(&event.header, &map, event.body, format),
-                    }
-                    self.retyped.insert(map.id, retyped);
-                    let is_guarded = self.sink.is_guarded(&map)?;
-                    self.guard(is_guarded)?;
-                }
+        match self.decoder.step(item, load)? {
+            Step::Nothing => Ok(()),
+            Step::Table(map) => self.describe(item, &map),
+            Step::Rows => self.rows(item),
+            Step::Prepares(start) => self.prepare(item, start),
+            Step::EndsWith(end) => {
+                self.set_end(end);
+                Ok(())
             }
-            kind if kind.row_change().is_some() => self.rows(item)?,
-            Kind::QUERY => self.query(item, &Query::parse(event.body, format)?)?,
-            Kind::EXECUTE_LOAD_QUERY | Kind::EXEC_LOAD | Kind::LOAD | Kind::NEW_LOAD => {
-                self.load(item, load)?
-            }
-            Kind::INTVAR | Kind::RAND | Kind::USER_VAR => self.before.note(event)?,
-            Kind::BEGIN_LOAD_QUERY | Kind::APPEND_BLOCK => self.before.clear(),
-            Kind::XA_PREPARE => self.set_end(xa_prepare(event.body)?),
-            Kind::INCIDENT => self.incident(item)?,
-            Kind::MARIADB_PARTIAL_ROW_DATA => {
-                self.problem(item, "a row in parts, which drover cannot put together", NO_HINT)?;
-            }
-            kind if kind.name().is_none() && event.header.flags & Header::IGNORABLE == 0 => {
-                self.problem(item, &format!("an event of {kind}, which nobody knows"), NO_HINT)?;
-            }
-            _ => {}
+            Step::Statement(query) => self.query(item, &query),
+            Step::Load(load) => self.load(item, load),
+            Step::Problem { what, hint } => self.problem(item, &what, &hint),
         }
-        Ok(())
     }
 
-    fn incident(&mut self, item: &Item<'_>) -> Result<(), Trouble> {
-        let message = String::from_utf8_lossy(incident(item.event.body)?).into_owned();
-        let hint = format!(
-            "to apply what is there all the same: --stop-position {0}, then --start-position {0}",
-            item.event.position
-        );
-        self.problem(item, &format!("the server says that events may be missing here: {message}"), &hint)
+    fn describe(&mut self, item: &Item<'_>, map: &TableMap<'_>) -> Result<(), Trouble> {
+        let (event, format) = (&item.event, item.format);
+        if !self.wants_table(map.schema, map.table) {
+            return Ok(());
+        }
+        self.sink.see_name(&self.at(item), map.schema, map.table)?;
+        let retyped = self.retyped(item, map, format)?;
+        match &retyped {
+            Some(retyped) => self.batch.describe(&event.header, map, &retyped.describe(map), format),
+            None => self.batch.describe(&event.header, map, event.body, format),
+        }
+        self.retyped.insert(map.id, retyped);
+        let is_guarded = self.sink.is_guarded(map.schema, map.table)?;
+        Ok(self.guard(is_guarded)?)
     }
 
     /// Something that cannot be applied.
@@ -286,32 +236,14 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             // A worker that waits for more of it rolls it back.
             now.sender = None;
         }
-        Ok(self.sink.problem(self.at(item), what, hint)?)
+        Ok(self.sink.problem(&self.at(item), what, hint)?)
     }
 
     fn at(&self, item: &Item<'_>) -> Start {
-        Start { log: Arc::clone(&self.log.1), position: item.event.position }
+        Start { log: Arc::clone(&self.decoder.log), position: item.event.position }
     }
 
     fn query(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
-        if query.changes_nothing_yet()? {
-            self.before.clear();
-            return Ok(());
-        }
-        if query.is_begin() {
-            return match query.text.eq_ignore_ascii_case(b"BEGIN") {
-                true => Ok(()),
-                false => self.prepare(item, query.text.to_vec()),
-            };
-        }
-        if query.is_end() && item.place == Place::Last {
-            self.set_end(query.text.to_vec());
-            return Ok(());
-        }
-        if position::is_own_statement(query.text) {
-            self.before.clear();
-            return Ok(());
-        }
         if !self.takes(item, query)? {
             return Ok(());
         }
@@ -319,7 +251,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.sink.see_statement(&self.at(item), query)?;
         self.flush_rows()?;
         self.settings(item, query)?;
-        self.sink.count_statement();
+        self.sink.report.statements += 1;
         self.sink.touch(query.schema)?;
         let (text, error) = (self.for_target(item, query)?, query.error);
         if self.is_prepared() {
@@ -332,35 +264,46 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             self.set_end(text);
             return Ok(self.note()?);
         }
+        self.apply_statement(item, query, text)
+    }
+
+    /// A statement, as the target takes it, on its way into the transaction.
+    fn apply_statement(&mut self, item: &Item<'_>, query: &Query<'_>, text: Vec<u8>) -> Result<(), Trouble> {
+        let error = query.error;
         // What ends a transaction was dealt with: no BEGIN comes before this one.
         let is_alone = item.place.ends();
-        match sort(query.text, dialect(query)?) {
-            Sort::Rows => {
+        match classify(query.text, dialect(query)?) {
+            Class::Rows => {
                 self.set_mode(Mode::Statements);
                 let stays = is_alone || self.sink.may_stay(query)?;
                 self.guard(stays)?;
                 self.push(Piece::Statement(text, error))?;
             }
-            Sort::Other if !is_alone => {
+            Class::Other if !is_alone => {
                 self.set_mode(Mode::Statements);
                 self.push(Piece::Statement(text, error))?;
             }
-            Sort::Definition | Sort::Other => {
+            Class::Definition | Class::Other => {
                 self.set_mode(Mode::Definitions);
-                let (at, schema, dialect) = (self.at(item), query.schema.to_vec(), dialect(query)?);
-                let position = at.position;
-                self.sink.see_kept(&at, query.text, &text, (item.format, dialect));
-                self.sink.defines(&at, query, &text, dialect)?;
-                self.definitions.iter().for_each(Definitions::forget);
-                let opens_transaction = rows_follow(&text, dialect).is_some();
-                let definition = Definition { position, schema, text, error, opens_transaction };
-                if let Some(now) = &mut self.now {
-                    now.takes_rows_only = opens_transaction;
-                }
-                self.push(Piece::Definition(definition))?;
+                self.define(item, query, text)?;
             }
         }
         Ok(())
+    }
+
+    fn define(&mut self, item: &Item<'_>, query: &Query<'_>, text: Vec<u8>) -> Result<(), Trouble> {
+        let (at, schema, dialect) = (self.at(item), query.schema.to_vec(), dialect(query)?);
+        let (position, error) = (at.position, query.error);
+        let told = not_kept::told_of(query.text, &text, dialect, item.format, self.sink.target());
+        told.into_iter().for_each(|(what, reason)| self.sink.report.tell(&at, what, reason));
+        self.sink.defines(&at, query, &text, dialect)?;
+        self.definitions.iter().for_each(Definitions::forget);
+        let opens_transaction = rows_follow(&text, dialect).is_some();
+        let definition = Definition { position, schema, text, error, opens_transaction };
+        if let Some(now) = &mut self.now {
+            now.takes_rows_only = opens_transaction;
+        }
+        Ok(self.push(Piece::Definition(definition))?)
     }
 
     /// A statement as the target takes it; a dry run asks whether it does.
@@ -368,7 +311,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         let dialect = dialect(query)?;
         let off = off_as_on_a_replica(query.text, dialect);
         let off = off.map(|(text, name)| {
-            self.sink.switched_off(query.schema, &name);
+            self.sink.report.switched_off(query.schema, &name);
             text
         });
         let mut text = off.unwrap_or_else(|| query.text.to_vec());
@@ -380,61 +323,60 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         ];
         text = others.into_iter().flatten().flatten().next().unwrap_or(text);
         text = not_kept::as_there(text, dialect, item.format, target);
-        let is_definition = sort(query.text, dialect) != Sort::Rows;
+        let is_definition = classify(query.text, dialect) != Class::Rows;
         let (named, kept) = with_defaults(&text, dialect, DefaultCollations::of(query, item.format)?, target);
         let is_named = named.is_some();
         text = named.unwrap_or(text);
-        self.sink.took_nearest(kept);
+        self.sink.report.took_nearest(kept);
         let target = self.sink.target();
         if (is_definition || is_named)
             && let Some((other, found)) = with_known(&text, dialect, &target.collations)
         {
-            self.sink.took_nearest(found);
+            self.sink.report.took_nearest(found);
             text = other;
         }
         let (kept, found) = tables::with_kept(&text, dialect, (query, item.format), self.sink.target())?;
         text = kept.unwrap_or(text);
-        self.sink.took_nearest(found);
+        self.sink.report.took_nearest(found);
         let lacking = tables::lacking_engine(&text, dialect, query, self.sink.target())?;
         if let Some(engine) = lacking.filter(|_| query.error == 0) {
             self.problem(
                 item,
-                &format!("the target has no engine {engine}: {}", shortened(query.text)),
+                &format!("the target has no engine {engine}: {}", shortened_for_error(query.text)),
                 tables::NO_ENGINE,
             )?;
         }
-        if query.error == 0 && (is_definition || self.sink.may_lack_function(&text, dialect)?) {
-            let header = self.filter.header_of(query, &item.event.header)?;
-            let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
-            self.sink.try_text(&at, Said { query, header: &header, format: item.format }, &text)?;
+        if query.error == 0 {
+            let header = self.decoder.filter.header_of(query, &item.event.header)?;
+            let said = Said { query, header: &header, format: item.format };
+            self.sink.try_text(&self.at(item), said, &text, is_definition)?;
         }
         Ok(text)
     }
 
     /// Whether the rows of a table are to be applied.
     fn wants_table(&self, schema: &[u8], table: &[u8]) -> bool {
-        !position::is_own_table(schema, table) && self.filter.wants_table(schema, table)
+        !position::is_own_table(schema, table) && self.decoder.filter.wants_table(schema, table)
     }
 
     /// Whether a statement is to be applied.
     fn takes(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<bool, Trouble> {
-        let made = self.filter.learn_schema(query)?;
-        let wants = self.filter.wants_statement(query)?;
+        let made = self.decoder.filter.learn_schema(query)?;
+        let wants = self.decoder.filter.wants_statement(query)?;
         if let Some(schema) = made {
             if wants.is_taken() {
-                let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
-                self.sink.meet_schema(at, &schema)?;
+                self.sink.meet_schema(&self.at(item), &schema)?;
             }
             self.sink.note_schema(&schema)?;
         }
-        if wants.is_taken() && self.filter.wants_kind(item.event.header.kind) {
+        if wants.is_taken() && self.decoder.filter.wants_kind(item.event.header.kind) {
             return Ok(true);
         }
-        self.before.clear();
+        self.decoder.before.clear();
         // Of other tables than those that are wanted it need not be told.
         self.sink.report.passed_over += u64::from(wants != Wants::No);
         if wants == Wants::Partly {
-            let what = format!("{PARTLY}: {}", shortened(query.text));
+            let what = format!("{PARTLY}: {}", shortened_for_error(query.text));
             self.problem(
                 item,
                 &what,
@@ -447,20 +389,20 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     /// What the session must be set to.
     fn settings(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
         let mut text = Vec::new();
-        let header = self.filter.header_of(query, &item.event.header)?;
-        let at = Start { log: Arc::clone(&self.log.1), position: item.event.position };
+        let header = self.decoder.filter.header_of(query, &item.event.header)?;
+        let at = Start { log: Arc::clone(&self.decoder.log), position: item.event.position };
         self.sink.try_session_of(&at, Said { query, header: &header, format: item.format })?;
         if let Some(now) = &mut self.now {
             now.transaction.session.get_or_insert_with(|| self.session.clone());
         }
         self.before_transaction(item, query)?;
-        self.before.prepare(&mut self.session, query, &header, item.format, &mut text)?;
+        self.decoder.before.prepare(&mut self.session, query, &header, item.format, &mut text)?;
         Piece::settings(text).map_or(Ok(()), |piece| Ok(self.push(piece)?))
     }
 
     /// What MySQL does not set within a transaction is set before it begins.
     fn before_transaction(&mut self, item: &Item<'_>, query: &Query<'_>) -> Result<(), Trouble> {
-        let Some(Now { transaction, sender: None, .. }) = &mut self.now else { return Ok(()) };
+        let Some(OpenTransaction { transaction, sender: None, .. }) = &mut self.now else { return Ok(()) };
         if self.sink.target().vendor != Vendor::MySql || transaction.pieces.is_empty() {
             return Ok(());
         }
@@ -472,8 +414,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         Ok(())
     }
 
-    fn load(&mut self, item: &Item<'_>, load: Option<Load>) -> Result<(), Trouble> {
-        let Some(load) = load else { return Ok(()) };
+    fn load(&mut self, item: &Item<'_>, load: Load) -> Result<(), Trouble> {
         let Some(statement) = &load.statement else { return Ok(()) };
         let query = statement.query();
         if !self.takes(item, &query)? {
@@ -489,7 +430,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
             _ => return Ok(()),
         };
         if let Some(what) = what {
-            let what = format!("LOAD DATA: {what}: {}", shortened(query.text));
+            let what = format!("LOAD DATA: {what}: {}", shortened_for_error(query.text));
             let hint =
                 "drover binlog extract writes what there is; then go on behind it with --start-position";
             return self.problem(item, &what, hint);
@@ -501,13 +442,13 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         self.set_mode(Mode::Statements);
         let stays = item.place.ends() || self.sink.may_stay(&query)?;
         self.guard(stays)?;
-        self.sink.loads(self.at(item))?;
+        self.sink.loads(&self.at(item))?;
         let text = statement.for_file(b"drover", true);
         Ok(self.push(Piece::Load(text, load.spool))?)
     }
 
     fn set_mode(&mut self, mode: Mode) {
-        let Some(Now { transaction, .. }) = &mut self.now else { return };
+        let Some(OpenTransaction { transaction, .. }) = &mut self.now else { return };
         let is_stronger = !matches!(
             (transaction.mode, mode),
             (Mode::Definitions | Mode::Prepared, Mode::Rows | Mode::Statements)
@@ -567,7 +508,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
     fn end(&mut self, position: u64) -> Result<(), Trouble> {
         self.flush_rows()?;
         self.settle_for_rows()?;
-        let Some(Now { mut transaction, sender, end, was_applied, .. }) = self.now.take() else {
+        let Some(OpenTransaction { mut transaction, sender, end, was_applied, .. }) = self.now.take() else {
             return Ok(());
         };
         let position = if self.is_backwards { transaction.at.position } else { position };
@@ -580,14 +521,15 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
                     // Its settings were not sent.
                     self.session.forget();
                 }
-                return Ok(self.sink.pass(transaction, position)?);
+                self.sink.pass(transaction, position);
+                return Ok(());
             }
             None => {
                 transaction.pieces.push(last);
                 self.sink.submit(transaction)?;
             }
         }
-        self.sink.ended();
+        self.sink.report.transactions += 1;
         if commits_by_itself {
             self.sink.drain()?;
             self.session.forget();

@@ -1,6 +1,7 @@
 //! Generated columns that events of rows leave out: MariaDB from 11 on logs of rows that were changed or deleted only what is not computed
 //! (found with 11.8.9), and not every target computes the rest.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use drover_db::quote;
@@ -10,7 +11,8 @@ use crate::event::Rows;
 use crate::log::{Format, RowChange};
 use crate::rows::{Table, is_set};
 
-use super::sink::Sink;
+use super::destination::SideSession;
+use super::events::Target;
 
 /// What is to be known of a table whose generated columns the target does not compute where events of rows leave them out.
 #[derive(Debug, Default)]
@@ -22,6 +24,26 @@ pub(super) struct Computed {
 }
 
 impl Computed {
+    fn ask(session: &mut SideSession<'_>, table: &Table) -> Result<Self> {
+        const ASKING: &str = "asking for generated columns";
+        let [schema, name] =
+            [&table.schema, &table.name].map(|name| quote::string(&String::from_utf8_lossy(name)));
+        // DEFAULT_GENERATED, of MySQL, is a default that is an expression.
+        let columns = session.rows(ASKING, format!(
+            "SELECT ORDINAL_POSITION FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} \
+             AND (EXTRA LIKE 'VIRTUAL%' OR EXTRA LIKE 'STORED%' OR EXTRA LIKE 'PERSISTENT%')"
+        ))?;
+        let columns: Vec<_> =
+            columns.into_iter().filter_map(|row| row.parse::<usize>(0)?.checked_sub(1)).collect();
+        if columns.is_empty() {
+            return Ok(Self::default());
+        }
+        let triggers = session.rows(ASKING, format!(
+            "SELECT EVENT_MANIPULATION FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {schema} AND EVENT_OBJECT_TABLE = {name}"
+        ))?;
+        Ok(Self { columns, triggers: triggers.into_iter().map(|row| row.string(0)).collect() })
+    }
+
     /// Whether rows leave out some of these columns.
     pub(super) fn is_left_out_of(&self, rows: &Rows<'_>) -> bool {
         let image = if rows.change == RowChange::Delete { rows.before } else { rows.after };
@@ -46,46 +68,26 @@ impl Computed {
     }
 }
 
-impl Sink<'_> {
-    /// The generated columns of a table, if the target does not compute those that rows of this log leave out.
-    pub(super) fn computed(&mut self, table: &Table, format: &Format) -> Result<Option<Arc<Computed>>> {
-        let leaves_out = format.is_mariadb() && format.is_at_least((11, 0));
-        if !leaves_out || self.target.computes_columns() {
-            return Ok(None);
-        }
-        let key = (table.schema.clone(), table.name.clone());
-        if !self.computed.contains_key(&key) {
-            let computed = Arc::new(self.ask_for_computed(table)?);
-            self.computed.insert(key.clone(), computed);
-        }
-        Ok(self.computed.get(&key).filter(|computed| !computed.columns.is_empty()).cloned())
-    }
+/// What was asked of tables, until a definition changes.
+#[derive(Debug, Default)]
+pub(super) struct ComputedColumns(HashMap<(Vec<u8>, Vec<u8>), Arc<Computed>>);
 
-    fn ask_for_computed(&mut self, table: &Table) -> Result<Computed> {
-        let [schema, name] =
-            [&table.schema, &table.name].map(|name| quote::string(&String::from_utf8_lossy(name)));
-        // DEFAULT_GENERATED, of MySQL, is a default that is an expression.
-        let columns = format!(
-            "SELECT ORDINAL_POSITION FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} \
-             AND (EXTRA LIKE 'VIRTUAL%' OR EXTRA LIKE 'STORED%' OR EXTRA LIKE 'PERSISTENT%')"
-        );
-        let triggers = format!(
-            "SELECT EVENT_MANIPULATION FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {schema} AND EVENT_OBJECT_TABLE = {name}"
-        );
-        let failed = |source| self.destination.failed("asking for generated columns", source);
-        let columns = self.connection.query(columns).map_err(failed)?;
-        let columns: Vec<_> =
-            columns.into_iter().filter_map(|row| row.parse::<usize>(0)?.checked_sub(1)).collect();
-        let triggers = match columns.is_empty() {
-            true => Vec::new(),
-            false => self
-                .connection
-                .query(triggers)
-                .map_err(failed)?
-                .into_iter()
-                .map(|row| row.string(0))
-                .collect(),
-        };
-        Ok(Computed { columns, triggers })
+impl ComputedColumns {
+    /// The generated columns of a table, if it has any.
+    pub(super) fn of(
+        &mut self,
+        session: &mut SideSession<'_>,
+        table: &Table,
+    ) -> Result<Option<Arc<Computed>>> {
+        let key = (table.schema.clone(), table.name.clone());
+        if !self.0.contains_key(&key) {
+            self.0.insert(key.clone(), Arc::new(Computed::ask(session, table)?));
+        }
+        Ok(self.0.get(&key).filter(|computed| !computed.columns.is_empty()).cloned())
     }
+}
+
+/// Whether logs of this format leave out generated columns that the target does not compute.
+pub(super) fn are_left_out(format: &Format, target: &Target) -> bool {
+    format.is_mariadb() && format.is_at_least((11, 0)) && !target.computes_columns()
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use drover_db::sql::Dialect;
 use drover_db::sql::phrase::Phrase;
 
-use super::not_kept::Keeper;
+use super::keeper::Keeper;
 use super::tables::defines_table;
 
 /// The statement with the constraints that its table had where the log was written, and no others; `None` if it is as it stands.

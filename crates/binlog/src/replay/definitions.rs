@@ -22,7 +22,7 @@ pub(super) const ALREADY_SO: [u16; 27] = [
 
 /// What a statement is, as far as it matters to who commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum Class {
     /// It changes rows, or a temporary table.
     Rows,
     /// It changes definitions, and commits.
@@ -32,14 +32,14 @@ pub(super) enum Sort {
 }
 
 /// What a statement is, by its first words.
-pub(super) fn sort(text: &[u8], dialect: Dialect) -> Sort {
+pub(super) fn classify(text: &[u8], dialect: Dialect) -> Class {
     let mut code = tokens_in_comments(text, dialect).filter(Token::is_code);
-    let Some(first) = code.next() else { return Sort::Other };
+    let Some(first) = code.next() else { return Class::Other };
     let is = |words: &[&str]| words.iter().any(|word| first.is_word(word));
     if is(&["CREATE", "DROP", "ALTER", "RENAME", "TRUNCATE"]) {
         // CREATE OR REPLACE TEMPORARY TABLE, DROP TEMPORARY TABLE
         let is_temporary = code.take(3).any(|token| token.is_word("TEMPORARY"));
-        return if is_temporary { Sort::Rows } else { Sort::Definition };
+        return if is_temporary { Class::Rows } else { Class::Definition };
     }
     let rows = [
         "INSERT",
@@ -59,9 +59,9 @@ pub(super) fn sort(text: &[u8], dialect: Dialect) -> Sort {
     if is(&rows) {
         // SET PASSWORD and others that a log may hold change accounts.
         let is_setting = first.is_word("SET") && !code.next().is_some_and(|token| token.is_symbol(b'@'));
-        return if is_setting { Sort::Other } else { Sort::Rows };
+        return if is_setting { Class::Other } else { Class::Rows };
     }
-    Sort::Other
+    Class::Other
 }
 
 /// So many things of each sort are looked at for one statement.
@@ -208,14 +208,14 @@ mod tests {
 
     #[test]
     fn sorts_of_statements() {
-        let sort = |text: &str| sort(text.as_bytes(), Dialect::default());
+        let of = |text: &str| classify(text.as_bytes(), Dialect::default());
         for text in [
             "CREATE TABLE t (a INT)",
             "/* x */ drop table t",
             "TRUNCATE t",
             "create or replace view v as select 1",
         ] {
-            assert_eq!(sort(text), Sort::Definition, "{text}");
+            assert_eq!(of(text), Class::Definition, "{text}");
         }
         for text in [
             "INSERT INTO t VALUES (1)",
@@ -223,12 +223,12 @@ mod tests {
             "-- x\nWITH a AS (SELECT 1) DELETE FROM t",
             "set @a = 1",
         ] {
-            assert_eq!(sort(text), Sort::Rows, "{text}");
+            assert_eq!(of(text), Class::Rows, "{text}");
         }
         for text in
             ["GRANT ALL ON *.* TO a", "SET PASSWORD FOR a = 'b'", "FLUSH TABLES", "", "ANALYZE TABLE t"]
         {
-            assert_eq!(sort(text), Sort::Other, "{text}");
+            assert_eq!(of(text), Class::Other, "{text}");
         }
     }
 }

@@ -5,17 +5,19 @@ use std::collections::BTreeSet;
 use drover_db::sql::Dialect;
 use drover_db::{Connection, er, quote, server};
 
-use crate::Result;
 use crate::event::Query;
 use crate::log::{Format, Header};
 use crate::objects::Objects;
+use crate::shortened::shortened_for_error;
+use crate::{Error, Result};
 
 use super::definitions::stands_in;
+use super::destination::{Destination, SideSession};
+use super::events::Target;
 use super::programs::Rights;
-use super::sink::{Goes, MOST_DEFINED, Sink};
+use super::report::Problem;
 use super::transaction::Start;
 use super::trial::Trial;
-use super::worker::shortened;
 
 /// A statement, and how its session is set.
 #[derive(Clone, Copy)]
@@ -49,43 +51,120 @@ impl Schemas {
     }
 }
 
-impl<'a> Sink<'a> {
-    /// Whether the target would take a statement's session, and has its schema.
-    pub(super) fn try_session_of(&mut self, at: &Start, said: Said<'_>) -> Result<()> {
-        if let Goes::ToWorkers(..) = self.goes {
-            return Ok(());
+/// What a dry run finds.
+pub(super) struct DryRun<'a> {
+    destination: &'a Destination,
+    problems: Vec<Problem>,
+    /// What definitions the logs have so far.
+    defined: String,
+    /// What the account may do, once that was asked.
+    rights: Option<Rights>,
+    /// The session in which statements are tried.
+    trial: Option<Trial<'a>>,
+    /// The schemas, once they were asked for.
+    schemas: Option<Schemas>,
+    /// Whether what the target's cluster refuses ends it.
+    ends_at_refusal: bool,
+}
+
+/// More text of definitions is not kept: then no table is said to be missing.
+const MOST_DEFINED: usize = 4 << 20;
+/// So many problems are told.
+const MOST_PROBLEMS: usize = 100;
+
+impl<'a> DryRun<'a> {
+    /// These problems are known before the first event.
+    pub(super) fn new(destination: &'a Destination, problems: Vec<Problem>, ends_at_refusal: bool) -> Self {
+        Self {
+            destination,
+            problems,
+            defined: String::new(),
+            rights: None,
+            trial: None,
+            schemas: None,
+            ends_at_refusal,
         }
+    }
+
+    /// What was found.
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+
+    /// Something that cannot be applied.
+    pub(super) fn problem(&mut self, at: &Start, what: &str, hint: &str) {
+        if self.problems.len() < MOST_PROBLEMS {
+            self.problems.push(Problem { at: at.to_string(), what: what.into(), hint: hint.into() });
+        }
+    }
+
+    /// Something that the target's cluster refuses.
+    pub(super) fn refused_by_cluster(&mut self, at: &Start, what: &str, hint: &'static str) -> Result<()> {
+        if self.ends_at_refusal {
+            return Err(Error::Refused { what: format!("{at}: {what} (nothing was changed)"), hint });
+        }
+        self.problem(at, what, hint);
+        Ok(())
+    }
+
+    /// A table that is not there is a problem, unless the logs may make it.
+    pub(super) fn miss(&mut self, schema: &[u8], table: &[u8]) {
+        let [schema, table] = [schema, table].map(|name| String::from_utf8_lossy(name));
+        if !self.may_be_made(&table) {
+            let what = format!("there is no table {schema}.{table}, and nothing in the logs makes it");
+            let hint = "restore the dump first, and begin where it was taken: --after and the dump";
+            self.problems.push(Problem { at: String::new(), what, hint: hint.into() });
+        }
+    }
+
+    /// Tries whether the account may apply rows at all.
+    pub(super) fn try_session(&mut self, session: &mut SideSession<'_>, target: &Target) -> Result<()> {
+        for statement in target.begin_session() {
+            match session.connection.execute(statement) {
+                Ok(_) => {}
+                Err(source @ drover_db::Error::Server(_)) => {
+                    let error = self.destination.failed("BINLOG", source);
+                    let (what, hint) = (error.to_string(), error.hint().unwrap_or_default());
+                    self.problems.push(Problem { at: String::new(), what, hint });
+                    break;
+                }
+                Err(source) => return Err(self.destination.failed("trying a session", source)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the target would take a statement's session, and has its schema.
+    pub(super) fn try_session_of(
+        &mut self,
+        session: &mut SideSession<'_>,
+        at: &Start,
+        said: Said<'_>,
+    ) -> Result<()> {
         let Said { query, header, format } = said;
         if header.flags & Header::SUPPRESS_USE == 0 && !query.schema.is_empty() {
-            self.try_schema(at, query)?;
+            self.try_schema(session, at, query)?;
         }
         let refused = self.trial()?.refuses_settings(query, header, format)?;
-        match refused {
-            Some(source) => self.refused(at, "the session of a statement", query.text, source),
-            None => Ok(()),
+        if let Some(source) = refused {
+            self.refused(at, "the session of a statement", query.text, source);
         }
+        Ok(())
     }
 
     /// Whether the target would understand a definition.
     pub(super) fn try_text(&mut self, at: &Start, said: Said<'_>, text: &[u8]) -> Result<()> {
-        if let Goes::ToWorkers(..) = self.goes {
-            return Ok(());
-        }
         let Said { query, header, format } = said;
         let refused = self.trial()?.refuses_text(query, header, format, text)?;
-        match refused {
-            Some(source) if self.is_of_the_logs(&source) => Ok(()),
-            Some(source) => self.refused(at, "the target does not know this", text, source),
-            None => Ok(()),
+        if let Some(source) = refused.filter(|source| !self.is_of_the_logs(source)) {
+            self.refused(at, "the target does not know this", text, source);
         }
+        Ok(())
     }
 
     /// Whether a statement that changes rows may call a function that the target lacks.
     pub(super) fn may_lack_function(&mut self, text: &[u8], dialect: Dialect) -> Result<bool> {
-        match self.goes {
-            Goes::ToWorkers(..) => Ok(false),
-            Goes::Nowhere => self.trial()?.may_lack_function(text, dialect),
-        }
+        self.trial()?.may_lack_function(text, dialect)
     }
 
     /// Whether it is a function that is missing and the logs may make: `FUNCTION schema.name does not exist`.
@@ -95,14 +174,14 @@ impl<'a> Sink<'a> {
         error.code == er::SP_DOES_NOT_EXIST && name.is_none_or(|name| self.may_be_made(&name.to_lowercase()))
     }
 
-    fn refused(&mut self, at: &Start, what: &str, text: &[u8], source: drover_db::Error) -> Result<()> {
-        let error = self.destination.failed(format!("{what}: {}", shortened(text)), source);
+    fn refused(&mut self, at: &Start, what: &str, text: &[u8], source: drover_db::Error) {
+        let error = self.destination.failed(format!("{what}: {}", shortened_for_error(text)), source);
         let hint = error.hint().unwrap_or_else(|| {
             "the logs' server has what the target has not: leave the transaction out with --exclude-gtids, or go on behind it with \
              --start-position, after you did there what comes nearest"
                 .to_owned()
         });
-        self.problem(at.clone(), &error.to_string(), &hint)
+        self.problem(at, &error.to_string(), &hint);
     }
 
     fn trial(&mut self) -> Result<&mut Trial<'a>> {
@@ -114,30 +193,32 @@ impl<'a> Sink<'a> {
     }
 
     /// A schema that a session was in and that is not there.
-    fn try_schema(&mut self, at: &Start, query: &Query<'_>) -> Result<()> {
-        let schemas = self.schemas()?;
+    fn try_schema(&mut self, session: &mut SideSession<'_>, at: &Start, query: &Query<'_>) -> Result<()> {
+        let schemas = self.schemas(session)?;
         let name = schemas.named(query.schema);
         if !schemas.names.insert(name.clone()) {
             return Ok(());
         }
         let what = format!(
             "the session was in the schema {name}, which the target does not have: {}",
-            shortened(query.text)
+            shortened_for_error(query.text)
         );
         let hint = format!("restore that schema too, or CREATE DATABASE {} there", quote::identifier(&name));
-        self.problem(at.clone(), &what, &hint)
+        self.problem(at, &what, &hint);
+        Ok(())
     }
 
     /// A statement changes definitions: what the logs have made so far, and what the account may not make.
     pub(super) fn try_definition(
         &mut self,
+        session: &mut SideSession<'_>,
         at: &Start,
         query: &Query<'_>,
         text: &[u8],
         dialect: Dialect,
     ) -> Result<()> {
         if let (Ok(made), Ok(dropped)) = (Objects::made_schema(query), Objects::dropped_schema(query)) {
-            let schemas = self.schemas()?;
+            let schemas = self.schemas(session)?;
             if let Some(made) = made {
                 let name = schemas.named(&made);
                 schemas.names.insert(name);
@@ -152,19 +233,19 @@ impl<'a> Sink<'a> {
         }
         let mut rights = match self.rights.take() {
             Some(rights) => rights,
-            None => Rights::of(&mut self.connection)
-                .map_err(|source| self.destination.failed("asking what the account may do", source))?,
+            None => session.with("asking what the account may do", Rights::of)?,
         };
         let refusals = rights.refusals(text, dialect);
         self.rights = Some(rights);
-        refusals.into_iter().try_for_each(|(what, hint)| {
-            self.problem(at.clone(), &format!("{}: {what}", shortened(query.text)), hint)
-        })
+        for (what, hint) in refusals {
+            self.problem(at, &format!("{}: {what}", shortened_for_error(query.text)), hint);
+        }
+        Ok(())
     }
 
-    /// Whether it is a dry run, and the logs define the table: then it may be another one than is there.
+    /// Whether the logs define the table: then it may be another one than is there.
     pub(super) fn is_only_planned(&self, table: &[u8]) -> bool {
-        matches!(self.goes, Goes::Nowhere) && self.may_be_made(&String::from_utf8_lossy(table))
+        self.may_be_made(&String::from_utf8_lossy(table))
     }
 
     /// Whether the logs may make a table that is not there.
@@ -172,11 +253,10 @@ impl<'a> Sink<'a> {
         self.defined.len() > MOST_DEFINED || stands_in(&self.defined, table)
     }
 
-    fn schemas(&mut self) -> Result<&mut Schemas> {
+    fn schemas(&mut self, session: &mut SideSession<'_>) -> Result<&mut Schemas> {
         let schemas = match self.schemas.take() {
             Some(schemas) => schemas,
-            None => Schemas::of(&mut self.connection)
-                .map_err(|source| self.destination.failed("listing schemas", source))?,
+            None => session.with("listing schemas", Schemas::of)?,
         };
         Ok(self.schemas.insert(schemas))
     }

@@ -3,7 +3,7 @@
 
 use drover_db::{Connection, server};
 
-use super::Problem;
+use super::report::Problem;
 
 const STATEMENT: &str = "STATEMENT";
 

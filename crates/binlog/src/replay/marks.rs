@@ -6,12 +6,15 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::BEGIN;
 use super::transaction::Start;
+use crate::log::MAGIC;
+
+/// Where a log begins.
+pub(super) const BEGIN: u64 = MAGIC.len() as u64;
 
 /// A place up to which all was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct LowWaterMark {
     /// The log's name, without a path.
     pub(super) log: Arc<str>,
     /// In bytes.
@@ -21,7 +24,7 @@ pub(super) struct Mark {
 /// The transactions that were begun.
 #[derive(Debug)]
 pub(super) struct Marks {
-    mark: Mark,
+    mark: LowWaterMark,
     /// By their ordinals, those above the mark.
     begun: BTreeMap<u64, Begun>,
 }
@@ -34,20 +37,20 @@ struct Begun {
 }
 
 impl Marks {
-    pub(super) fn from(mark: Mark) -> Self {
+    pub(super) fn from(mark: LowWaterMark) -> Self {
         Self { mark, begun: BTreeMap::new() }
     }
 
     /// Where all was applied before.
-    pub(super) fn mark(&self) -> &Mark {
+    pub(super) fn mark(&self) -> &LowWaterMark {
         &self.mark
     }
 
     /// The beginning of the log in which the first transaction begins that was not applied, if that is another one than the mark's.
-    pub(super) fn next_log(&self) -> Option<Mark> {
+    pub(super) fn next_log(&self) -> Option<LowWaterMark> {
         let (_, first) = self.begun.first_key_value()?;
         let is_next = !self.mark.log.is_empty() && first.at.log != self.mark.log;
-        is_next.then(|| Mark { log: Arc::clone(&first.at.log), position: BEGIN })
+        is_next.then(|| LowWaterMark { log: Arc::clone(&first.at.log), position: BEGIN })
     }
 
     /// A transaction is about to be applied.
@@ -63,20 +66,22 @@ impl Marks {
         while let Some(first) = self.begun.first_entry()
             && let Some(position) = first.get().end
         {
-            self.mark = Mark { log: Arc::clone(&first.get().at.log), position };
+            self.mark = LowWaterMark { log: Arc::clone(&first.get().at.log), position };
             first.remove();
         }
     }
 
     /// What to write with a transaction that will have been applied then: the mark, and those behind it.
-    pub(super) fn with(&self, ordinal: u64, end: u64) -> (Mark, String) {
+    pub(super) fn with(&self, ordinal: u64, end: u64) -> (LowWaterMark, String) {
         let mut mark = self.mark.clone();
         let (mut done, mut is_whole) = (String::new(), true);
         for (&number, begun) in &self.begun {
             let end = if number == ordinal { Some(end) } else { begun.end };
             match end {
                 None => is_whole = false,
-                Some(position) if is_whole => mark = Mark { log: Arc::clone(&begun.at.log), position },
+                Some(position) if is_whole => {
+                    mark = LowWaterMark { log: Arc::clone(&begun.at.log), position }
+                }
                 Some(_) => {
                     done.push_str(&begun.at.log);
                     done.push(':');
@@ -110,13 +115,13 @@ mod tests {
 
     #[test]
     fn the_next_log_is_where_it_goes_on() {
-        let mut marks = Marks::from(Mark { log: "log".into(), position: 4 });
+        let mut marks = Marks::from(LowWaterMark { log: "log".into(), position: 4 });
         marks.begin(0, start(4));
         assert_eq!(marks.next_log(), None);
         marks.begin(1, Start { log: "next".into(), position: 107 });
         assert_eq!(marks.next_log(), None);
         marks.complete(0, 104);
-        assert_eq!(marks.next_log(), Some(Mark { log: "next".into(), position: 4 }));
+        assert_eq!(marks.next_log(), Some(LowWaterMark { log: "next".into(), position: 4 }));
         marks.complete(1, 200);
         assert_eq!(marks.next_log(), None);
     }
@@ -129,7 +134,7 @@ mod tests {
             committed in 0..40_usize,
             workers in 1..5_u64,
         ) {
-            let mut marks = Marks::from(Mark { log: "log".into(), position: 4 });
+            let mut marks = Marks::from(LowWaterMark { log: "log".into(), position: 4 });
             let mut written = BTreeMap::new();
             (0..40).for_each(|ordinal| marks.begin(ordinal, start(100 * ordinal + 4)));
             for &ordinal in &order[..committed] {

@@ -6,10 +6,8 @@ use std::collections::{HashMap, HashSet};
 use drover_db::sql::{Token, tokens_in_comments};
 use drover_db::{Connection, quote, server};
 
-use super::Goes;
+use super::destination::SideSession;
 use super::provenance::Provenance;
-use super::sink::Sink;
-use super::transaction::Start;
 use crate::Result;
 use crate::chain::Trouble;
 use crate::event::Query;
@@ -26,10 +24,14 @@ pub(super) struct Names {
     /// Whether the logs' server takes them in any case; `None` where nothing tells.
     source_folds: Option<bool>,
     target_folds: bool,
+    /// Whether nothing is applied.
+    is_dry_run: bool,
     /// In lower case, with the first name as the logs have it.
     named: HashMap<String, String>,
     /// Those that the logs have made.
     made: HashSet<String>,
+    /// Whether the provenance has one more.
+    has_new: bool,
     /// Those that were looked at since the last definition.
     seen: HashSet<(Vec<u8>, Option<Vec<u8>>)>,
 }
@@ -38,13 +40,15 @@ impl Names {
     /// `None` where both servers are known to compare alike. `provenance` has what earlier runs have met.
     pub(super) fn of(
         args: &FilterArgs,
+        is_dry_run: bool,
         provenance: &Provenance,
         connection: &mut Connection,
     ) -> drover_db::Result<Option<Self>> {
         let source_folds = args.lower_case_table_names.map(|value| value != 0);
         let target_folds = server::takes_any_case(connection)?;
         let named = provenance.named.iter().map(|name| (name.to_lowercase(), name.clone())).collect();
-        let names = Self { source_folds, target_folds, named, made: HashSet::new(), seen: HashSet::new() };
+        let (made, seen) = (HashSet::new(), HashSet::new());
+        let names = Self { source_folds, target_folds, is_dry_run, named, made, has_new: false, seen };
         Ok((source_folds != Some(target_folds)).then_some(names))
     }
 
@@ -78,46 +82,57 @@ impl Names {
         }
     }
 
+    /// Whether the provenance has names that were not noted; they are from then on.
+    pub(super) fn takes_new(&mut self) -> bool {
+        std::mem::take(&mut self.has_new)
+    }
+
     /// Definitions change what the target has.
     pub(super) fn forget(&mut self) {
         self.seen.clear();
     }
 }
 
-impl Sink<'_> {
-    /// A statement is to be applied.
-    pub(super) fn see_names(&mut self, at: &Start, query: &Query<'_>) -> Result<(), Trouble> {
-        if self.names.is_none() {
-            return Ok(());
-        }
-        let Objects::Named { changed, read, .. } = Objects::of(query)? else { return Ok(()) };
+/// Who sees names: the target is asked for those that it has, and the provenance keeps those that were met.
+pub(super) struct Looking<'n, 'a> {
+    pub(super) names: &'n mut Names,
+    pub(super) session: &'n mut SideSession<'a>,
+    pub(super) provenance: &'n mut Provenance,
+}
+
+/// What is wrong with a name, and what can be done.
+pub(super) type Misnamed = (String, &'static str);
+
+impl Looking<'_, '_> {
+    /// A statement is to be applied: what is wrong with the names in it.
+    pub(super) fn see_names(&mut self, query: &Query<'_>) -> Result<Vec<Misnamed>, Trouble> {
+        let Objects::Named { changed, read, .. } = Objects::of(query)? else { return Ok(Vec::new()) };
         let is_made = is_made(query)?;
+        let mut wrong = Vec::new();
         for object in changed {
             match object {
                 Object::Table(table) if is_made => {
-                    self.see_name(at, &table.schema, None)?;
-                    self.see_made(at, &table.schema, Some(&table.name))?;
+                    wrong.extend(self.see_name(&table.schema, None)?);
+                    wrong.extend(self.see_made(&table.schema, Some(&table.name))?);
                 }
-                Object::Schema(schema) if is_made => self.see_made(at, &schema, None)?,
-                Object::Table(table) => self.see_name(at, &table.schema, Some(&table.name))?,
+                Object::Schema(schema) if is_made => wrong.extend(self.see_made(&schema, None)?),
+                Object::Table(table) => wrong.extend(self.see_name(&table.schema, Some(&table.name))?),
                 Object::Program(schema) | Object::Trigger(schema) | Object::Schema(schema) => {
-                    self.see_name(at, &schema, None)?;
+                    wrong.extend(self.see_name(&schema, None)?);
                 }
             }
         }
         for table in read {
-            self.see_name(at, &table.schema, Some(&table.name))?;
+            wrong.extend(self.see_name(&table.schema, Some(&table.name))?);
         }
-        Ok(())
+        Ok(wrong)
     }
 
     /// A schema, or a table of it, is made that was not there on the logs' server: what the target has in another case is not the same.
-    fn see_made(&mut self, at: &Start, schema: &[u8], table: Option<&[u8]>) -> Result<()> {
-        let Some(names) =
-            self.names.as_mut().filter(|names| names.source_folds.is_none() && !names.target_folds)
-        else {
-            return self.see_name(at, schema, table);
-        };
+    fn see_made(&mut self, schema: &[u8], table: Option<&[u8]>) -> Result<Vec<Misnamed>> {
+        if self.names.source_folds.is_some() || self.names.target_folds {
+            return self.see_name(schema, table);
+        }
         let [schema, table] = [Some(schema), table].map(|name| name.map(String::from_utf8_lossy));
         let schema = schema.unwrap_or_default();
         let name = match table {
@@ -125,59 +140,52 @@ impl Sink<'_> {
             None => quote::identifier(&schema),
         };
         let name = name.escape_debug().to_string();
-        names.named.entry(name.to_lowercase()).or_insert_with(|| name.clone());
-        names.made.insert(name);
-        Ok(())
+        self.names.named.entry(name.to_lowercase()).or_insert_with(|| name.clone());
+        self.names.made.insert(name);
+        Ok(Vec::new())
     }
 
     /// A schema, or a table of it, is to be changed or read.
-    pub(super) fn see_name(&mut self, at: &Start, schema: &[u8], table: Option<&[u8]>) -> Result<()> {
-        let Some(names) = &mut self.names else { return Ok(()) };
+    pub(super) fn see_name(&mut self, schema: &[u8], table: Option<&[u8]>) -> Result<Vec<Misnamed>> {
         // These the servers' own SQL takes in any case.
         let is_of_server = OF_SERVERS.iter().any(|own| schema.eq_ignore_ascii_case(own.as_bytes()));
         if schema.is_empty()
             || is_of_server
-            || !names.seen.insert((schema.to_vec(), table.map(<[u8]>::to_vec)))
+            || !self.names.seen.insert((schema.to_vec(), table.map(<[u8]>::to_vec)))
         {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let [schema, table] =
             [schema, table.unwrap_or_default()].map(|name| String::from_utf8_lossy(name).into_owned());
-        self.see_spelling(at, &quote::identifier(&schema), &schemas(&schema), &schema)?;
-        match table.as_str() {
-            "" => Ok(()),
-            name => {
-                let whole = quote::qualified(&schema, name);
-                self.see_spelling(at, &whole, &tables(&schema, name), name)
-            }
+        let mut wrong = Vec::new();
+        wrong.extend(self.see_spelling(&quote::identifier(&schema), &schemas(&schema), &schema)?);
+        if !table.is_empty() {
+            let whole = quote::qualified(&schema, &table);
+            wrong.extend(self.see_spelling(&whole, &tables(&schema, &table), &table)?);
         }
+        Ok(wrong)
     }
 
     /// A name, in quotes; `like` asks the target for names that differ from `plain` in their case at most.
-    fn see_spelling(&mut self, at: &Start, name: &str, like: &str, plain: &str) -> Result<()> {
+    fn see_spelling(&mut self, name: &str, like: &str, plain: &str) -> Result<Option<Misnamed>> {
         let name = &*name.escape_debug().to_string();
-        let Some(names) = &mut self.names else { return Ok(()) };
-        let mut twin = names.twin(name);
-        if names.target_folds {
-            if twin.is_none() && self.provenance.named.insert(name.to_owned()) {
-                self.note_provenance("noting a name")?;
+        let mut twin = self.names.twin(name);
+        if self.names.target_folds {
+            if twin.is_none() {
+                self.names.has_new |= self.provenance.named.insert(name.to_owned());
             }
         } else {
-            let there = self.connection.query(like);
-            let there = there.map_err(|source| self.destination.failed("asking for names", source))?;
-            let there: Vec<_> = there.into_iter().map(|row| row.string(0)).collect();
+            let there: Vec<_> =
+                self.session.rows("asking for names", like)?.into_iter().map(|row| row.string(0)).collect();
             let is_twin = |other: &&String| other.to_lowercase() == plain.to_lowercase();
             let others = there.iter().find(is_twin).map(|other| quote::identifier(other));
-            let is_made = self.names.as_ref().is_some_and(|names| names.made.contains(name));
-            twin = match is_made || there.iter().any(|other| other == plain) {
+            twin = match self.names.made.contains(name) || there.iter().any(|other| other == plain) {
                 true => None,
                 // What the logs make is not there in a dry run.
-                false => others.or(twin.filter(|_| matches!(self.goes, Goes::Nowhere))),
+                false => others.or(twin.filter(|_| self.names.is_dry_run)),
             };
         }
-        let (Some(twin), Some(names)) = (twin, &self.names) else { return Ok(()) };
-        let (what, hint) = names.problem(name, &twin);
-        self.problem(at.clone(), &what, hint)
+        Ok(twin.map(|twin| self.names.problem(name, &twin)))
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a target reads in definitions and does not keep, without an error. A copy compares what it has made (`translate/ignored.rs`); a dry run makes
 //! nothing, so it goes by what versions are known to keep.
 
-use drover_db::Vendor;
 use drover_db::sql::phrase::Phrase;
 use drover_db::sql::{Dialect, Kind, tokens_in_comments};
 use serde::Serialize;
@@ -9,8 +8,7 @@ use serde::Serialize;
 use crate::log::Format;
 
 use super::events::Target;
-use super::sink::Sink;
-use super::transaction::Start;
+use super::keeper::Keeper;
 use super::{constraints, passwords};
 
 /// Something that the logs' server has and the target does not keep.
@@ -24,90 +22,26 @@ pub struct NotKept {
     pub reason: String,
 }
 
-/// A server, as far as it matters to what it keeps.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Keeper {
-    pub(super) vendor: Vendor,
-    pub(super) version: (u32, u32, u32),
-}
-
-impl Keeper {
-    fn of_logs(format: &Format) -> Self {
-        let vendor = if format.is_mariadb() { Vendor::MariaDb } else { Vendor::MySql };
-        Self { vendor, version: format.numbers() }
-    }
-
-    fn is_at_least(self, mysql: (u32, u32, u32), mariadb: (u32, u32, u32)) -> bool {
-        match self.vendor {
-            Vendor::MySql => self.version >= mysql,
-            Vendor::MariaDb => self.version >= mariadb,
-        }
-    }
-
-    pub(super) fn keeps_checks(self) -> bool {
-        self.is_at_least((8, 0, 16), (10, 2, 1))
-    }
-
-    /// Whether it makes a foreign key of what a column's own definition references. Source: the manuals' "Foreign Key Constraints" of MySQL 9.0 and
-    /// MariaDB 10.5.
-    pub(super) fn keeps_references(self) -> bool {
-        self.is_at_least((9, 0, 0), (10, 5, 0))
-    }
-
-    fn keeps_descending_keys(self) -> bool {
-        self.is_at_least((8, 0, 1), (10, 8, 0))
-    }
-
-    /// Whether it runs what stands in a comment that is opened so: `/*!80023`. MariaDB passes over those of MySQL from 5.7 on.
-    fn runs(self, opening: &[u8]) -> bool {
-        let is_of_mariadb = opening.starts_with(b"/*M!");
-        let digits = &opening[if is_of_mariadb { 4 } else { 3 }..];
-        let number: u32 = std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-        let (major, minor, patch) = self.version;
-        let is_later = number > major * 10_000 + minor * 100 + patch;
-        match self.vendor {
-            Vendor::MySql => !is_of_mariadb && !is_later,
-            Vendor::MariaDb => !is_later && (is_of_mariadb || !(50_700..100_000).contains(&number)),
-        }
-    }
-}
-
 const UNCHECKED: &str = "the target reads it and keeps none: it checks no row";
 const ASCENDING: &str = "the target keeps keys in ascending order only";
 const PASSED_OVER: &str = "the target passes over this comment, which the logs' server ran";
 
-impl Sink<'_> {
-    /// A statement changes definitions: what of it the target does not keep. `text` is as the target takes it.
-    pub(super) fn see_kept(&mut self, at: &Start, logged: &[u8], text: &[u8], said: (&Format, Dialect)) {
-        let (format, dialect) = said;
-        for (what, reason) in not_kept(logged, text, dialect, Keeper::of_logs(format), keeper(self.target)) {
-            self.is_not_kept(at, what, reason);
-        }
-    }
-
-    /// Whether that was told.
-    pub(super) fn is_told(&self, what: &str) -> bool {
-        self.report.not_kept.iter().any(|one| one.what == what)
-    }
-
-    /// Tells it once.
-    pub(super) fn is_not_kept(&mut self, at: &Start, what: String, reason: &str) {
-        const MOST: usize = 100;
-        if self.report.not_kept.len() < MOST && !self.is_told(&what) {
-            self.report.not_kept.push(NotKept { at: at.to_string(), what, reason: reason.into() });
-        }
-    }
+/// What of a statement that changes definitions the target does not keep, and what it does instead. `text` is as the target takes it.
+pub(super) fn told_of(
+    logged: &[u8],
+    text: &[u8],
+    dialect: Dialect,
+    format: &Format,
+    target: &Target,
+) -> Vec<(String, &'static str)> {
+    not_kept(logged, text, dialect, Keeper::of_logs(format), Keeper::of_target(target))
 }
 
 /// The statement with the constraints and passwords that the logs' server kept of it.
 pub(super) fn as_there(text: Vec<u8>, dialect: Dialect, format: &Format, target: &Target) -> Vec<u8> {
-    let (from, to) = (Keeper::of_logs(format), keeper(target));
+    let (from, to) = (Keeper::of_logs(format), Keeper::of_target(target));
     let text = constraints::as_kept(&text, dialect, from, to).unwrap_or(text);
     passwords::as_logged(&text, dialect, to).unwrap_or(text)
-}
-
-fn keeper(target: &Target) -> Keeper {
-    Keeper { vendor: target.vendor, version: target.numbers() }
 }
 
 fn not_kept(
@@ -215,6 +149,7 @@ fn comments(text: &[u8], dialect: Dialect, from: Keeper, to: Keeper) -> Vec<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use drover_db::Vendor;
 
     const MYSQL_9: Keeper = Keeper { vendor: Vendor::MySql, version: (9, 7, 0) };
     const MYSQL_57: Keeper = Keeper { vendor: Vendor::MySql, version: (5, 7, 44) };

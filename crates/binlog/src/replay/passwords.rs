@@ -5,7 +5,7 @@ use drover_db::Vendor;
 use drover_db::sql::Dialect;
 use drover_db::sql::phrase::Phrase;
 
-use super::not_kept::Keeper;
+use super::keeper::Keeper;
 
 /// SET PASSWORD FOR an account as a statement by which the target keeps the same; `None` if it takes this one, or it is another statement.
 pub(super) fn as_logged(text: &[u8], dialect: Dialect, target: Keeper) -> Option<Vec<u8>> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use drover_db::replays::{FILLED, PROVENANCE, TABLE};
 use drover_db::{Connection, Row, er, quote};
 
-use super::marks::{Mark, read_done};
+use super::marks::{LowWaterMark, read_done};
 use super::provenance::Provenance;
 use super::transaction::Start;
 
@@ -56,7 +56,7 @@ impl Clock {
 /// What earlier runs left.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) mark: Mark,
+    pub(super) mark: LowWaterMark,
     /// Transactions behind the mark that were applied: the log's name and where they begin.
     pub(super) done: HashSet<(String, u64)>,
     /// What was being done that no transaction holds together.
@@ -126,7 +126,7 @@ impl Found {
             fact(FILLED).map(|text| text.lines().map(str::to_owned).collect()).unwrap_or_default();
         let mut found: Option<Found> = None;
         for row in rows {
-            let mark = Mark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
+            let mark = LowWaterMark { log: row.string(0).into(), position: row.parse(1).unwrap_or_default() };
             let done = read_done(&row.string(2));
             let pending = pending(&row.string(3), row.string(4));
             let noted = row.parse(6);
@@ -277,7 +277,7 @@ impl Positions {
         connection: &mut Connection,
         found: Option<&Found>,
         provenance: &Provenance,
-        mark: &Mark,
+        mark: &LowWaterMark,
         workers: usize,
     ) -> drover_db::Result<()> {
         let name = self.quoted();
@@ -364,7 +364,7 @@ impl Positions {
     }
 
     /// The statement that notes a worker's position.
-    pub(super) fn update(&self, worker: usize, mark: &Mark, done: &str) -> Vec<u8> {
+    pub(super) fn update(&self, worker: usize, mark: &LowWaterMark, done: &str) -> Vec<u8> {
         let (log, position) = (quote::hex(mark.log.as_bytes()), mark.position);
         let done = if done.is_empty() { "''".into() } else { quote::hex(done.as_bytes()) };
         let (name, now) = (self.quoted(), self.noted());
@@ -376,7 +376,7 @@ impl Positions {
     }
 
     /// The statement that notes a mark that is further than what was committed last: nothing lies between them.
-    pub(super) fn move_on(&self, mark: &Mark) -> String {
+    pub(super) fn move_on(&self, mark: &LowWaterMark) -> String {
         let (log, name) = (quote::hex(mark.log.as_bytes()), self.quoted());
         format!(
             "UPDATE {TABLE} SET `log` = {log}, `position` = {} WHERE `name` = {name} AND `worker` = 0",
@@ -452,7 +452,7 @@ fn pending(place: &str, state: String) -> Option<Pending> {
 }
 
 /// Whether a mark is behind another.
-fn later(mark: &Mark, than: &Mark, order: &Provenance) -> bool {
+fn later(mark: &LowWaterMark, than: &LowWaterMark, order: &Provenance) -> bool {
     match mark.log == than.log {
         true => mark.position > than.position,
         false => than.log.is_empty() || !mark.log.is_empty() && order.is_later(&mark.log, &than.log),
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn what_replays_note_is_known_in_logs() {
         let positions = Positions::of("shop");
-        let mark = Mark { log: "b.000001".into(), position: 4 };
+        let mark = LowWaterMark { log: "b.000001".into(), position: 4 };
         let at = Start { log: "b.000001".into(), position: 4 };
         for text in [
             positions.update(0, &mark, ""),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::marks::{Mark, Marks};
+use super::marks::{LowWaterMark, Marks};
 use super::transaction::{Order, Start, Transaction};
 use crate::{Error, Result};
 
@@ -40,7 +40,7 @@ const MOST_MISSING: usize = 1000;
 
 impl Queue {
     /// For so many workers. All up to the mark was applied before.
-    pub(super) fn new(workers: usize, mark: Mark) -> Self {
+    pub(super) fn new(workers: usize, mark: LowWaterMark) -> Self {
         let state = State {
             waiting: VecDeque::new(),
             waiting_size: 0,
@@ -134,7 +134,7 @@ impl Queue {
     }
 
     /// What is to be written with a transaction that is about to be committed.
-    pub(super) fn position_with(&self, ordinal: u64, end: u64) -> (Mark, String) {
+    pub(super) fn position_with(&self, ordinal: u64, end: u64) -> (LowWaterMark, String) {
         self.lock().marks.with(ordinal, end)
     }
 
@@ -160,12 +160,12 @@ impl Queue {
     }
 
     /// Up to where all was applied.
-    pub(super) fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> LowWaterMark {
         self.lock().marks.mark().clone()
     }
 
     /// Where that is in the next log already, its beginning.
-    pub(super) fn next_log(&self) -> Option<Mark> {
+    pub(super) fn next_log(&self) -> Option<LowWaterMark> {
         self.lock().marks.next_log()
     }
 
@@ -201,9 +201,11 @@ impl State {
     fn may_begin(&self, order: Order) -> bool {
         match order {
             Order::Serial => self.open.is_empty(),
-            Order::Clocked { log, after, .. } => self.open.values().all(|open| match *open {
+            Order::Clocked { log, last_committed, .. } => self.open.values().all(|open| match *open {
                 Order::Serial => false,
-                Order::Clocked { log: its_log, number, .. } => its_log == log && number > after,
+                Order::Clocked { log: its_log, sequence_number, .. } => {
+                    its_log == log && sequence_number > last_committed
+                }
             }),
         }
     }
@@ -237,11 +239,15 @@ mod tests {
     /// Every transaction begins after those that it depends on have ended, whatever the workers do.
     #[test]
     fn dependencies_hold() {
-        let queue = Queue::new(4, Mark { log: "log".into(), position: 4 });
+        let queue = Queue::new(4, LowWaterMark { log: "log".into(), position: 4 });
         let ended: Vec<_> = (0..300).map(|_| Arc::new(AtomicU64::new(0))).collect();
         let order = |ordinal: u64| match ordinal {
             _ if ordinal.is_multiple_of(37) => Order::Serial,
-            _ => Order::Clocked { log: 0, number: ordinal, after: ordinal.saturating_sub(ordinal % 5 + 1) },
+            _ => Order::Clocked {
+                log: 0,
+                sequence_number: ordinal,
+                last_committed: ordinal.saturating_sub(ordinal % 5 + 1),
+            },
         };
         thread::scope(|scope| {
             for worker in 0..4 {
@@ -250,7 +256,7 @@ mod tests {
                     while let Some(transaction) = queue.next(worker) {
                         let after = match transaction.order {
                             Order::Serial => transaction.ordinal.saturating_sub(1),
-                            Order::Clocked { after, .. } => after,
+                            Order::Clocked { last_committed, .. } => last_committed,
                         };
                         let is_ended = |ordinal: u64| ended[ordinal as usize].load(Ordering::SeqCst) == 1;
                         assert!((0..=after).all(|before| before == transaction.ordinal || is_ended(before)));
@@ -270,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_failure_ends_the_waiting() {
-        let queue = Queue::new(1, Mark { log: "log".into(), position: 4 });
+        let queue = Queue::new(1, LowWaterMark { log: "log".into(), position: 4 });
         queue.submit(transaction(0, Order::Serial)).unwrap();
         queue.fail(Error::found("no"));
         assert_eq!(queue.drain().unwrap_err().to_string(), "no");

@@ -7,15 +7,24 @@ use std::time::Duration;
 
 use drover_db::{Connection, quote, server};
 
-use super::marks::Mark;
+use super::after::After;
+use super::args::ReplayArgs;
+use super::destination::Destination;
+use super::marks::LowWaterMark;
 use super::position::Found;
 use super::provenance::{Provenance, quoted};
-use super::sink::elsewhere;
-use super::{After, Destination, ReplayArgs};
 use crate::filter::Filter;
 use crate::server::{Origin, ServerLogs};
 use crate::source::log_number;
 use crate::{Error, Result};
+
+/// The logs are of another server than before.
+pub(super) fn elsewhere(why: String) -> Error {
+    Error::with_hint(
+        why,
+        "are these the logs of another server? Give their replay another --name; or --restart, which forgets where this one was",
+    )
+}
 
 /// The server that logs are read from: it must be the one of an earlier run.
 pub(super) fn see_server(provenance: &mut Provenance, origin: &Origin) -> Result<()> {
@@ -93,7 +102,7 @@ pub(super) fn refuse_filled(
     schemas: Option<&BTreeSet<Vec<u8>>>,
 ) -> Result<()> {
     let Some(schema) = found.provenance.filled_since(selection, schemas) else { return Ok(()) };
-    let Mark { log, position } = &found.mark;
+    let LowWaterMark { log, position } = &found.mark;
     Err(Error::with_hint(
         format!(
             "the target's schema {schema} was filled anew since the replay came to {log} at {position}, by a restore or a copy: what it had applied is not there"
@@ -131,7 +140,7 @@ pub(super) fn refuse_made_anew(
         made_since.iter().all(|&made_since| made_since) && (found.pending.is_none() || made_since.len() > 1)
     };
     let Some((schema, _)) = schemas.iter().find(|(_, made_since)| is_anew(made_since)) else { return Ok(()) };
-    let Mark { log, position } = &found.mark;
+    let LowWaterMark { log, position } = &found.mark;
     Err(Error::with_hint(
         format!(
             "all tables of the target's schema {schema:?} were made since the replay came to {log} at {position}: what it had applied is not there"

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::collations::NearestCollation;
 use super::not_kept::NotKept;
+use super::transaction::Start;
 
 /// What was applied, or in a dry run what would be.
 #[derive(Debug, Default, Serialize)]
@@ -55,6 +56,44 @@ pub struct ReplayReport {
     pub missing: Vec<String>,
     /// What cannot be applied; found by a dry run.
     pub problems: Vec<Problem>,
+}
+
+/// So many things of a sort are told.
+const MOST: usize = 100;
+
+impl ReplayReport {
+    /// A statement has a scheduled event run, which it does not on the target.
+    pub(super) fn switched_off(&mut self, schema: &[u8], name: &[u8]) {
+        let name = String::from_utf8_lossy(name);
+        let name = match name.contains('.') {
+            true => name.into_owned(),
+            false => format!("{}.{name}", String::from_utf8_lossy(schema)),
+        };
+        if !self.events_off.contains(&name) && self.events_off.len() < MOST {
+            self.events_off.push(name);
+        }
+    }
+
+    /// Statements name collations that the target lacks, or have its own default where the log's server had another one.
+    pub(super) fn took_nearest(&mut self, found: Vec<NearestCollation>) {
+        for one in found {
+            if self.collations.len() < MOST && !self.collations.contains(&one) {
+                self.collations.push(one);
+            }
+        }
+    }
+
+    /// Whether it was told that this is not kept.
+    pub(super) fn tells(&self, what: &str) -> bool {
+        self.not_kept.iter().any(|one| one.what == what)
+    }
+
+    /// Tells once that something is not kept.
+    pub(super) fn tell(&mut self, at: &Start, what: String, reason: &str) {
+        if self.not_kept.len() < MOST && !self.tells(&what) {
+            self.not_kept.push(NotKept { at: at.to_string(), what, reason: reason.into() });
+        }
+    }
 }
 
 /// Something that cannot be applied.

@@ -2,7 +2,7 @@
 
 use drover_db::{Connection, Row, quote, server};
 
-use super::Problem;
+use super::report::Problem;
 
 /// Scheduled events that run on the target: what they change would come a second time from the logs, or in the way of them.
 pub(super) fn running_events(connection: &mut Connection) -> drover_db::Result<Option<Problem>> {

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use drover_db::quote;
 use drover_db::sql::{Token, tokens_in_comments};
 
-use super::sink::{Goes, Sink};
+use super::destination::SideSession;
 use crate::Result;
 use crate::chain::Trouble;
 use crate::event::Query;
 use crate::loads::dialect;
-use crate::objects::{Object, Objects, Table};
+use crate::objects::Table;
 
 /// What was asked of the target, until a definition changes.
 #[derive(Debug, Default)]
@@ -26,70 +26,53 @@ pub(super) struct Staying {
 /// Schemas of the server's own.
 const SYSTEM: &str = "('mysql', 'information_schema', 'performance_schema', 'sys')";
 
-impl Sink<'_> {
-    /// Whether a statement may change tables that keep no transactions: its own, or through triggers and functions.
-    pub(super) fn may_stay(&mut self, query: &Query<'_>) -> Result<bool, Trouble> {
-        if matches!(self.goes, Goes::Nowhere) {
-            return Ok(false);
-        }
-        match Objects::of(query)? {
-            Objects::OfTransaction => return Ok(false),
-            Objects::Untold => return Ok(self.has_plain_tables()?),
-            Objects::OfServer => {}
-            Objects::Named { changed, .. } => {
-                for object in changed {
-                    if let Object::Table(table) = object
-                        && (self.is_plain(&table)?
-                            || self.has_triggers(&table)? && self.has_plain_tables()?)
-                    {
-                        return Ok(true);
-                    }
-                }
-            }
-        }
-        Ok(self.calls_function(query)? && self.has_plain_tables()?)
-    }
-
-    fn is_plain(&mut self, table: &Table) -> Result<bool> {
-        self.facts(&table.schema, &table.name).map(|facts| facts.is_guarded)
-    }
-
-    fn has_plain_tables(&mut self) -> Result<bool> {
-        if let Some(known) = self.staying.any {
+impl Staying {
+    /// Whether any table keeps no transactions.
+    pub(super) fn has_plain_tables(&mut self, session: &mut SideSession<'_>) -> Result<bool> {
+        if let Some(known) = self.any {
             return Ok(known);
         }
-        let found = self.has_rows(&format!(
-            "SELECT 1 FROM information_schema.TABLES t JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
+        let found = has_rows(
+            session,
+            format!(
+                "SELECT 1 FROM information_schema.TABLES t JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
              WHERE t.TABLE_TYPE = 'BASE TABLE' AND e.TRANSACTIONS <> 'YES' AND t.TABLE_SCHEMA NOT IN {SYSTEM} LIMIT 1"
-        ))?;
-        Ok(*self.staying.any.insert(found))
+            ),
+        )?;
+        Ok(*self.any.insert(found))
     }
 
-    fn has_triggers(&mut self, table: &Table) -> Result<bool> {
+    pub(super) fn has_triggers(&mut self, session: &mut SideSession<'_>, table: &Table) -> Result<bool> {
         let key = (table.schema.clone(), table.name.clone());
-        if let Some(known) = self.staying.triggered.get(&key) {
+        if let Some(known) = self.triggered.get(&key) {
             return Ok(*known);
         }
         let [schema, name] =
             [&table.schema, &table.name].map(|name| quote::string(&String::from_utf8_lossy(name)));
-        let found = self.has_rows(&format!(
-            "SELECT 1 FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {schema} AND EVENT_OBJECT_TABLE = {name} LIMIT 1"
-        ))?;
-        self.staying.triggered.insert(key, found);
+        let found = has_rows(
+            session,
+            format!(
+                "SELECT 1 FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {schema} AND EVENT_OBJECT_TABLE = {name} LIMIT 1"
+            ),
+        )?;
+        self.triggered.insert(key, found);
         Ok(found)
     }
 
     /// Whether something in the text may be a call of a stored function.
-    fn calls_function(&mut self, query: &Query<'_>) -> Result<bool, Trouble> {
-        if self.staying.functions.is_none() {
-            let rows = self.connection.query(format!(
+    pub(super) fn calls_function(
+        &mut self,
+        session: &mut SideSession<'_>,
+        query: &Query<'_>,
+    ) -> Result<bool, Trouble> {
+        if self.functions.is_none() {
+            let rows = session.rows(ASKING, format!(
                 "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_TYPE = 'FUNCTION' AND ROUTINE_SCHEMA NOT IN {SYSTEM}"
-            ));
-            let rows = rows.map_err(|source| self.destination.failed(ASKING, source))?;
+            ))?;
             let names = rows.into_iter().map(|row| row.string(0).to_ascii_lowercase().into_bytes());
-            self.staying.functions = Some(names.collect());
+            self.functions = Some(names.collect());
         }
-        let Some(functions) = self.staying.functions.as_ref().filter(|found| !found.is_empty()) else {
+        let Some(functions) = self.functions.as_ref().filter(|found| !found.is_empty()) else {
             return Ok(false);
         };
         let mut before = None;
@@ -102,11 +85,10 @@ impl Sink<'_> {
         }
         Ok(false)
     }
+}
 
-    fn has_rows(&mut self, query: &str) -> Result<bool> {
-        let row = self.connection.first(query).map_err(|source| self.destination.failed(ASKING, source))?;
-        Ok(row.is_some())
-    }
+fn has_rows(session: &mut SideSession<'_>, query: String) -> Result<bool> {
+    Ok(session.first(ASKING, query)?.is_some())
 }
 
 const ASKING: &str = "asking what keeps no transactions";

@@ -47,12 +47,12 @@ impl std::fmt::Display for Start {
 pub(super) enum Order {
     /// All before it, and all behind it for it.
     Serial,
-    /// Those of its log whose number is not above `after`.
+    /// Those of its log whose sequence number is not above `last_committed`.
     Clocked {
         /// The log's number.
         log: usize,
-        number: u64,
-        after: u64,
+        sequence_number: u64,
+        last_committed: u64,
     },
 }
 

@@ -7,7 +7,7 @@ use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
 use drover_db::{Connection, Watched, er, quote};
 use memchr::memmem;
 
-use super::Destination;
+use super::destination::Destination;
 use crate::Result;
 use crate::event::Query;
 use crate::log::{Format, Header, Short};

@@ -5,14 +5,14 @@ use std::io::Read as _;
 use drover_db::session::Use;
 use drover_db::{Connection, Watched, er};
 
-use super::Destination;
 use super::definitions::{ALREADY_SO, fingerprint};
+use super::destination::Destination;
 use super::events::Target;
 use super::position::{Pending, Positions};
 use super::queue::Queue;
 use super::transaction::{Definition, Mode, Piece, RowStatement, Start, Transaction};
 use crate::loads::Spool;
-use crate::ls::without_password;
+use crate::shortened::shortened_for_error;
 use crate::{Error, Result};
 
 /// A connection to the target, and what it does.
@@ -438,18 +438,18 @@ impl<'a> Worker<'a> {
             (Ok(_), 0) => Ok(()),
             (Ok(_), code) => Err(Error::found(format!(
                 "{at}: a statement ended with error {code} there and with none here: {}",
-                shortened(text)
+                shortened_for_error(text)
             ))),
             (Err(source), code) if code != 0 && source.code() == Some(code) => Ok(()),
             (Err(source), _) => {
-                let doing = format!("{at}: {}", shortened(text));
+                let doing = format!("{at}: {}", shortened_for_error(text));
                 Err(self.context.destination.failed(doing, source))
             }
         }
     }
 
     fn load(&mut self, text: &[u8], spool: Spool, at: &Start) -> Result<()> {
-        let doing = || format!("{at}: {}", shortened(text));
+        let doing = || format!("{at}: {}", shortened_for_error(text));
         let failed = |source| self.context.destination.failed(doing(), source);
         let mut file = spool.into_reader().map_err(Error::file("the file of a LOAD DATA".as_ref()))?;
         self.session.0.begin_load(text).map_err(failed)?;
@@ -545,11 +545,4 @@ impl Context<'_> {
         }
         Ok((connection, watched))
     }
-}
-
-/// The beginning of a statement, for messages.
-pub(super) fn shortened(text: &[u8]) -> String {
-    const MOST: usize = 200;
-    let text = String::from_utf8_lossy(text.get(..MOST).unwrap_or(text)).into_owned();
-    without_password(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

@@ -12,6 +12,7 @@ mod kept;
 mod retimed;
 mod retyped;
 mod table;
+mod tables;
 mod temporal;
 mod value;
 
@@ -23,6 +24,7 @@ pub(crate) use image::is_set;
 pub use image::{Field, Row, RowReader, Spans};
 pub(crate) use kept::{Kept, KeptColumn, KeptHistory, Misfit};
 pub(crate) use retyped::{Retyped, Untellable};
-pub use table::{NotUnderstood, Table, Tables};
+pub use table::{NotUnderstood, Table};
+pub use tables::Tables;
 pub use temporal::{Date, DateTime, Time};
 pub use value::{Value, inflate, write_decimal};

@@ -9,11 +9,10 @@ use drover_db::{Connection, Server, Vendor, Watched};
 use super::Origin;
 use super::args::StreamArgs;
 use super::listing::{self, Listed};
-use crate::args::not_named;
 use crate::gtid_set::GtidSet;
 use crate::link::{Link, sent_anew};
 use crate::log::{Header, Kind, MAGIC, widened};
-use crate::source::{check_next, is_next, place};
+use crate::source::{check_next, is_next, not_named, place};
 use crate::{Error, Result};
 
 /// What a server sends of its logs.

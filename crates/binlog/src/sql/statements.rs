@@ -14,9 +14,9 @@ use crate::event::{
 use crate::filter::{Filter, PARTLY, Wants};
 use crate::loads::dialect;
 use crate::log::{Format, Kind, RowChange, Short};
-use crate::ls::shortened;
 use crate::objects::{Objects, without_rows};
 use crate::rows::{Field, Lacks, NotUnderstood, Row, RowReader, Table, Tables};
+use crate::shortened::shortened;
 use crate::time::shown;
 
 use super::SqlReport;

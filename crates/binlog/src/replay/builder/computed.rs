@@ -49,7 +49,7 @@ impl Builder<'_, '_, '_> {
     fn as_defined(&mut self, table: &Table, format: &Format) -> Result<Table> {
         let definitions = match &self.definitions {
             Some(definitions) => definitions,
-            None => self.definitions.insert(Definitions::of(&self.sink.destination.as_origin())?),
+            None => self.definitions.insert(Definitions::of(&self.sink.session.destination.as_origin())?),
         };
         let mut known = table.clone();
         definitions.complete(&mut known, format)?;
@@ -94,7 +94,7 @@ impl Builder<'_, '_, '_> {
                 Err(Unwritable::Packed(why)) => return self.problem(item, &why, NO_HINT),
                 Err(Unwritable::Json(why)) => return self.problem(item, &why.to_string(), NO_HINT),
             }
-            let (log, position) = (Arc::clone(&self.log.1), item.event.position);
+            let (log, position) = (Arc::clone(&self.decoder.log), item.event.position);
             let name = format!("{log}: at {position}: {}", row_text(table, &row));
             let may_be_missing = self.sink.skips_missing;
             self.push(Piece::RowStatement(RowStatement { text, name, may_be_missing }))?;

@@ -6,9 +6,9 @@ use crate::Result;
 use crate::chain::{Item, Trouble};
 use crate::event::Query;
 use crate::log::Header;
+use crate::shortened::shortened_for_error;
 
 use super::super::transaction::{Mode, Order, Piece};
-use super::super::worker::shortened;
 use super::Builder;
 
 const TEMPORARY_IN_XA: &str = "a transaction that is prepared (XA) uses a temporary table of its session, and this target prepares it in another session";
@@ -37,7 +37,7 @@ impl Builder<'_, '_, '_> {
         let uses_temporary = item.event.header.flags & Header::THREAD_SPECIFIC != 0
             && memmem::find(&query.text.to_ascii_uppercase(), b"CONNECTION_ID").is_none();
         if uses_temporary && !self.sink.target().detaches_prepared {
-            let what = format!("{TEMPORARY_IN_XA}: {}", shortened(query.text));
+            let what = format!("{TEMPORARY_IN_XA}: {}", shortened_for_error(query.text));
             self.problem(item, &what, TEMPORARY_IN_XA_HINT)?;
         }
         let stays = self.sink.may_stay(query)?;
@@ -61,7 +61,7 @@ impl Builder<'_, '_, '_> {
     pub(super) fn before_large(&mut self) -> Result<()> {
         let is_prepared = self.is_prepared();
         let Some(now) = &self.now else { return Ok(()) };
-        let was_begun = !is_prepared && self.sink.was_begun(&now.transaction.at);
+        let was_begun = !is_prepared && self.sink.earlier.was_begun(&now.transaction.at);
         self.sink.drain()?;
         self.guard(was_begun)
     }

@@ -12,7 +12,7 @@ use crate::sql::text::push_name;
 
 use super::super::events::{RowsEvent, Unfit};
 use super::super::transaction::{Mode, Piece};
-use super::{Builder, NO_HINT, Now};
+use super::{Builder, NO_HINT, OpenTransaction};
 
 const LEFT_OUT: &str = "leave the transaction out with --exclude-gtids, or the table with --table; or replay into a MariaDB that has it";
 
@@ -24,9 +24,9 @@ impl Builder<'_, '_, '_> {
         map: &TableMap<'_>,
         format: &Format,
     ) -> Result<Option<Retyped>, Trouble> {
-        let Some(Ok(table)) = self.tables.get(map.id) else { return Ok(None) };
+        let Some(Ok(table)) = self.decoder.tables.get(map.id) else { return Ok(None) };
         // MariaDB logs the rows of CREATE TABLE … SELECT behind it, in one transaction.
-        let is_definition = |now: &Now| now.transaction.mode == Mode::Definitions;
+        let is_definition = |now: &OpenTransaction| now.transaction.mode == Mode::Definitions;
         let is_new = format.is_mariadb() && self.now.as_ref().is_some_and(is_definition);
         let Some(kept) = self.sink.kept(table, format, is_new)? else { return Ok(None) };
         let retyped = Retyped::of(map, table, &kept, format);
@@ -43,19 +43,19 @@ impl Builder<'_, '_, '_> {
     pub(super) fn rows(&mut self, item: &Item<'_>) -> Result<(), Trouble> {
         let event = &item.event;
         let (id, flags) = Rows::table_and_flags(event.kind, event.body, item.format)?;
-        let tables = std::mem::take(&mut self.tables);
+        let tables = std::mem::take(&mut self.decoder.tables);
         let table = match tables.get(id) {
             Some(Ok(table)) => Some(table),
             // Its rows can be sent all the same, as long as they need not be looked into.
             Some(Err(_)) => None,
             None => {
                 let what = format!("rows of table number {id}, which was not described");
-                self.tables = tables;
+                self.decoder.tables = tables;
                 return self.problem(item, &what, NO_HINT);
             }
         };
         let taken = self.rows_of(item, id, table, tables.name(id).unwrap_or_default(), flags);
-        self.tables = tables;
+        self.decoder.tables = tables;
         taken
     }
 
@@ -68,8 +68,8 @@ impl Builder<'_, '_, '_> {
         flags: u16,
     ) -> Result<(), Trouble> {
         let event = &item.event;
-        let is_wanted = self.wants_table(schema, name) && self.filter.wants_kind(event.header.kind);
-        if self.filter.leaves_out(schema) {
+        let is_wanted = self.wants_table(schema, name) && self.decoder.filter.wants_kind(event.header.kind);
+        if self.decoder.filter.leaves_out(schema) {
             self.sink.report.left_out.insert(String::from_utf8_lossy(schema).into_owned());
         }
         let target = self.sink.target();
@@ -79,7 +79,7 @@ impl Builder<'_, '_, '_> {
             }
             return self.push_statements();
         }
-        self.sink.count_rows();
+        self.sink.report.row_events += 1;
         if self.sink.node.is_some() {
             self.sink.see_rows(&self.at(item), schema, name)?;
         }
@@ -136,7 +136,7 @@ impl Builder<'_, '_, '_> {
         let what = |column| format!("-0 in {schema}.{name}, column {}", named(table, column));
         let is_float = |kind: ColumnType| matches!(kind, ColumnType::Float | ColumnType::Double);
         let columns: Vec<_> = (0..table.columns.len())
-            .filter(|&index| is_float(table.columns[index].kind) && !self.sink.is_told(&what(index)))
+            .filter(|&index| is_float(table.columns[index].kind) && !self.sink.report.tells(&what(index)))
             .collect();
         if columns.is_empty() {
             return Ok(());
@@ -144,7 +144,7 @@ impl Builder<'_, '_, '_> {
         let rows = Rows::parse(item.event.kind, item.event.body, item.format)?;
         if let Some(column) = negative_zero(table, rows, &columns)? {
             let at = self.at(item);
-            self.sink.is_not_kept(&at, what(column), "the target shows 0");
+            self.sink.report.tell(&at, what(column), "the target shows 0");
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl Builder<'_, '_, '_> {
         let rows = Rows::parse(event.kind, event.body, event.format)?;
         let (mut reader, mut row) = (RowReader::new(table, rows)?, Row::default());
         while reader.next(&mut row)? {
-            let (log, position) = (&self.log.1, item.event.position);
+            let (log, position) = (&self.decoder.log, item.event.position);
             self.names.push(format!("{log}: at {position}: {}", row_text(table, &row)));
         }
         Ok(())
@@ -260,7 +260,7 @@ impl Builder<'_, '_, '_> {
 
     /// Behind statements, the session is set again to what rows need.
     pub(super) fn settle_for_rows(&mut self) -> Result<()> {
-        let needs_none = |now: &Now| now.transaction.mode == Mode::Rows || now.takes_rows_only;
+        let needs_none = |now: &OpenTransaction| now.transaction.mode == Mode::Rows || now.takes_rows_only;
         if self.now.as_ref().is_none_or(needs_none) {
             return Ok(());
         }

@@ -9,19 +9,9 @@ use std::collections::{BTreeSet, HashMap};
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
 use drover_db::table::Name;
 use drover_db::{Cluster, Connection, Substitutes, server};
-use drover_report::Progress;
 
-use crate::chain::Trouble;
 use crate::event::Query;
-use crate::loads::dialect;
 use crate::objects::{Object, Objects, Table};
-use crate::server::Origin;
-use crate::{Error, Result};
-
-use super::definitions::{Sort, sort};
-use super::sink::Sink;
-use super::transaction::Start;
-use super::{After, Destination, ReplayArgs, run};
 
 use shape::Shape;
 use target::{engine, there};
@@ -91,7 +81,7 @@ impl Node {
     }
 
     /// Why XA transactions are refused; said once.
-    fn xa_refused(&mut self, connection: &mut Connection) -> drover_db::Result<Option<Refusal>> {
+    pub(super) fn xa_refused(&mut self, connection: &mut Connection) -> drover_db::Result<Option<Refusal>> {
         if std::mem::replace(&mut self.has_told_xa, true) {
             return Ok(None);
         }
@@ -100,7 +90,7 @@ impl Node {
     }
 
     /// Why rows of a table are refused; said once.
-    fn rows_refused(
+    pub(super) fn rows_refused(
         &mut self,
         connection: &mut Connection,
         schema: &[u8],
@@ -119,8 +109,8 @@ impl Node {
         Ok(Some((what, TABLE_HINT)))
     }
 
-    /// The same of a statement that changes rows. What it reads counts, too: the server looks at all tables that are open.
-    fn statement_refused(
+    /// The same of a statement, which may change rows. What it reads counts, too: the server looks at all tables that are open.
+    pub(super) fn statement_refused(
         &mut self,
         connection: &mut Connection,
         objects: &Objects,
@@ -204,7 +194,7 @@ impl Node {
     }
 
     /// Takes in a statement that changes definitions, before it is run.
-    fn learn(
+    pub(super) fn learn(
         &mut self,
         connection: &mut Connection,
         query: &Query<'_>,
@@ -348,66 +338,6 @@ fn tables(objects: &[Object]) -> impl Iterator<Item = &Table> {
         Object::Table(table) => Some(table),
         _ => None,
     })
-}
-
-impl Sink<'_> {
-    /// An XA transaction comes, or the end of one.
-    pub(super) fn see_xa(&mut self, at: &Start) -> Result<()> {
-        self.ask_node(at, Node::xa_refused)
-    }
-
-    /// Rows of a table come.
-    pub(super) fn see_rows(&mut self, at: &Start, schema: &[u8], table: &[u8]) -> Result<()> {
-        self.ask_node(at, |node, connection| node.rows_refused(connection, schema, table))
-    }
-
-    /// A statement comes: it may change rows.
-    pub(super) fn see_statement(&mut self, at: &Start, query: &Query<'_>) -> Result<(), Trouble> {
-        if self.node.is_none() || sort(query.text, dialect(query)?) != Sort::Rows {
-            return Ok(());
-        }
-        let objects = Objects::of(query)?;
-        Ok(self.ask_node(at, |node, connection| node.statement_refused(connection, &objects))?)
-    }
-
-    /// A statement comes that changes definitions.
-    pub(super) fn learn_definition(&mut self, query: &Query<'_>, dialect: Dialect) -> Result<()> {
-        let (Some(node), Ok(objects)) = (&mut self.node, Objects::of(query)) else { return Ok(()) };
-        let learned = node.learn(&mut self.connection, query, &objects, dialect);
-        learned.map_err(|source| self.destination.failed("asking for a table", source))
-    }
-
-    fn ask_node(
-        &mut self,
-        at: &Start,
-        ask: impl FnOnce(&mut Node, &mut Connection) -> drover_db::Result<Option<Refusal>>,
-    ) -> Result<()> {
-        let Some(node) = &mut self.node else { return Ok(()) };
-        let asked = ask(node, &mut self.connection);
-        let asked =
-            asked.map_err(|source| self.destination.failed("asking what the cluster takes", source))?;
-        let Some((what, hint)) = asked else { return Ok(()) };
-        match self.is_trial {
-            true => Err(Error::Refused { what: format!("{at}: {what} (nothing was changed)"), hint }),
-            false => self.problem(at.clone(), &what, hint),
-        }
-    }
-}
-
-/// Reads all that is to be applied, and changes nothing: what the cluster refuses is known before the first row. What else is wrong is said where
-/// the replay comes to it.
-pub(super) fn refuse_beforehand(
-    args: &ReplayArgs,
-    origin: Option<&Origin>,
-    after: Option<&After>,
-    destination: &Destination,
-    progress: &Progress,
-) -> Result<()> {
-    let trial = ReplayArgs { dry_run: true, ..args.clone() };
-    match run(&trial, true, origin, after, destination, progress) {
-        Err(error @ (Error::Refused { .. } | Error::Stopped)) => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]
