@@ -346,7 +346,7 @@ fn in_index(index: &Path) -> Result<Vec<Source>> {
     }
 }
 
-/// The error for a log that is to be gone on with.
+/// The log to resume at is not among those that are named.
 pub(crate) fn not_named(log: &str) -> Error {
     Error::with_hint(
         format!("{log} is where to go on, and it is not among the logs that are named"),

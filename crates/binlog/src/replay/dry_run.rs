@@ -69,7 +69,7 @@ pub(super) struct DryRun<'a> {
 
 /// More text of definitions is not kept: then no table is said to be missing.
 const MOST_DEFINED: usize = 4 << 20;
-/// So many problems are told.
+/// At most so many problems are listed.
 const MOST_PROBLEMS: usize = 100;
 
 impl<'a> DryRun<'a> {

@@ -58,7 +58,7 @@ pub struct ReplayReport {
     pub problems: Vec<Problem>,
 }
 
-/// So many things of a sort are told.
+/// At most so many entries of one kind are listed.
 const MOST: usize = 100;
 
 impl ReplayReport {
