@@ -2,6 +2,7 @@
 //! texts apart is taken: under it no two keys become equal.
 
 pub mod defaults;
+pub mod numbers;
 
 use std::collections::BTreeSet;
 

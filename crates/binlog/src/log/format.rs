@@ -1,5 +1,7 @@
 //! What a log says of itself in its first event: version, server, lengths, whether events have checksums.
 
+use drover_db::Vendor;
+
 use super::cursor::{Cursor, Short};
 use super::header::Header;
 use super::kind::Kind;
@@ -121,6 +123,11 @@ impl Format {
         let mut numbers = numbers_of(&self.server_version);
         let mut number = || numbers.next().unwrap_or(0);
         (number(), number()) >= version
+    }
+
+    /// Of the server that wrote it.
+    pub fn vendor(&self) -> Vendor {
+        if self.is_mariadb() { Vendor::MariaDb } else { Vendor::MySql }
     }
 
     /// Whether MariaDB wrote it.

@@ -25,7 +25,7 @@ use crate::sql::{DefaultCollations, Session, push_xa};
 use drover_db::Vendor;
 use drover_db::sql::events::off_as_on_a_replica;
 
-use super::collations::{with_defaults, with_known};
+use super::collations::{of_session, with_defaults, with_known};
 use super::decoder::{Decoder, Step};
 use super::definitions::{Class, classify};
 use super::dry_run::Said;
@@ -88,13 +88,14 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         definitions: Option<Definitions>,
     ) -> Self {
         let batch = if sink.skips_missing { Batch::of_single_rows() } else { Batch::default() };
+        let session = Session::of_server(Arc::clone(&sink.target.collations));
         Self {
             decoder: Decoder::new(filter, Tables::with(definitions.clone())),
             sink,
             definitions,
             refused: BTreeSet::new(),
             retyped: HashMap::new(),
-            session: Session::default(),
+            session,
             batch,
             statements: Vec::new(),
             names: Vec::new(),
@@ -325,16 +326,14 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         text = not_kept::as_there(text, dialect, item.format, target);
         let is_definition = classify(query.text, dialect) != Class::Rows;
         let (named, kept) = with_defaults(&text, dialect, DefaultCollations::of(query, item.format)?, target);
-        let is_named = named.is_some();
         text = named.unwrap_or(text);
         self.sink.report.took_nearest(kept);
-        let target = self.sink.target();
-        if (is_definition || is_named)
-            && let Some((other, found)) = with_known(&text, dialect, &target.collations)
-        {
+        if let Some((other, found)) = with_known(&text, dialect, query, &self.sink.target().collations)? {
             self.sink.report.took_nearest(found);
             text = other;
         }
+        let found = of_session(&text, dialect, (query, item.format), self.sink.target())?;
+        self.sink.report.took_nearest(found);
         let (kept, found) = tables::with_kept(&text, dialect, (query, item.format), self.sink.target())?;
         text = kept.unwrap_or(text);
         self.sink.report.took_nearest(found);

@@ -54,6 +54,7 @@ impl Schemas {
 /// What a dry run finds.
 pub(super) struct DryRun<'a> {
     destination: &'a Destination,
+    target: &'a Target,
     problems: Vec<Problem>,
     /// What definitions the logs have so far.
     defined: String,
@@ -74,9 +75,15 @@ const MOST_PROBLEMS: usize = 100;
 
 impl<'a> DryRun<'a> {
     /// These problems are known before the first event.
-    pub(super) fn new(destination: &'a Destination, problems: Vec<Problem>, ends_at_refusal: bool) -> Self {
+    pub(super) fn new(
+        destination: &'a Destination,
+        target: &'a Target,
+        problems: Vec<Problem>,
+        ends_at_refusal: bool,
+    ) -> Self {
         Self {
             destination,
+            target,
             problems,
             defined: String::new(),
             rights: None,
@@ -187,7 +194,7 @@ impl<'a> DryRun<'a> {
     fn trial(&mut self) -> Result<&mut Trial<'a>> {
         let trial = match self.trial.take() {
             Some(trial) => trial,
-            None => Trial::begin(self.destination)?,
+            None => Trial::begin(self.destination, self.target)?,
         };
         Ok(self.trial.insert(trial))
     }

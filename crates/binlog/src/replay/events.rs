@@ -4,6 +4,7 @@
 //! lengths do not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -34,7 +35,7 @@ pub(super) struct Target {
     /// The engines that it has, in capital letters.
     pub(super) engines: BTreeSet<String>,
     /// The collations that it has.
-    pub(super) collations: BTreeSet<String>,
+    pub(super) collations: Arc<BTreeSet<String>>,
     /// What it takes for a character set that is named alone.
     pub(super) default_collations: BTreeMap<String, String>,
     /// Whether it shows -0 of a FLOAT or DOUBLE as 0, as MariaDB 10.11 does.
@@ -69,8 +70,8 @@ impl Target {
             }
         };
         let is_in_galera = Cluster::of(connection)? == Some(Cluster::Galera);
-        let collations = collations::all(connection)?;
-        let default_collations = collations::defaults::of_connection(connection, collations::defaults::SETS)?;
+        let collations = Arc::new(collations::all(connection)?);
+        let default_collations = collations::defaults::of_all(connection)?;
         let partitions_innodb_only =
             server.vendor == Vendor::MySql && partitions::only_of_some_engines(connection)?;
         let engines = connection.query(
@@ -97,7 +98,7 @@ impl Target {
     fn new(server: &Server, max_packet: usize) -> Self {
         let (vendor, version) = (server.vendor, server.version.clone());
         let (detaches_prepared, has_gtids, has_former_times) = (false, true, false);
-        let (collations, default_collations) = (BTreeSet::new(), BTreeMap::new());
+        let (collations, default_collations) = (Arc::default(), BTreeMap::new());
         Self {
             vendor,
             version,

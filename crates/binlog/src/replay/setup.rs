@@ -74,7 +74,7 @@ impl<'a> Setup<'a> {
         let sink = Sink {
             target,
             session,
-            goes: Goes::Nowhere(Box::new(DryRun::new(destination, problems, ends_at_refusal))),
+            goes: Goes::Nowhere(Box::new(DryRun::new(destination, target, problems, ends_at_refusal))),
             earlier,
             names,
             node,

@@ -2,12 +2,14 @@
 //! statement is prepared, for which a server reads it and runs nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use drover_db::sql::{Dialect, Kind, Token, tokens_in_comments};
 use drover_db::{Connection, Watched, er, quote};
 use memchr::memmem;
 
 use super::destination::Destination;
+use super::events::Target;
 use crate::Result;
 use crate::event::Query;
 use crate::log::{Format, Header, Short};
@@ -16,6 +18,7 @@ use crate::sql::Session;
 /// A session in which settings and statements are tried.
 pub(super) struct Trial<'a> {
     destination: &'a Destination,
+    target: &'a Target,
     connection: Connection,
     /// So that a request to stop breaks the connection.
     _watched: Watched<'static>,
@@ -40,10 +43,11 @@ const UNREADABLE: [u16; 5] = [
 ];
 
 impl<'a> Trial<'a> {
-    pub(super) fn begin(destination: &'a Destination) -> Result<Self> {
+    pub(super) fn begin(destination: &'a Destination, target: &'a Target) -> Result<Self> {
         let (connection, watched) = destination.connect()?;
         let mut trial = Self {
             destination,
+            target,
             connection,
             _watched: watched,
             known: BTreeMap::new(),
@@ -62,7 +66,7 @@ impl<'a> Trial<'a> {
         header: &Header,
         format: &Format,
     ) -> Result<Option<drover_db::Error>> {
-        let Ok(settings) = settings(query, header, format) else { return Ok(None) };
+        let Ok(settings) = self.settings(query, header, format) else { return Ok(None) };
         if self.known.contains_key(&settings) {
             return Ok(None);
         }
@@ -79,7 +83,7 @@ impl<'a> Trial<'a> {
         format: &Format,
         text: &[u8],
     ) -> Result<Option<drover_db::Error>> {
-        let Ok(settings) = settings(query, header, format) else { return Ok(None) };
+        let Ok(settings) = self.settings(query, header, format) else { return Ok(None) };
         if self.known.get(&settings) != Some(&true) {
             return Ok(None);
         }
@@ -171,6 +175,18 @@ impl<'a> Trial<'a> {
         Ok(None)
     }
 
+    /// All that a statement's session is set to, but its schema, its number and the time.
+    fn settings(&self, query: &Query<'_>, header: &Header, format: &Format) -> Result<Vec<u8>, Short> {
+        let query = Query { thread: 0, ..*query };
+        let header = Header { flags: header.flags | Header::SUPPRESS_USE, ..*header };
+        let mut text = Vec::new();
+        let mut session = Session::of_server(Arc::clone(&self.target.collations));
+        session.prepare(&query, &header, format, &mut text)?;
+        let time = memmem::rfind(&text, b"SET @@session.timestamp").unwrap_or(text.len());
+        text.truncate(time);
+        Ok(text)
+    }
+
     fn failed(&self, source: drover_db::Error) -> crate::Error {
         self.destination.failed("trying a statement", source)
     }
@@ -181,15 +197,4 @@ fn called(text: &[u8], dialect: Dialect) -> Vec<Vec<u8>> {
     let code: Vec<_> = tokens_in_comments(text, dialect).filter(Token::is_code).collect();
     let calls = code.windows(2).filter(|pair| pair[0].kind == Kind::Word && pair[1].is_symbol(b'('));
     calls.map(|pair| pair[0].text.to_ascii_lowercase()).collect()
-}
-
-/// All that a statement's session is set to, but its schema, its number and the time.
-fn settings(query: &Query<'_>, header: &Header, format: &Format) -> Result<Vec<u8>, Short> {
-    let query = Query { thread: 0, ..*query };
-    let header = Header { flags: header.flags | Header::SUPPRESS_USE, ..*header };
-    let mut text = Vec::new();
-    Session::default().prepare(&query, &header, format, &mut text)?;
-    let time = memmem::rfind(&text, b"SET @@session.timestamp").unwrap_or(text.len());
-    text.truncate(time);
-    Ok(text)
 }

@@ -61,7 +61,7 @@ impl Before {
     ) -> Result<(), Trouble> {
         session.prepare(query, header, format, out)?;
         for body in std::mem::take(&mut self.variables) {
-            push_variable(&UserVar::parse(&body)?, session, out)?;
+            push_variable(&UserVar::parse(&body)?, format, session, out)?;
         }
         // The variables may have changed the collation.
         session.prepare(query, header, format, out)?;

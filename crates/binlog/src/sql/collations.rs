@@ -1,148 +1,141 @@
-//! Collations that one vendor's servers have and the other's lack, by their numbers, and what comes nearest there: as a copy between them
-//! takes it.
+//! Collations in what is written for any server: each is told those that it has, by their numbers, in comments that others pass over. A session
+//! of one server is told the nearest that it has by its name.
 
-use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-/// Which collation a server is told instead of one that only the other vendor has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nearest {
-    /// The number of one that all servers have, for those that read neither comment.
-    pub(super) base: u16,
-    /// What opens a comment that servers read which have the collation, behind `/*`.
-    pub(super) own: &'static str,
-    /// The same for servers of the other vendor.
-    pub(super) other: &'static str,
-    /// The collation that these have.
-    pub(super) collation: Cow<'static, str>,
+use drover_db::Vendor;
+use drover_db::collations::{nearest, numbers};
+
+/// A collation to be set on the servers that read the comment; on all, if there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    /// What opens the comment, behind `/*`.
+    pub(super) comment: &'static str,
+    pub(super) number: u16,
 }
 
-/// A character set whose text is Unicode: its name, where MariaDB's numbers of its collations begin (those that came before Unicode
-/// 14.0.0, and those of it), MySQL's number of the Croatian one, and its collations of Unicode 5.2.0, of bytes and of Croatian.
-struct Unicode {
-    old: u16,
-    new: u16,
-    mysql_croatian: u16,
-    /// The numbers of the collations of Unicode 4.0.0 and of bytes.
-    unicode: u16,
-    bytes: u16,
-    unicode_520: &'static str,
-    bin: &'static str,
-    croatian: &'static str,
+/// The servers that read a comment, and the numbers of the collations that they have beside those of the steps before.
+struct Step {
+    comment: &'static str,
+    has: fn(u16) -> bool,
 }
 
-macro_rules! unicode {
-    ($name:literal, $old:literal, $new:literal, $mysql_croatian:literal, $unicode:literal, $bytes:literal) => {
-        Unicode {
-            old: $old,
-            new: $new,
-            mysql_croatian: $mysql_croatian,
-            unicode: $unicode,
-            bytes: $bytes,
-            unicode_520: concat!($name, "_unicode_520_ci"),
-            bin: concat!($name, "_bin"),
-            croatian: concat!($name, "_croatian_ci"),
-        }
-    };
-}
-
-const UNICODE: [Unicode; 5] = [
-    unicode!("utf8mb3", 576, 2048, 213, 192, 83),
-    unicode!("utf8mb4", 608, 2304, 245, 224, 46),
-    unicode!("ucs2", 640, 2560, 149, 128, 90),
-    unicode!("utf16", 672, 2816, 122, 101, 55),
-    unicode!("utf32", 736, 3072, 181, 160, 61),
+/// Those of every server, and those of MySQL from 5.6 on, which MariaDB has, too. Source of the numbers here and below:
+/// `information_schema.COLLATIONS` of MySQL 5.5, 5.6, 5.7, 8.0.12, 8.0.33 and 9.7 and of MariaDB 10.1, 10.2, 10.5, 10.11, 11.4 and 11.8.
+const SHARED: [Step; 2] = [
+    Step {
+        comment: "",
+        has: |number| {
+            // Behind german2 in the numbers of each character set are croatian, unicode_520 and vietnamese.
+            let later = [56, 62, 76];
+            matches!(number, 1..=99 | 101..=120 | 128..=147 | 159..=179 | 192..=211 | 223..=243)
+                && !later.contains(&number)
+        },
+    },
+    Step { comment: "!50605", has: |number| number < 248 && number != 76 },
+];
+const OF_MYSQL: [Step; 4] = [
+    Step { comment: "!50700", has: |number| matches!(number, 248..=250) },
+    Step { comment: "!80000", has: |number| matches!(number, 76 | 255..=307) },
+    Step { comment: "!80017", has: |number| number == 309 },
+    Step { comment: "!80030", has: |number| matches!(number, 308..=323) },
+];
+const OF_MARIADB: [Step; 4] = [
+    Step { comment: "M!100002", has: |number| matches!(number, 576..=578 | 608..=610 | 640..=738) },
+    Step { comment: "M!100200", has: |number| matches!(number, 1024..2048) },
+    Step { comment: "M!101000", has: |number| number >= 2048 },
+    // 11.4.5 has MySQL's too, and not all of 11.7 may.
+    Step {
+        comment: "M!110800",
+        has: |number| matches!(number, 579 | 611 | 255..=271 | 273..=275 | 277..=294 | 296..=298 | 300 | 305 | 309),
+    },
 ];
 
-/// The nearest to the collation with this number, if only one vendor has it. Source: `information_schema.COLLATIONS` of MariaDB 10.11 and
-/// 11.8 and of MySQL 9.7.
-pub(super) fn nearest(number: u16) -> Option<Nearest> {
-    let of_mysql = |base, collation: &'static str| Nearest {
-        base,
-        own: "!80000",
-        other: "M!100200",
-        collation: collation.into(),
-    };
-    let of_mariadb = |base, own, collation: &'static str| Nearest {
-        base,
-        own,
-        other: "!80000",
-        collation: collation.into(),
-    };
-    match number {
-        76 => return Some(of_mysql(33, "utf8mb3_general_ci")),
-        309 => return Some(of_mysql(46, "utf8mb4_nopad_bin")),
-        // These ignore accents and case. The others do not: on MariaDB the bytes tell as many texts apart.
-        255..=277 | 306 | 310 | 312 | 314 | 316 | 318 | 320 | 322 => {
-            return Some(of_mysql(224, "utf8mb4_unicode_520_nopad_ci"));
-        }
-        278..=323 => return Some(of_mysql(46, "utf8mb4_nopad_bin")),
-        1024..2048 => {
-            let (base, collation) = (number - NO_PAD, no_pad(number).into());
-            return Some(Nearest { base, own: "M!100200", other: "!80000", collation });
-        }
-        _ => {}
-    }
-    if let Some(of) = UNICODE.iter().find(|of| of.mysql_croatian == number) {
-        return Some(of_mysql(of.unicode, of.croatian));
-    }
-    if let Some(of) = UNICODE.iter().find(|of| (of.old..of.old + 4).contains(&number)) {
-        let collation = if number == of.old { of.croatian } else { of.unicode_520 };
-        return Some(of_mariadb(of.unicode, "M!100002", collation));
-    }
-    let of = UNICODE.iter().find(|of| (of.new..of.new + 200).contains(&number))?;
-    // The lowest two bits tell whether case and accents count.
-    let collation = match (of.new, number & 3) {
-        (2304, 0) => "utf8mb4_0900_ai_ci",
-        (2304, 2) => "utf8mb4_0900_as_ci",
-        (2304, _) => "utf8mb4_0900_as_cs",
-        (_, 0) => of.unicode_520,
-        _ => of.bin,
-    };
-    let base = if number & 3 == 0 { of.unicode } else { of.bytes };
-    Some(of_mariadb(base, "M!101000", collation))
+/// What to tell servers that are to set this collation, in the order in which they read it; each takes the last. `None` if no server is known to
+/// have one like it.
+pub(super) fn on_all_servers(name: &str) -> Vec<Told> {
+    let mut found = Vec::new();
+    let shared = take(name, Vendor::MySql, &[], &SHARED, None, &mut found);
+    take(name, Vendor::MySql, &SHARED, &OF_MYSQL, shared, &mut found);
+    take(name, Vendor::MariaDb, &SHARED, &OF_MARIADB, shared, &mut found);
+    found
 }
 
-/// MariaDB's number of a collation that takes spaces at the end for a difference is so much above that of the one that does not.
-const NO_PAD: u16 = 1024;
-
-/// What MySQL has in place of such a one.
-fn no_pad(number: u16) -> String {
-    match number - NO_PAD {
-        46 => "utf8mb4_0900_bin".into(),
-        45 | 224 | 246 => "utf8mb4_0900_ai_ci".into(),
-        padded => padded.to_string(),
+/// Goes through the steps behind those `before`, at whose end a server has `last`.
+fn take(
+    name: &str,
+    vendor: Vendor,
+    before: &[Step],
+    steps: &[Step],
+    mut last: Option<u16>,
+    found: &mut Vec<Told>,
+) -> Option<u16> {
+    for (at, step) in steps.iter().enumerate() {
+        let has = |name: &str| {
+            let mut known = before.iter().chain(&steps[..=at]);
+            numbers::number(name, vendor).is_some_and(|number| known.any(|step| (step.has)(number)))
+        };
+        let Some(number) = named(name, has).and_then(|name| numbers::number(&name, vendor)) else { continue };
+        if last != Some(number) {
+            last = Some(number);
+            found.push(Told { comment: step.comment, number });
+        }
     }
+    last
+}
+
+/// The name of this collation or of the nearest on the server that has these.
+pub(super) fn on_server(name: &str, known: &BTreeSet<String>) -> Option<String> {
+    named(name, |name| known.contains(name))
+}
+
+fn named(name: &str, has: impl Fn(&str) -> bool) -> Option<String> {
+    if has(name) { Some(name.to_owned()) } else { nearest(name, has).map(|nearest| nearest.name) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn told(name: &str) -> Vec<(&'static str, u16)> {
+        on_all_servers(name).into_iter().map(|told| (told.comment, told.number)).collect()
+    }
+
     #[test]
-    fn collations_of_one_vendor_only() {
-        for (number, own, collation) in [
-            (255, "!80000", "utf8mb4_unicode_520_nopad_ci"),
-            (309, "!80000", "utf8mb4_nopad_bin"),
-            (213, "!80000", "utf8mb3_croatian_ci"),
-            (76, "!80000", "utf8mb3_general_ci"),
-            (576, "M!100002", "utf8mb3_croatian_ci"),
-            (738, "M!100002", "utf32_unicode_520_ci"),
-            (611, "M!100002", "utf8mb4_unicode_520_ci"),
-            (1032, "M!100200", "8"),
-            (1070, "M!100200", "utf8mb4_0900_bin"),
-            (1069, "M!100200", "utf8mb4_0900_ai_ci"),
-            (2048, "M!101000", "utf8mb3_unicode_520_ci"),
-            (2051, "M!101000", "utf8mb3_bin"),
-            (2304, "M!101000", "utf8mb4_0900_ai_ci"),
-            (2305, "M!101000", "utf8mb4_0900_as_cs"),
-            (2314, "M!101000", "utf8mb4_0900_as_ci"),
-            (3271, "M!101000", "utf32_bin"),
-        ] {
-            let found = nearest(number).map(|nearest| (nearest.own, nearest.collation));
-            assert_eq!(found, Some((own, collation.into())), "{number}");
-        }
-        for number in [8, 33, 45, 46, 63, 83, 214, 224, 246, 248, 3272] {
-            assert_eq!(nearest(number), None, "{number}");
-        }
+    fn each_server_is_told_the_nearest_that_it_has() {
+        assert_eq!(told("latin1_swedish_ci"), [("", 8)]);
+        assert_eq!(told("utf8mb4_general_ci"), [("", 45)]);
+        // utf8mb4_unicode_ci, utf8mb4_unicode_520_ci
+        assert_eq!(told("utf8mb4_unicode_520_ci"), [("", 224), ("!50605", 246)]);
+        let nopad = [("M!100200", 1270), ("M!101000", 2308), ("M!110800", 255)];
+        let of_unicode_9 = [&[("", 224), ("!50605", 246), ("!80000", 255)][..], &nopad].concat();
+        assert_eq!(told("utf8mb4_0900_ai_ci"), of_unicode_9);
+        // utf8mb4_swedish_ci, utf8mb4_uca1400_swedish_nopad_ai_ci
+        assert_eq!(
+            told("utf8mb4_sv_0900_ai_ci"),
+            [("", 232), ("!80000", 264), ("M!101000", 2372), ("M!110800", 264)]
+        );
+        assert_eq!(told("utf8mb4_uca1400_swedish_as_cs"), [("", 46), ("!80000", 287), ("M!101000", 2371)]);
+        assert_eq!(
+            told("utf8mb4_uca1400_ai_ci"),
+            [("", 224), ("!50605", 246), ("!80000", 255), ("M!101000", 2304)]
+        );
+        assert_eq!(
+            told("utf8mb4_0900_bin"),
+            [("", 46), ("!80017", 309), ("M!100200", 1070), ("M!110800", 309)]
+        );
+        assert_eq!(told("latin1_swedish_nopad_ci"), [("", 8), ("M!100200", 1032)]);
+        assert_eq!(told("utf8mb3_tolower_ci"), [("", 33), ("!80000", 76)]);
+        assert_eq!(told("utf8mb4_croatian_ci"), [("", 224), ("!50605", 245), ("M!100002", 608)]);
+        assert_eq!(told("gb18030_bin"), [("!50700", 249)]);
+        assert_eq!(told("klingon_ci"), []);
+    }
+
+    #[test]
+    fn one_server_is_told_a_name() {
+        let of_5_5 = ["utf8_general_ci", "utf8mb4_unicode_ci"].map(str::to_owned).into();
+        assert_eq!(on_server("utf8mb3_general_ci", &of_5_5).as_deref(), Some("utf8_general_ci"));
+        assert_eq!(on_server("utf8mb4_0900_ai_ci", &of_5_5).as_deref(), Some("utf8mb4_unicode_ci"));
+        assert_eq!(on_server("gb18030_bin", &of_5_5), None);
     }
 }

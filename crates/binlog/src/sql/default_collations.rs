@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use drover_db::Vendor;
+use drover_db::collations::{self, defaults::SETS};
+
 use crate::event::{Query, Setting};
 use crate::log::{Format, Short};
 
@@ -21,22 +24,6 @@ pub(crate) enum DefaultCollations<'a> {
 
 const UTF8MB4_GENERAL_CI: u16 = 45;
 const UTF8MB4_0900_AI_CI: u16 = 255;
-/// Where MariaDB's numbers of the collations of Unicode 14 begin, and of which character set they are.
-const UCA1400: [(u16, &str); 5] =
-    [(2048, "utf8mb3"), (2304, "utf8mb4"), (2560, "ucs2"), (2816, "utf16"), (3072, "utf32")];
-/// What else is a default somewhere.
-const OTHERS: [(u16, &str); 9] = [
-    (46, "bin"),
-    (83, "bin"),
-    (192, "unicode_ci"),
-    (224, "unicode_ci"),
-    (214, "unicode_520_ci"),
-    (246, "unicode_520_ci"),
-    (255, "0900_ai_ci"),
-    (305, "0900_as_ci"),
-    (278, "0900_as_cs"),
-];
-
 impl<'a> DefaultCollations<'a> {
     /// Those of the session of this statement.
     ///
@@ -56,29 +43,37 @@ impl<'a> DefaultCollations<'a> {
         }
     }
 
+    /// The character sets that may have another collation than on other servers.
+    pub(crate) fn sets(self) -> Vec<&'static str> {
+        let mut sets = SETS.to_vec();
+        if let Self::MariaDb(pairs) = self {
+            sets.extend(numbers(pairs).filter_map(|(of, _)| charset::name(of.into())));
+        }
+        sets
+    }
+
     /// The collation of this character set, if it is known.
     pub(crate) fn of_set(self, set: &str) -> Option<String> {
-        let rest = match self.number(set) {
-            None => "general_ci".to_owned(),
-            Some(number) => suffix(number)?,
-        };
-        Some(format!("{set}_{rest}"))
+        match self.number(set) {
+            Some((number, vendor)) => collations::numbers::name(number, vendor),
+            None => SETS.contains(&set).then(|| format!("{set}_general_ci")),
+        }
     }
 
     /// The number of the collation of this character set, unless it is the one that all servers had once.
-    fn number(self, set: &str) -> Option<u16> {
+    fn number(self, set: &str) -> Option<(u16, Vendor)> {
         match self {
-            Self::MySql(number) => (set == "utf8mb4" && number != UTF8MB4_GENERAL_CI).then_some(number),
+            Self::MySql(number) => (set == "utf8mb4").then_some((number, Vendor::MySql)),
             Self::MariaDb(pairs) => numbers(pairs)
                 .find(|&(of, _)| charset::name(of.into()) == Some(set))
-                .map(|(_, number)| number)
-                .filter(|&number| suffix(number).as_deref() != Some("general_ci")),
+                .map(|(_, number)| (number, Vendor::MariaDb)),
         }
     }
 
     /// As `default_collation_for_utf8mb4` takes it, which knows two.
     pub(super) fn on_mysql(self) -> Vec<u8> {
-        let number = self.number("utf8mb4").map_or(UTF8MB4_GENERAL_CI, |_| UTF8MB4_0900_AI_CI);
+        let is_older = self.number("utf8mb4").is_none_or(|(number, _)| number == UTF8MB4_GENERAL_CI);
+        let number = if is_older { UTF8MB4_GENERAL_CI } else { UTF8MB4_0900_AI_CI };
         number.to_string().into_bytes()
     }
 
@@ -109,27 +104,6 @@ fn numbers(pairs: &[u8]) -> impl Iterator<Item = (u16, u16)> {
     pairs
         .chunks_exact(4)
         .map(|pair| (u16::from_le_bytes([pair[0], pair[1]]), u16::from_le_bytes([pair[2], pair[3]])))
-}
-
-/// What a collation is called behind the name of its character set. Source: `information_schema.COLLATIONS` of MariaDB 11.8 and MySQL 9.7;
-/// in the numbers of Unicode 14, bits tell of spaces at the end, accents and case.
-fn suffix(number: u16) -> Option<String> {
-    const GENERAL: [u16; 5] = [33, 35, 45, 54, 60];
-    if GENERAL.contains(&number) {
-        return Some("general_ci".into());
-    }
-    if let Some((first, _)) = UCA1400.iter().find(|(first, _)| (*first..first + 8).contains(&number)) {
-        let bits = number - first;
-        let word =
-            |bit: u16, set: &'static str, clear: &'static str| if bits & bit != 0 { set } else { clear };
-        return Some(format!(
-            "uca1400_{}{}{}",
-            word(4, "nopad_", ""),
-            word(2, "as_", "ai_"),
-            word(1, "cs", "ci")
-        ));
-    }
-    OTHERS.iter().find(|(other, _)| *other == number).map(|(_, rest)| (*rest).to_owned())
 }
 
 #[cfg(test)]
@@ -170,5 +144,11 @@ mod tests {
         assert_eq!(mariadb.of_set("utf8mb3").as_deref(), Some("utf8mb3_uca1400_ai_ci"));
         assert_eq!(mariadb.of_set("utf8mb4").as_deref(), Some("utf8mb4_uca1400_as_cs"));
         assert_eq!(mariadb.of_set("utf16").as_deref(), Some("utf16_general_ci"));
+        assert_eq!(mariadb.of_set("latin1"), None);
+        // utf8mb4=utf8mb4_swedish_ci, latin1=latin1_german1_ci
+        let chosen = of("11.8.2-MariaDB", &[131, 2, 45, 0, 232, 0, 8, 0, 5, 0]);
+        assert_eq!(chosen.of_set("utf8mb4").as_deref(), Some("utf8mb4_swedish_ci"));
+        assert_eq!(chosen.of_set("latin1").as_deref(), Some("latin1_german1_ci"));
+        assert!(chosen.sets().ends_with(&["utf8mb4", "latin1"]));
     }
 }

@@ -3,15 +3,19 @@
 //!
 //! Sources: MySQL and MariaDB `sql/log_event.cc`, `Query_log_event::print_query_header()`.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::sync::Arc;
 
+use drover_db::Vendor;
+use drover_db::collations::numbers;
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
 
 use crate::event::{Query, Rows, Setting};
 use crate::log::{Format, Header, Short};
 
 use super::charset;
-use super::collations::{Nearest, nearest};
+use super::collations::{Told, on_all_servers, on_server};
 use super::default_collations::DefaultCollations;
 use super::modes::Modes;
 use super::text::{push_name, push_quoted};
@@ -26,6 +30,8 @@ pub(crate) struct Session {
     depends_on_thread: bool,
     /// Each variable that was set, with its value as it was written.
     set: Vec<(&'static str, Vec<u8>)>,
+    /// The collations that the server has, where it is known which one it is.
+    collations: Option<Arc<BTreeSet<String>>>,
 }
 
 /// Bits of [`Setting::Flags`], the variable each stands for, and its value when the bit is set. That of `autocommit`, `1 << 19`, is left
@@ -75,6 +81,11 @@ const ROWS_MODE: &[u8] = b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'";
 const STRICT_ROWS_MODE: &[u8] = b"'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES'";
 
 impl Session {
+    /// One of a server that has these collations.
+    pub(crate) fn of_server(collations: Arc<BTreeSet<String>>) -> Self {
+        Self { collations: Some(collations), ..Self::default() }
+    }
+
     /// Writes the statements that must come before this one, each ended by `;` and a newline.
     pub(crate) fn prepare(
         &mut self,
@@ -93,6 +104,7 @@ impl Session {
         let mut micros = None;
         let mut changes = Changes::of(self, out);
         changes.modes = Modes::of(query, format);
+        changes.vendor = format.vendor();
         let defaults = DefaultCollations::of(query, format)?;
         changes.set(UTF8MB4_COLLATION, defaults.on_mysql());
         changes.set(CHARSET_COLLATIONS, defaults.on_mariadb());
@@ -163,7 +175,8 @@ impl Session {
 
     /// The statements that set a session to the same again.
     pub(crate) fn again(&self) -> Vec<u8> {
-        let (mut out, mut new) = (Vec::new(), Self::default());
+        let (mut out, mut new) =
+            (Vec::new(), Self { collations: self.collations.clone(), ..Self::default() });
         if let Some(schema) = &self.schema {
             new.use_schema(schema, &mut out);
         }
@@ -172,8 +185,9 @@ impl Session {
         }
         let mut changes = Changes::of(&mut new, &mut out);
         for (name, value) in self.set.iter().filter(|(_, value)| value != UNKNOWN) {
-            match std::str::from_utf8(value).ok().and_then(|number| number.parse().ok()) {
-                Some(number) if name.starts_with("collation_") => changes.set_collation(name, number),
+            let is_collation = name.starts_with("collation_") && value.contains(&b'_');
+            match std::str::from_utf8(value) {
+                Ok(collation) if is_collation => changes.set_named(name, collation),
                 _ => changes.set(name, value.clone()),
             }
         }
@@ -192,8 +206,9 @@ impl Session {
     }
 
     /// Makes this the collation of what has none of its own.
-    pub(crate) fn collation(&mut self, number: u16, out: &mut Vec<u8>) {
+    pub(crate) fn collation(&mut self, number: u16, vendor: Vendor, out: &mut Vec<u8>) {
         let mut changes = Changes::of(self, out);
+        changes.vendor = vendor;
         changes.set_collation("collation_connection", number);
         changes.end();
     }
@@ -276,6 +291,8 @@ struct Changes<'a> {
     out: &'a mut Vec<u8>,
     any: bool,
     modes: Modes,
+    /// That of the logs' server.
+    vendor: Vendor,
     /// Statements behind it.
     behind: Vec<u8>,
 }
@@ -376,19 +393,37 @@ impl Changes<'_> {
     }
 
     fn of<'c>(session: &'c mut Session, out: &'c mut Vec<u8>) -> Changes<'c> {
-        Changes { session, out, any: false, modes: Modes::default(), behind: Vec::new() }
+        let (modes, vendor) = (Modes::default(), Vendor::MySql);
+        Changes { session, out, any: false, modes, vendor, behind: Vec::new() }
     }
 
-    /// Sets a collation by its number; one that only one vendor has is the nearest on a server of the other.
+    /// Sets a collation of which the logs' server told its number.
     fn set_collation(&mut self, variable: &'static str, number: u16) {
-        let value = number.to_string().into_bytes();
-        let Some(Nearest { base, own, other, collation }) = nearest(number) else {
-            return self.set(variable, value);
-        };
-        if self.remember(variable, &value) {
-            self.assign_everywhere(variable, base.to_string().as_bytes());
-            self.assign_on(&[own], variable, &value);
-            self.assign_on(&[other], variable, collation.as_bytes());
+        match numbers::name(number, self.vendor) {
+            Some(name) => self.set_named(variable, &name),
+            None => self.set(variable, number.to_string().into_bytes()),
+        }
+    }
+
+    /// Sets a collation, or on servers that lack it the nearest. Where there is none, the server says what it lacks.
+    fn set_named(&mut self, variable: &'static str, name: &str) {
+        if !self.remember(variable, name.as_bytes()) {
+            return;
+        }
+        if let Some(known) = &self.session.collations {
+            let name = on_server(name, known).unwrap_or_else(|| name.to_owned());
+            return self.assign_everywhere(variable, name.as_bytes());
+        }
+        let told = on_all_servers(name);
+        if told.first().is_none_or(|told| !told.comment.is_empty()) {
+            self.assign_everywhere(variable, name.as_bytes());
+        }
+        for Told { comment, number } in told {
+            let number = number.to_string().into_bytes();
+            match comment {
+                "" => self.assign_everywhere(variable, &number),
+                comment => self.assign_on(&[comment], variable, &number),
+            }
         }
     }
 

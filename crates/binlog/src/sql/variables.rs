@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use crate::chain::Trouble;
 use crate::event::{UserValue, UserVar};
-use crate::log::Cursor;
+use crate::log::{Cursor, Format};
 
 use super::charset;
 use super::session::Session;
@@ -17,13 +17,15 @@ const BINARY: u32 = 63;
 /// another one before.
 pub(super) fn push_variable(
     variable: &UserVar<'_>,
+    format: &Format,
     session: &mut Session,
     out: &mut Vec<u8>,
 ) -> Result<(), Trouble> {
     if let Some(UserValue { kind: 0, collation, .. }) = variable.value
         && collation != BINARY
     {
-        session.collation(u16::try_from(collation).map_err(|_| Trouble::Malformed)?, out);
+        let number = u16::try_from(collation).map_err(|_| Trouble::Malformed)?;
+        session.collation(number, format.vendor(), out);
     }
     out.extend_from_slice(b"SET @");
     push_name(variable.name, out);

@@ -59,6 +59,18 @@ pub fn of_connection(
     Ok(found)
 }
 
+/// What it takes for each of its character sets, by the sets' full names.
+///
+/// # Errors
+/// What the server or the connection says.
+pub fn of_all(connection: &mut Connection) -> Result<BTreeMap<String, String>> {
+    let sets = "SELECT CHARACTER_SET_NAME, DEFAULT_COLLATE_NAME FROM information_schema.CHARACTER_SETS";
+    let rows = connection.query(sets)?.into_iter();
+    let mut found: BTreeMap<_, _> = rows.map(|row| (full_name(&row.string(0)), row.string(1))).collect();
+    found.extend(of_connection(connection, SETS)?);
+    Ok(found)
+}
+
 /// A conversion of text into a character set whose collation is another one on the target, and which was left as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversion {

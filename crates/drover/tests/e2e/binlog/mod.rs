@@ -3,6 +3,7 @@
 mod across;
 mod applied;
 mod chosen;
+mod collations;
 mod corpus;
 mod cost;
 mod cost_safety;

@@ -11,25 +11,29 @@ use crate::drover::{drover_on, restore, run};
 use crate::reach;
 use crate::servers::start_of;
 
-fn sql(server: &Server, text: &str) -> Vec<Vec<String>> {
+pub(super) fn sql(server: &Server, text: &str) -> Vec<Vec<String>> {
     reach::sql(server, "mysql", text)
 }
 
-/// The vendor of a name of [`start_of`]; `newest` is MySQL's.
-fn flavour(name: &str) -> Flavour {
-    if name.starts_with("mariadb") { Flavour::MariaDb } else { Flavour::MySql }
+/// A server by its name; `newest` is MySQL's, and MariaDB 10.11 the system's own.
+fn start_named(name: &str, options: &[&str]) -> Option<Server> {
+    match name {
+        "mariadb-10.11" => start_of(Flavour::MariaDb, "newest", options),
+        name if name.starts_with("mariadb") => start_of(Flavour::MariaDb, name, options),
+        name => start_of(Flavour::MySql, name, options),
+    }
 }
 
 /// A server that logs statements, and one to apply them to, if tests may use both.
-fn pair(from: &str, to: &str, options: &[&str]) -> Option<(Server, Server)> {
+pub(super) fn pair(from: &str, to: &str, options: &[&str]) -> Option<(Server, Server)> {
     let logs = ["--server-id=11", "--log-bin=bin", "--binlog-format=STATEMENT"];
-    let source = start_of(flavour(from), from, &logs)?;
-    let target = start_of(flavour(to), to, &[&["--server-id=12"], options].concat())?;
+    let source = start_named(from, &logs)?;
+    let target = start_named(to, &[&["--server-id=12"], options].concat())?;
     Some((source, target))
 }
 
 /// The log of what is done.
-fn logged(server: &Server, work: &str) -> PathBuf {
+pub(super) fn logged(server: &Server, work: &str) -> PathBuf {
     sql(server, &format!("FLUSH LOGS; {work}; FLUSH LOGS"));
     let logs = sql(server, "SHOW BINARY LOGS");
     server.datadir().join(&logs[logs.len() - 2][0])
