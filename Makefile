@@ -23,10 +23,11 @@ reach: setup ## Try every source, target and feature on all twelve servers, upgr
 soak: setup reach ## Storms for an hour (SOAK_MINUTES), and all of reach
 	@scripts/soak
 
-lint: ## Formatting and clippy, warnings denied
+lint: ## Formatting, clippy with warnings denied, and the layout: who needs whom, and how long files and functions are
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --document-private-items --quiet
+	scripts/layers
 
 deny: ## Licences, sources and duplicates of dependencies
 	@command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked

@@ -159,7 +159,7 @@ pub(super) mod tests {
     }
 
     /// A point with these times in each repeat.
-    pub(in crate::malloc) fn point(bytes: u64, ns: &[f64], faults: f64) -> Point {
+    pub(in super::super) fn point(bytes: u64, ns: &[f64], faults: f64) -> Point {
         Point {
             bytes,
             ns: ns.to_vec(),

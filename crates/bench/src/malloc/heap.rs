@@ -92,24 +92,24 @@ mod glibc {
     use libc::c_int;
 
     /// Maps each block from this size on, in bytes with its header, whatever is freed; whether glibc does so now.
-    pub(in crate::malloc) fn set_threshold(bytes: c_int) -> bool {
+    pub(in super::super) fn set_threshold(bytes: c_int) -> bool {
         // SAFETY: mallopt takes any number, and says if it does not like it.
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) == 1 }
     }
 
     /// Maps no block; whether glibc does so now.
-    pub(in crate::malloc) fn never_map() -> bool {
+    pub(in super::super) fn never_map() -> bool {
         // SAFETY: as above.
         unsafe { libc::mallopt(libc::M_MMAP_MAX, 0) == 1 }
     }
 
     /// How many blocks are mappings of their own now.
-    pub(in crate::malloc) fn mappings() -> i64 {
+    pub(in super::super) fn mappings() -> i64 {
         i64::from(information().hblks)
     }
 
     /// How many bytes are free at the heap's end, where blocks come from that have no other place.
-    pub(in crate::malloc) fn end_bytes() -> usize {
+    pub(in super::super) fn end_bytes() -> usize {
         // It is an unsigned number that glibc put into a signed field.
         information().keepcost as u32 as usize
     }
@@ -126,19 +126,19 @@ mod glibc {
 mod other {
     use libc::c_int;
 
-    pub(in crate::malloc) fn set_threshold(_bytes: c_int) -> bool {
+    pub(in super::super) fn set_threshold(_bytes: c_int) -> bool {
         false
     }
 
-    pub(in crate::malloc) fn never_map() -> bool {
+    pub(in super::super) fn never_map() -> bool {
         false
     }
 
-    pub(in crate::malloc) fn mappings() -> i64 {
+    pub(in super::super) fn mappings() -> i64 {
         0
     }
 
-    pub(in crate::malloc) fn end_bytes() -> usize {
+    pub(in super::super) fn end_bytes() -> usize {
         0
     }
 }

@@ -1,16 +1,27 @@
 //! The result as a page.
 
+use std::path::Path;
+
 use drover_report::{Axis, Block, Cell, Column, Figures, Lines, Page, Section, Table};
 use drover_units::Unit;
 
 use super::args::Way;
 use super::curve::Curve;
-use super::server::ServerMemory;
+use super::detail::{MallocDetail, OF_2007};
+use super::server::{Buffer, BufferCost, ServerMemory};
 use super::sweep::{TABLE, cost_name, size_name};
-use super::{MallocDetail, OF_2007};
+use crate::Result;
 use crate::report::Report;
 
-pub(super) fn page(report: &Report<MallocDetail>) -> Page {
+/// Writes the result as a page.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_page(report: &Report<MallocDetail>, path: &Path) -> Result<()> {
+    crate::page::write(&page(report), path)
+}
+
+fn page(report: &Report<MallocDetail>) -> Page {
     let detail = &report.detail;
     let page = crate::page::page("What an allocation costs", report)
         .section(Section::new("").with(figures(detail)).with(Block::Text(detail.finding() + ".")))
@@ -79,7 +90,7 @@ fn chart(detail: &MallocDetail, touched: bool, of_others: bool) -> Lines {
 /// A point for each buffer of the server on the first curve that it lies on.
 fn marks(lines: &mut Lines, server: &ServerMemory, touched: bool) {
     const GAP: (f64, f64) = (f64::NAN, f64::NAN);
-    let place = |buffer: &super::Buffer| {
+    let place = |buffer: &Buffer| {
         let cost = buffer.costs.iter().find(|cost| cost.is_touched == touched)?;
         Some((buffer.bytes as f64, cost.ns * 1e-9))
     };
@@ -148,7 +159,7 @@ fn buffers(server: &ServerMemory) -> Section {
     let mut table = Table::new("", first.into_iter().chain(columns)).whole();
     for buffer in &server.buffers {
         let is = if buffer.is_limit { "at most" } else { "as a whole" };
-        let costs = names.iter().map(|name| Cell::from(buffer.on(name).map(super::BufferCost::text)));
+        let costs = names.iter().map(|name| Cell::from(buffer.on(name).map(BufferCost::text)));
         let first = [buffer.name.clone(), size_name(buffer.bytes), is.to_owned()].map(Cell::Text);
         table.row(first.into_iter().chain(costs));
     }
@@ -165,7 +176,6 @@ fn measures(report: &Report<MallocDetail>) -> Section {
 mod tests {
     use super::super::allocators::Allocator;
     use super::super::curve::tests::point;
-    use super::super::{Buffer, BufferCost};
     use super::*;
     use crate::environment::Environment;
     use crate::report::Begun;

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::stat::{LogReport, Span, StatReport, TransactionReport};
+use crate::stat::{Cause, Charged, LogReport, Span, StatReport, TransactionReport};
 
 use super::cures::{Basis, COUNT, Cure};
 use super::link::{LagReport, LagSpan};
 use super::model::Model;
 use super::safety::SafetyVerdict;
 use super::shape::KeySource;
+use super::text::Statement;
 
 /// What some logs cost, and what they would cost.
 #[derive(Debug, Serialize)]
@@ -178,23 +179,11 @@ impl CostReport {
             span_seconds,
             spans: spans.into_iter().map(|span| span.only(&shown)).collect(),
         });
-        let mut by_text = texts.all;
-        let statements = statements.into_sorted().into_iter().filter_map(|charged| {
-            let crate::stat::Cause::Text(id) = charged.cause else { return None };
-            let statement = by_text.get_mut(id)?;
-            Some(StatementCost {
-                text: std::mem::take(&mut statement.text),
-                bytes: charged.bytes,
-                count: charged.events.iter().sum(),
-                transactions: charged.transactions,
-                verdict: statement.verdict.clone(),
-            })
-        });
         let (span_seconds, minutes) = minutes.into_spans();
         Self {
             cures: cures.collect(),
             link,
-            statements: statements.collect(),
+            statements: costs_of(statements.into_sorted(), texts.all),
             without_statement: without_statement + magic,
             minutes: Minutes { span_seconds, spans: minutes },
             tables: sorted(tables, &stat),
@@ -205,6 +194,22 @@ impl CostReport {
             is_mariadb,
         }
     }
+}
+
+/// What the statements cost, the dearest first.
+fn costs_of(charged: Vec<Charged>, mut texts: Vec<Statement>) -> Vec<StatementCost> {
+    let cost = |charged: Charged| {
+        let Cause::Text(id) = charged.cause else { return None };
+        let statement = texts.get_mut(id)?;
+        Some(StatementCost {
+            text: std::mem::take(&mut statement.text),
+            bytes: charged.bytes,
+            count: charged.events.iter().sum(),
+            transactions: charged.transactions,
+            verdict: statement.verdict.clone(),
+        })
+    };
+    charged.into_iter().filter_map(cost).collect()
 }
 
 impl LagSpan {

@@ -10,7 +10,7 @@ mod rate;
 mod report;
 mod tally;
 
-pub(crate) use causes::{Cause, Causes};
+pub(crate) use causes::{Cause, Causes, Charged};
 pub(crate) use rate::{Rate, Span};
 pub use report::StatReport;
 pub(crate) use report::{LogReport, TransactionReport};
