@@ -6,18 +6,20 @@
 use std::collections::BTreeSet;
 
 use drover_db::sql::{Dialect, Token, tokens_in_comments};
-use drover_db::{Connection, quote};
+use drover_db::{Connection, er, quote};
 
 /// Errors that say that what a statement would do was done: something exists that it makes, or does not that it drops.
-/// Source: MySQL `share/messages_to_clients.txt`, MariaDB `sql/share/errmsg-utf8.txt`.
+#[rustfmt::skip]
 pub(super) const ALREADY_SO: [u16; 27] = [
-    1007, 1008, // databases
-    1050, 1051, 1146, 1060, 1061, 1091, 1068, 1072, 1826, 1054, // tables, columns, keys
-    1304, 1305, 1359, 1360, 1537, 1539, // programs
-    1396, 1141, 1125, 1128, // accounts, functions
-    1517, 1507, // partitions
-    1397, 1440, // prepared transactions that were ended, or prepared
-    4163, // a sequence
+    er::DB_CREATE_EXISTS, er::DB_DROP_EXISTS,
+    er::TABLE_EXISTS, er::BAD_TABLE, er::NO_SUCH_TABLE, er::DUP_FIELDNAME, er::DUP_KEYNAME, er::CANT_DROP_FIELD_OR_KEY,
+    er::MULTIPLE_PRI_KEY, er::KEY_COLUMN_DOES_NOT_EXIST, er::DUP_CONSTRAINT_NAME, er::BAD_FIELD,
+    er::SP_ALREADY_EXISTS, er::SP_DOES_NOT_EXIST, er::TRG_ALREADY_EXISTS, er::TRG_DOES_NOT_EXIST, er::EVENT_ALREADY_EXISTS,
+    er::EVENT_DOES_NOT_EXIST,
+    er::CANNOT_USER, er::NONEXISTING_GRANT, er::UDF_EXISTS, er::FUNCTION_NOT_DEFINED,
+    er::SAME_NAME_PARTITION, er::DROP_PARTITION_NON_EXISTENT,
+    er::XAER_NOTA, er::XAER_DUPID,
+    er::UNKNOWN_SEQUENCES,
 ];
 
 /// What a statement is, as far as it matters to who commits.

@@ -44,8 +44,23 @@ const PASSED_OVER: [u16; 9] = [
 ];
 /// Warnings of values that were not kept as they were, among those of statements that also define something: NULL, out of range, cut
 /// off, of another type or character set, and in keys twice.
-const OF_VALUES: [u16; 15] =
-    [1048, 1062, 1263, 1264, 1265, 1292, 1300, 1365, 1366, 1406, 1411, 1416, 1441, 1690, 1977];
+const OF_VALUES: [u16; 15] = [
+    er::BAD_NULL_ERROR,
+    er::DUP_ENTRY,
+    er::WARN_NULL_TO_NOTNULL,
+    er::WARN_DATA_OUT_OF_RANGE,
+    er::WARN_DATA_TRUNCATED,
+    er::TRUNCATED_WRONG_VALUE,
+    er::INVALID_CHARACTER_STRING,
+    er::DIVISION_BY_ZERO,
+    er::TRUNCATED_WRONG_VALUE_FOR_FIELD,
+    er::DATA_TOO_LONG,
+    er::WRONG_VALUE_FOR_TYPE,
+    er::CANT_CREATE_GEOMETRY_OBJECT,
+    er::DATETIME_FUNCTION_OVERFLOW,
+    er::DATA_OUT_OF_RANGE,
+    er::CANNOT_CONVERT_CHARACTER,
+];
 /// In the place of the code of a warning that the server does not list.
 const UNKNOWN: u16 = 0;
 /// Warnings of one statement that are kept.
