@@ -84,12 +84,27 @@ pub enum Error {
         /// What a person can do about it.
         hint: &'static str,
     },
+    /// Something cannot be watched, or a limit is exceeded that ends the work.
+    #[error("{0}")]
+    Throttle(drover_throttle::Error),
     /// A person or a signal stopped the work.
     #[error("stopped by a signal")]
     Stopped,
     /// The same, where what was done so far is noted.
     #[error("stopped by a signal")]
     StoppedMidway,
+}
+
+impl From<drover_throttle::Error> for Error {
+    fn from(error: drover_throttle::Error) -> Self {
+        match error {
+            drover_throttle::Error::Server { doing, source } => {
+                Self::Target { doing: doing.into(), source: Box::new(source) }
+            }
+            drover_throttle::Error::Stopped => Self::Stopped,
+            other => Self::Throttle(other),
+        }
+    }
 }
 
 impl Error {
@@ -170,6 +185,7 @@ impl Error {
             }
             Self::Target { source, .. } => target_hint(source),
             Self::Found { hint, .. } => hint.clone(),
+            Self::Throttle(error) => error.hint(),
             Self::Refused { hint, .. } => Some((*hint).into()),
             Self::StoppedMidway => Some("the same command with --resume resumes it".into()),
             _ => None,

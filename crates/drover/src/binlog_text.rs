@@ -6,6 +6,8 @@ use drover_binlog::{ReplayReport, StatReport};
 use drover_report::plain::one_line;
 use drover_units::show::{bytes, count, things};
 
+use crate::report::paused;
+
 /// What was applied, as a person reads it.
 pub(crate) fn replay_text(replay: &ReplayReport) -> String {
     let mut out = String::new();
@@ -17,12 +19,13 @@ pub(crate) fn replay_text(replay: &ReplayReport) -> String {
     };
     let _ = writeln!(
         out,
-        "{} {done}: {}, {}, {}; {} of logs",
+        "{} {done}: {}, {}, {}; {} of logs{}",
         things(replay.transactions, "transaction"),
         things(replay.row_events, "row event"),
         things(replay.statements, "statement"),
         things(replay.loads, "file"),
         bytes(replay.bytes),
+        paused(replay.paused_seconds),
     );
     if replay.applied_before > 0 {
         let before = things(replay.applied_before, "transaction");

@@ -191,7 +191,7 @@ pub(crate) fn accounts(users: &UsersReport, created: &str) -> Vec<String> {
 }
 
 /// For how long a limit let the work wait.
-fn paused(time: f64) -> String {
+pub(crate) fn paused(time: f64) -> String {
     if time > 0.0 { format!(", paused for {}", seconds(time)) } else { String::new() }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::mpsc::SyncSender;
 
+use drover_throttle::Throttle;
+
 use crate::{Error, Result};
 
 use super::destination::SideSession;
@@ -14,13 +16,21 @@ use super::transaction::{Piece, Start, Transaction};
 pub(super) struct Applier<'a> {
     queue: &'a Queue,
     positions: &'a Positions,
+    throttle: &'a Throttle<'a>,
+    /// Whether a signal ends what is read, and not what is applied.
+    follows: bool,
     /// How many schemas of the logs were noted.
     made_schemas: usize,
 }
 
 impl<'a> Applier<'a> {
-    pub(super) fn new(queue: &'a Queue, positions: &'a Positions) -> Self {
-        Self { queue, positions, made_schemas: 0 }
+    pub(super) fn new(
+        queue: &'a Queue,
+        positions: &'a Positions,
+        throttle: &'a Throttle<'a>,
+        follows: bool,
+    ) -> Self {
+        Self { queue, positions, throttle, follows, made_schemas: 0 }
     }
 
     /// Something that cannot be applied: the end, behind all before it.
@@ -59,13 +69,20 @@ impl<'a> Applier<'a> {
         session.execute(&format!("{at}: noting it"), self.positions.pending(0, at, at.position, ""))
     }
 
-    /// Hands on a transaction, or the beginning of one.
+    /// Hands on a transaction, or the beginning of one, when the limits let it pass.
     pub(super) fn submit(&self, transaction: Transaction) -> Result<()> {
+        match self.throttle.pass() {
+            Err(drover_throttle::Error::Stopped) if self.follows => {}
+            passed => passed?,
+        }
+        self.throttle.spend(transaction.size as u64);
         self.queue.submit(transaction)
     }
 
-    /// Hands on a piece of one that was begun.
+    /// Hands on a piece of one that was begun: it holds locks, and waits for no limit but the rate.
     pub(super) fn send(&self, sender: &SyncSender<Piece>, piece: Piece) -> Result<()> {
+        self.throttle.check()?;
+        self.throttle.spend(piece.size() as u64);
         match sender.send(piece) {
             Ok(()) => Ok(()),
             // The worker is gone, and has said why.

@@ -3,6 +3,7 @@
 use std::thread;
 
 use drover_db::er;
+use drover_throttle::Throttle;
 
 use crate::{Error, Result};
 
@@ -21,7 +22,7 @@ use super::worker::{Context, Worker};
 pub(super) fn apply<'a>(
     args: &ReplayArgs,
     positions: &'a Positions,
-    queue: &'a Queue,
+    (queue, throttle): (&'a Queue, &'a Throttle<'a>),
     reading: Reading<'_>,
     mut sink: Sink<'a>,
 ) -> Result<ReplayReport> {
@@ -34,7 +35,7 @@ pub(super) fn apply<'a>(
     let applying: Result<Vec<_>> =
         (0..args.workers()).map(|number| Worker::new(number, &context, first(number))).collect();
     let applying = applying?;
-    sink.goes = Goes::ToWorkers(Applier::new(queue, positions));
+    sink.goes = Goes::ToWorkers(Applier::new(queue, positions, throttle, args.follows()));
     let done = thread::scope(|scope| {
         for mut worker in applying {
             scope.spawn(move || worker.run());
@@ -44,6 +45,7 @@ pub(super) fn apply<'a>(
         queue.close();
         read.and(applied)
     });
+    sink.report.paused_seconds = throttle.paused().as_secs_f64();
     match done {
         Ok(()) => end(args, positions, queue, sink),
         Err(error) => Err(ended_early(args, positions, queue, &mut sink, queue.error().unwrap_or(error))),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use drover_db::options::{Secret, ServerArgs};
+use drover_throttle::ThrottleArgs;
 
 use super::After;
 use super::position::UNDOING;
@@ -96,6 +97,10 @@ pub struct ReplayArgs {
     /// Where the target is.
     #[command(flatten)]
     pub server: ServerArgs,
+
+    /// What it may ask of the target.
+    #[command(flatten)]
+    pub throttle: ThrottleArgs,
 }
 
 /// What to do with a transaction that may have been applied in part.

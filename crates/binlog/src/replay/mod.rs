@@ -107,10 +107,11 @@ fn run(request: Request<'_>) -> Result<ReplayReport> {
     let setup = Setup { request, selection, session, positions, found, beginning, schemas };
     let Ready { reading, mut sink, mut positions, mark } = setup.ready(&target, problems, node)?;
     if !args.dry_run {
+        let throttle = request.throttle()?;
         sink.session.with("looking at the target", |connection| positions.create(connection))?;
         let mark = mark.unwrap_or(LowWaterMark { log: "".into(), position: 0 });
         let queue = Queue::new(args.workers(), mark);
-        return apply(args, &positions, &queue, reading, sink);
+        return apply(args, &positions, (&queue, &throttle), reading, sink);
     }
     progress.phase(if request.ends_at_refusal { "looking for what the cluster refuses" } else { "dry run" });
     reading.into_sink(&mut sink)?;

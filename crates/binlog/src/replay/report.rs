@@ -29,6 +29,8 @@ pub struct ReplayReport {
     pub loads: u64,
     /// What was read of the logs, in bytes as they lie there.
     pub bytes: u64,
+    /// For how long it paused at limits of `--max-load` and the like, in seconds.
+    pub paused_seconds: f64,
     /// The last log that was read, and where in it the last transaction ends up to which all was applied.
     pub log: String,
     /// In bytes.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use drover_db::server;
 use drover_db::session::Use;
 use drover_report::Progress;
+use drover_throttle::{Side, Throttle, Work};
 
 use crate::chain::Chain;
 use crate::filter::FilterArgs;
@@ -86,6 +87,15 @@ impl Request<'_> {
             return Err(Error::with_hint(what, hint));
         }
         Ok((target, unlogged.into_iter().chain(events).collect()))
+    }
+
+    /// Begins to watch what the target bears. Of logs that are followed, a signal is the end of what is read.
+    pub(super) fn throttle(&self) -> Result<Throttle<'_>> {
+        let Self { args, destination, progress, .. } = *self;
+        let followed = self.origin.filter(|_| args.follows());
+        let stop = followed.map_or(&destination.stop, |origin| &origin.stop);
+        let target = Side::only(&args.throttle, &args.server, &destination.options, Work::Restore);
+        Ok(Throttle::start(args.throttle.max_rate, &[target], stop, progress)?)
     }
 
     /// Looks at what the dump of `--after` tells.

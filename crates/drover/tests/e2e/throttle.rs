@@ -7,7 +7,7 @@ use drover_sandbox::{Flavour, Server};
 
 use crate::client::{Session, run_script, sql, value, wait_until};
 use crate::compare;
-use crate::drover::{Running, dump, restore, run};
+use crate::drover::{Running, drover_on, dump, restore, run};
 use crate::files::{has_rows, manifest_path, row_files};
 use crate::servers::{on_both, source, start};
 
@@ -15,6 +15,7 @@ on_both!(
     rate,
     load_pauses,
     critical_load_ends,
+    load_pauses_a_replay,
     lag_of_replicas,
     long_history,
     free_disk,
@@ -107,6 +108,59 @@ fn critical_load_ends(flavour: Flavour) {
         sql(server, "SHOW GLOBAL STATUS LIKE 'Threads_connected'")[0][1].parse::<u32>().unwrap() < 20
     });
     run(&mut dump(server, &format!("{line} --resume"), &out)).done();
+}
+
+/// It pauses between transactions, ends at a critical limit, and goes on.
+fn load_pauses_a_replay(flavour: Flavour) {
+    let logged = start(flavour, &["--log-bin=bin", "--binlog-format=ROW"]);
+    sql(&logged, "CREATE DATABASE r; CREATE TABLE r.t (id INT PRIMARY KEY, v TEXT)");
+    let inserts: String =
+        (0..150).map(|id| format!("INSERT INTO r.t VALUES ({id}, REPEAT('{}', 2000));", id % 10)).collect();
+    run_script(&logged, None, inserts.as_bytes()).unwrap();
+    let logs = sql(&logged, "SHOW BINARY LOGS");
+    sql(&logged, "FLUSH LOGS");
+    let logs: Vec<_> = logs.iter().map(|log| logged.datadir().join(&log[0])).collect();
+    let target = start(flavour, &[]);
+    let replay = |line: &str| {
+        let mut replay = drover_on(&target, &format!("binlog replay {line}"));
+        replay.args(&logs);
+        replay
+    };
+    let replaying =
+        Running::start(&mut replay("--max-rate 50k --max-load Threads_connected=30,Threads_running=1000"));
+    let rows = || {
+        let table = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'r'";
+        if value(&target, table) == "0" {
+            0
+        } else {
+            value(&target, "SELECT COUNT(*) FROM r.t").parse().unwrap()
+        }
+    };
+    wait_until("rows are there", || rows() > 0);
+    let others = crowd(&target);
+    replaying.wait_for("paused: Threads_connected 4");
+    // What was handed on before is applied.
+    let mut before = rows();
+    wait_until("it rests", || {
+        std::thread::sleep(Duration::from_millis(500));
+        std::mem::replace(&mut before, rows()) == before
+    });
+    assert!(before < 150, "{before} rows");
+    drop(others);
+    let output = replaying.finish().done();
+    assert!(output.stdout.contains(", paused for "), "{output}");
+    assert_eq!(rows(), 150);
+    sql(&target, "DROP DATABASE r");
+    let line = "--restart --max-rate 50k --critical-load Threads_connected=30";
+    let replaying = Running::start(&mut replay(line));
+    wait_until("rows are there", || rows() > 0);
+    let others = crowd(&target);
+    replaying.finish().refused(&["stopped by a limit: Threads_connected", "> 30", "--resume"]);
+    drop(others);
+    assert!(rows() < 150);
+    run(&mut replay("--resume")).done();
+    let all = "SELECT COUNT(*), SUM(CRC32(v)) FROM r.t";
+    assert_eq!(sql(&target, all), sql(&logged, all));
 }
 
 /// A replica of `server`, whose replication does not run yet.
