@@ -1,7 +1,9 @@
 //! Rows as INSERT statements of many rows, each on a line of its own. `inserts/reader.rs` makes lines of them again.
 //!
 //! A value in quotes has the escapes of its line, which mean the same there, and its quotes doubled: so each form is made of the
-//! other without being understood.
+//! other without being understood. `_binary` before it says that its bytes are those of the column's own character set. A session whose own
+//! character set were `binary` would need no such word, but MySQL 5.7 and later read expressions of the table in it (boundaries of partitions,
+//! generated columns) when they open the table, and put rows elsewhere.
 
 mod reader;
 
@@ -101,7 +103,8 @@ impl Written {
     fn new(column: &Column, kind: ValueKind) -> Self {
         let expression = column.load.as_deref().unwrap_or("@value");
         let (before, behind) = expression.split_once("@value").unwrap_or_default();
-        Self { kind, open: format!("{before}'").into_bytes(), close: format!("'{behind}").into_bytes() }
+        let mark = if matches!(kind, ValueKind::Number | ValueKind::Word) { "" } else { "_binary" };
+        Self { kind, open: format!("{before}{mark}'").into_bytes(), close: format!("'{behind}").into_bytes() }
     }
 }
 

@@ -250,6 +250,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         }
         self.sink.see_names(&self.at(item), query)?;
         self.sink.see_statement(&self.at(item), query)?;
+        self.sink.see_boundaries(&self.at(item), query)?;
         self.flush_rows()?;
         self.settings(item, query)?;
         self.sink.report.statements += 1;
@@ -436,6 +437,7 @@ impl<'f, 's, 'a> Builder<'f, 's, 'a> {
         }
         self.sink.see_names(&self.at(item), &query)?;
         self.sink.see_statement(&self.at(item), &query)?;
+        self.sink.see_boundaries(&self.at(item), &query)?;
         self.flush_rows()?;
         self.settings(item, &query)?;
         self.set_mode(Mode::Statements);

@@ -11,6 +11,7 @@ mod applied;
 mod applier;
 mod apply;
 mod args;
+mod boundaries;
 mod builder;
 mod cluster;
 mod collations;

@@ -15,6 +15,7 @@ use crate::objects::{Object, Objects};
 use crate::rows::{Kept, Table};
 
 use super::applier::Applier;
+use super::boundaries::Boundaries;
 use super::cluster::{Node, Refusal};
 use super::computed::{self, Computed, ComputedColumns};
 use super::definitions::{Class, classify};
@@ -52,6 +53,7 @@ pub(super) struct Known {
     tables: TargetTables,
     /// What keeps no transactions.
     staying: Staying,
+    boundaries: Boundaries,
     /// The generated columns of tables.
     computed: ComputedColumns,
     /// Whether it takes files from clients.
@@ -250,6 +252,21 @@ impl<'a> Sink<'a> {
         }
         let objects = Objects::of(query)?;
         Ok(self.ask_node(at, |node, connection| node.statement_refused(connection, &objects))?)
+    }
+
+    /// A statement comes whose rows may get into other partitions.
+    pub(super) fn see_boundaries(&mut self, at: &Start, query: &Query<'_>) -> Result<(), Trouble> {
+        let misread = self.known.boundaries.misread(&mut self.session, self.target, query)?;
+        for (table, set) in misread {
+            let [schema, name] = [&table.schema, &table.name].map(|name| String::from_utf8_lossy(name));
+            let table = quote::qualified(&schema, &name);
+            let reason = format!(
+                "the session of a statement is in {set}, in which MySQL reads the boundaries: rows may be in other \
+                 partitions, until ALTER TABLE {table} REPAIR PARTITION ALL"
+            );
+            self.report.tell(at, format!("partitions of {table}"), &reason);
+        }
+        Ok(())
     }
 
     fn ask_node(

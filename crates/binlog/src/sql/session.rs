@@ -105,7 +105,7 @@ impl Session {
         changes.set("time_zone", b"'+00:00'".to_vec());
         changes.set("sql_mode", if is_strict { STRICT_ROWS_MODE } else { ROWS_MODE }.to_vec());
         changes.set("character_set_client", b"utf8mb4".to_vec());
-        changes.set("collation_connection", b"45".to_vec()); // utf8mb4_general_ci, which both vendors have
+        changes.set_named("collation_connection", "utf8mb4_general_ci"); // which both vendors have
         changes.set("foreign_key_checks", on(Rows::NO_FOREIGN_KEY_CHECKS));
         changes.set("unique_checks", on(Rows::NO_UNIQUE_CHECKS));
         if format.is_mariadb() && format.is_at_least((10, 2)) {
@@ -124,6 +124,9 @@ impl Session {
         let mut text = Vec::new();
         let mut changes = Changes::of(self, &mut text);
         changes.set("sql_mode", ROWS_MODE.to_vec());
+        // MySQL reads expressions of tables that it opens in these (boundaries of partitions, generated columns).
+        changes.set("character_set_client", b"utf8mb4".to_vec());
+        changes.set_named("collation_connection", "utf8mb4_general_ci");
         if changes.any {
             out.push(text);
         }

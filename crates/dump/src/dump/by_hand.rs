@@ -21,8 +21,8 @@ const SCRIPT: &str = "restore.sh";
 /// What stands before the rows of a table: what creates it, and the settings under which the rows mean the same everywhere.
 pub(crate) fn head(vendor: Vendor, plan: &TablePlan, table: &Table) -> Vec<u8> {
     let mut settings = vec![
-        // Values are bytes of their columns' own character sets.
-        "NAMES binary",
+        // What the table's own expressions are read in, when it is opened; values say themselves that they are bytes.
+        "NAMES utf8mb4 COLLATE utf8mb4_bin",
         "time_zone = '+00:00'",
         "sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
         "foreign_key_checks = 0",

@@ -134,3 +134,32 @@ fn that_nothing_comes_near() {
     let log = logged(&source, "CREATE DATABASE d; CREATE TABLE d.t (a CHAR(9) COLLATE gb18030_bin)");
     run(drover_on(&target, "binlog replay --dry-run").arg(&log)).found(&["gb18030_bin"]);
 }
+
+/// MySQL reads the boundaries of partitions in the character set of the session that opens the table: rows of events come in one that has all
+/// letters, whatever statement came before; what a statement does in another one is told.
+#[test]
+fn that_boundaries_are_read_in() {
+    for name in ["newest", "mysql-8.0"] {
+        let Some((source, target)) = pair(name, name, &[]) else { continue };
+        let definition = "CREATE DATABASE d; CREATE TABLE d.t (id INT, v VARCHAR(9) CHARACTER SET latin1) PARTITION BY RANGE COLUMNS (v)
+              (PARTITION p0 VALUES LESS THAN ('ü'), PARTITION p1 VALUES LESS THAN (MAXVALUE)); CREATE TABLE d.other (id INT)";
+        for server in [&source, &target] {
+            sql(server, &format!("SET NAMES utf8mb4; {definition}"));
+        }
+        let events = "SET NAMES latin1; INSERT INTO d.other VALUES (1); SET SESSION binlog_format = ROW;
+            INSERT INTO d.t VALUES (1, x'FC'), (2, 'a'), (3, x'E9'); DELETE FROM d.t WHERE id = 2";
+        let log = logged(&source, events);
+        let replayed = run(drover_on(&target, "binlog replay").arg(&log)).done();
+        assert!(!replayed.stdout.contains("partitions of"), "{replayed}");
+        let placed = "SELECT id FROM d.t PARTITION (p0); SELECT id FROM d.t PARTITION (p1)";
+        assert_eq!(sql(&target, placed), [["3"], ["1"]]);
+        assert_eq!(sql(&target, "CHECK TABLE d.t")[0][3], "OK");
+        let log = logged(&source, "SET NAMES latin1; INSERT INTO d.t VALUES (4, x'E9')");
+        let told = ["partitions of `d`.`t`", "is in latin1", "ALTER TABLE `d`.`t` REPAIR PARTITION ALL"];
+        for options in ["--name second --dry-run", "--name second"] {
+            run(drover_on(&target, &format!("binlog replay {options}")).arg(&log)).found(&told);
+        }
+        sql(&target, "ALTER TABLE d.t REPAIR PARTITION ALL");
+        assert_eq!(sql(&target, "CHECK TABLE d.t")[0][3], "OK");
+    }
+}

@@ -10,7 +10,7 @@ use crate::client::{run_script, sql, value};
 use crate::compare;
 use crate::drover::{NO_HOME, dump, restore, run, verify};
 use crate::files::{files_in, manifest, table};
-use crate::servers::{is_wanted, on_both, source, target};
+use crate::servers::{is_wanted, on_both, source, start_of, target};
 
 on_both!(one_file_a_table, compressed, parts_of_it, gone_on_with, broken_views, long_rows, refused);
 
@@ -297,4 +297,41 @@ fn to_the_other_vendor() {
     assert_eq!(value(target(Flavour::MySql), format!("SELECT COUNT(*) FROM {schema}.keyed")), "8000");
     sql(target(Flavour::MySql), format!("DROP DATABASE {schema}"));
     sql(source(Flavour::MariaDb), format!("DROP DATABASE {schema}"));
+}
+
+/// Servers read expressions of a table in the character set of the session that opens it: rows must get into their partitions, and generated
+/// values be what they were.
+#[test]
+fn text_in_definitions() {
+    for (flavour, name) in [
+        (Flavour::MySql, "newest"),
+        (Flavour::MySql, "mysql-8.0"),
+        (Flavour::MySql, "mysql-5.7"),
+        (Flavour::MariaDb, "newest"),
+    ] {
+        let Some(server) = start_of(flavour, name, &[]) else { continue };
+        let script = "SET NAMES utf8mb4; CREATE DATABASE boundaries; USE boundaries;
+            CREATE TABLE ranges (id INT, v VARCHAR(9) CHARACTER SET latin1) PARTITION BY RANGE COLUMNS (v)
+              (PARTITION p0 VALUES LESS THAN ('ü'), PARTITION p1 VALUES LESS THAN (MAXVALUE));
+            INSERT INTO ranges VALUES (1, 'ü'), (2, 'a'), (3, 'é');
+            CREATE TABLE lists (id INT, v VARCHAR(9) CHARACTER SET latin1) PARTITION BY LIST COLUMNS (v)
+              (PARTITION p0 VALUES IN ('ü', 'é'), PARTITION p1 VALUES IN ('a'));
+            INSERT INTO lists VALUES (1, 'ü'), (2, 'a');
+            CREATE TABLE computed (id INT PRIMARY KEY, w VARCHAR(9) CHARACTER SET cp1251, g INT AS (CHAR_LENGTH(CONCAT('üé', id))) STORED)
+              CHARACTER SET utf8mb4;
+            INSERT INTO computed (id, w) VALUES (1, 'ж'), (2, '')";
+        run_script(&server, None, script.as_bytes()).unwrap();
+        let placed = "SELECT id FROM boundaries.ranges PARTITION (p0) ORDER BY id; SELECT id FROM boundaries.ranges PARTITION (p1);
+            SELECT id FROM boundaries.lists PARTITION (p0); SELECT id, HEX(w), g FROM boundaries.computed";
+        let (expected, dir) = (sql(&server, placed), tempfile::tempdir().unwrap());
+        run(&mut dump(&server, "boundaries --format sql", dir.path())).done();
+        let again = "DROP DATABASE boundaries; FLUSH TABLES";
+        sql(&server, again);
+        by_hand(&server, dir.path(), &[]).unwrap();
+        assert_eq!(sql(&server, placed), expected, "{name}");
+        assert_eq!(sql(&server, "CHECK TABLE boundaries.ranges")[0][3], "OK", "{name}");
+        sql(&server, again);
+        run(&mut restore(&server, dir.path(), "")).done();
+        assert_eq!(sql(&server, placed), expected, "{name}");
+    }
 }
