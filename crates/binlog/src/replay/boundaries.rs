@@ -1,10 +1,10 @@
-//! Partitions whose boundaries are text beyond ASCII. MySQL from 8.0 on reads them in the character set of the session that opens the table (found
-//! with 8.0.12 and 9.7): after a statement of a session in latin1, rows may lie where nobody looks for them.
+//! Partitions whose boundaries are text beyond ASCII, which MySQL reads in the character set of the session that opens the table: after a statement
+//! of a session in latin1, rows may lie where nobody looks for them. See [`with_text_boundaries`].
 
 use std::collections::HashSet;
 
-use drover_db::Vendor;
 use drover_db::collations::{defaults::SETS, numbers};
+use drover_db::sql::partitions::with_text_boundaries;
 
 use super::destination::SideSession;
 use super::events::Target;
@@ -29,7 +29,8 @@ impl Boundaries {
         target: &Target,
         query: &Query<'_>,
     ) -> Result<Vec<(Table, &'static str)>, Trouble> {
-        let reads_them = target.vendor == Vendor::MySql && target.numbers() >= (8, 0, 0);
+        // Servers that partition tables of InnoDB only are the ones that read them so.
+        let reads_them = target.partitions_innodb_only;
         let Some(set) = other_set(query)?.filter(|_| reads_them) else { return Ok(Vec::new()) };
         let tables = self.tables(session)?;
         if tables.is_empty() {
@@ -50,13 +51,8 @@ impl Boundaries {
 
     fn tables(&mut self, session: &mut SideSession<'_>) -> Result<&HashSet<(String, String)>> {
         if self.tables.is_none() {
-            let rows = session.rows(
-                "asking for partitions",
-                "SELECT DISTINCT LOWER(TABLE_SCHEMA), LOWER(TABLE_NAME) FROM information_schema.PARTITIONS \
-                 WHERE PARTITION_METHOD IN ('RANGE COLUMNS', 'LIST COLUMNS') \
-                 AND LENGTH(PARTITION_DESCRIPTION) <> CHAR_LENGTH(PARTITION_DESCRIPTION)",
-            )?;
-            self.tables = Some(rows.into_iter().map(|row| (row.string(0), row.string(1))).collect());
+            let found = session.with("asking for partitions", with_text_boundaries)?;
+            self.tables = Some(found.into_iter().collect());
         }
         Ok(self.tables.get_or_insert_default())
     }
