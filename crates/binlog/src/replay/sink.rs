@@ -262,7 +262,7 @@ impl<'a> Sink<'a> {
             let table = quote::qualified(&schema, &name);
             let reason = format!(
                 "the session of a statement is in {set}, in which MySQL reads the boundaries: rows may be in other \
-                 partitions, until ALTER TABLE {table} REPAIR PARTITION ALL"
+                 partitions, until FLUSH TABLES {table} and ALTER TABLE {table} REPAIR PARTITION ALL"
             );
             self.report.tell(at, format!("partitions of {table}"), &reason);
         }

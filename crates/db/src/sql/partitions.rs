@@ -37,7 +37,7 @@ pub fn in_innodb(phrase: &mut Phrase) {
 
 /// The schemas and names of tables whose partitions have boundaries of text beyond ASCII, in small letters. MySQL from 8.0 on reads these in the
 /// `collation_connection` of the session that opens the table, and puts rows elsewhere if that is not of Unicode (found with 8.0.12 and 9.7);
-/// `ALTER TABLE … REPAIR PARTITION ALL` moves them back.
+/// `FLUSH TABLES`, which closes what such sessions have opened, and then `ALTER TABLE … REPAIR PARTITION ALL` move them back.
 ///
 /// # Errors
 /// What the server or the connection says.

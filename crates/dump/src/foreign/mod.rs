@@ -6,7 +6,6 @@
 //! read to see what it holds (`inventory.rs`), and the target is looked at; then it is run: one script by `stream.rs`, a
 //! directory by `directory.rs`.
 
-mod boundaries;
 mod context;
 mod deferred;
 mod definition;

@@ -12,7 +12,6 @@ use drover_db::sql::partitions;
 use drover_db::{Cluster, Connection, Server, Stop, Vendor};
 use drover_throttle::{Side, Throttle};
 
-use super::boundaries;
 use super::context::Context;
 use super::directory::{How, Loader, Plan, Planned, Step};
 use super::history;
@@ -448,7 +447,6 @@ fn load(
     redo_log.enable()?;
     compare_checksums(coordinator, &context, &found.said)?;
     history::check(coordinator, &context)?;
-    boundaries::check(coordinator, &context)?;
     Ok(report(&context, found, loaded))
 }
 

@@ -21,7 +21,14 @@ impl QueryRows {
     /// If that server cannot be reached.
     pub fn open(options: &ConnectOptions, sql: &str) -> Result<Self> {
         let mut connection = Connection::open(options).doing(|| "connecting to the server to read")?;
-        for (name, value) in [("character_set_results", "utf8mb4"), ("net_write_timeout", "86400")] {
+        let settings = [
+            // The statement comes in this one, whatever the server or its init_connect took for the session.
+            ("character_set_client", "utf8mb4"),
+            ("character_set_connection", "utf8mb4"),
+            ("character_set_results", "utf8mb4"),
+            ("net_write_timeout", "86400"),
+        ];
+        for (name, value) in settings {
             connection.set(name, value).doing(|| "connecting to the server to read")?;
         }
         Ok(Self { connection, sql: sql.to_owned() })

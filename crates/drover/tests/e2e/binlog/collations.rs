@@ -152,14 +152,20 @@ fn that_boundaries_are_read_in() {
         let replayed = run(drover_on(&target, "binlog replay").arg(&log)).done();
         assert!(!replayed.stdout.contains("partitions of"), "{replayed}");
         let placed = "SELECT id FROM d.t PARTITION (p0); SELECT id FROM d.t PARTITION (p1)";
+        sql(&target, "FLUSH TABLES");
         assert_eq!(sql(&target, placed), [["3"], ["1"]]);
         assert_eq!(sql(&target, "CHECK TABLE d.t")[0][3], "OK");
         let log = logged(&source, "SET NAMES latin1; INSERT INTO d.t VALUES (4, x'E9')");
-        let told = ["partitions of `d`.`t`", "is in latin1", "ALTER TABLE `d`.`t` REPAIR PARTITION ALL"];
+        let told = [
+            "partitions of `d`.`t`",
+            "is in latin1",
+            "FLUSH TABLES `d`.`t` and ALTER TABLE `d`.`t` REPAIR PARTITION ALL",
+        ];
         for options in ["--name second --dry-run", "--name second"] {
             run(drover_on(&target, &format!("binlog replay {options}")).arg(&log)).found(&told);
         }
-        sql(&target, "ALTER TABLE d.t REPAIR PARTITION ALL");
+        sql(&target, "FLUSH TABLES d.t; ALTER TABLE d.t REPAIR PARTITION ALL; FLUSH TABLES");
         assert_eq!(sql(&target, "CHECK TABLE d.t")[0][3], "OK");
+        assert_eq!(sql(&target, "SELECT id FROM d.t PARTITION (p0) ORDER BY id"), [["3"], ["4"]]);
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::client::{sql, value};
 use crate::compare;
 use crate::drover::{restore, run};
-use crate::servers::{is_wanted, on_both};
+use crate::servers::on_both;
 
 on_both!(
     hard_cases,
@@ -206,35 +206,6 @@ fn rows_in_files_of_their_own(flavour: Flavour) {
     let options = "--enable-local-infile --drop-existing";
     run(&mut restore(target, dir.path(), options))
         .refused(&["my_load.t.00000.sql, line 5", "my_load.t.00000.dat"]);
-}
-
-/// MySQL reads boundaries of partitions that are text in the character set of the session, which is `binary` here.
-#[test]
-fn rows_get_into_their_partitions() {
-    if !is_wanted(Flavour::MySql) {
-        return;
-    }
-    let (_, target) = servers(Flavour::MySql);
-    let create = format!(
-        "{HEAD}/*!40101 SET NAMES utf8mb4*/;\nCREATE TABLE `t` (\n  `id` int NOT NULL,\n  `v` varchar(9) CHARACTER SET latin1\n) ENGINE=InnoDB\n\
-         PARTITION BY RANGE COLUMNS(v) (PARTITION p0 VALUES LESS THAN ('ü'), PARTITION p1 VALUES LESS THAN (MAXVALUE));\n"
-    );
-    let dir = by_hand(
-        &[
-            ("my_parts-schema-create.sql", &format!("{HEAD}CREATE DATABASE `my_parts`;\n")),
-            ("my_parts.t-schema.sql", &create),
-            (
-                "my_parts.t.00000.sql",
-                &format!("{HEAD}INSERT INTO `t` VALUES(1,0xFC),\n(2,\"a\"),\n(3,0xE9);\n"),
-            ),
-        ],
-        "[`my_parts`.`t`]\nreal_table_name=t\nrows = 3\n",
-    );
-    // Whether the server had to move rows depends on which session opened the table first.
-    run(&mut restore(target, dir.path(), ""));
-    assert_eq!(value(target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM my_parts.t PARTITION (p0)"), "2,3");
-    assert_eq!(sql(target, "CHECK TABLE my_parts.t")[0][3], "OK");
-    sql(target, "DROP DATABASE my_parts");
 }
 
 /// Names that do not fit a file's are replaced by numbered ones.

@@ -12,6 +12,7 @@ use crate::servers::{on_both, start, target};
 on_both!(
     from_a_file_and_from_standard_input,
     from_a_query,
+    from_a_query_in_another_character_set,
     a_wrong_line_ends_it_and_is_named,
     killed_and_gone_on_with,
     cancelled,
@@ -92,6 +93,22 @@ fn from_a_query(flavour: Flavour) {
     build("SELECT NULL", &url).refused(&["--from-query", "row 1", "NULL"]);
     build("SELECT x FROM t", &url).refused(&["--from-query", "x"]);
     build("SELECT 1", refused).refused(&["/nonexistent"]);
+}
+
+/// The server gives sessions a character set of its own: what is asked for comes in UTF-8 all the same.
+fn from_a_query_in_another_character_set(flavour: Flavour) {
+    let queue = Queue::new(flavour, "build_in_latin1");
+    let source = start(flavour, &["--init-connect=SET NAMES latin1"]);
+    let script = "SET NAMES utf8mb4; CREATE DATABASE q CHARACTER SET utf8mb4; CREATE TABLE q.t (id INT PRIMARY KEY, v TEXT);
+        INSERT INTO q.t VALUES (1, 'é'), (2, '日'), (3, 'a');
+        CREATE USER reader@localhost IDENTIFIED BY 'secret'; GRANT SELECT ON q.* TO reader@localhost";
+    client::run_script(&source, None, script.as_bytes()).unwrap();
+    let url = format!("mysql://reader:secret@/q?socket={}", source.socket().display());
+    let query = "SELECT id, CONCAT(v, 'é日') FROM t WHERE v IN ('é', '日')";
+    run(queue.command("build --kind 1").args(["--from-query", query, "--source", &url])).done();
+    let worker = queue.python("log.write(f\"{task['object_id']} {task['payload']}\\n\")\nanswer(task)");
+    assert_eq!(queue.work("", ["--json-lines", &worker])["done"], 2);
+    assert_eq!(queue.sorted("log"), ["1 éé日", "2 日é日"]);
 }
 
 fn a_wrong_line_ends_it_and_is_named(flavour: Flavour) {
